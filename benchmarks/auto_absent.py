@@ -85,7 +85,7 @@ def case_of(options, plan: str) -> tuple[Subject, models_jax.Step]:
     """Return the subject on the grid of a plan, and the step in plain JAX."""
     where = placement.topology(options.machine, grid_of(options.machine, plan))
     cost = of_placement(where, PRESETS[options.machine.partition(":")[0]])
-    cost = cost.with_latency() if options.latency else cost
+    cost = cost if options.latency else cost.with_latency(0.005)
     step, title = step_of(options)
     return five.subject(step, where, cost, f"{title}, {options.machine}"), step
 

@@ -438,7 +438,7 @@ class GraphConfig:
         """Say what every collective costs apart from its bytes, in auto parallelism.
 
         Args:
-            cost: in microseconds; that of the prices by default, which is next to nothing unless they were measured.
+            cost: in microseconds; that of the prices by default.
         """
         self.auto_wait_time = _number("set_auto_parallel_wait_time", cost)
 

@@ -30,7 +30,7 @@ from sbpjax.tracing.capture import State
 
 from .display import Table
 from .plan_table import COLLECTIVES, Explanation, short_dtype
-from .traffic import Traffic, traffic_of
+from .traffic import Traffic, planned_launches, traffic_of
 
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
 
@@ -71,6 +71,7 @@ class Communication(Explanation):
     Attributes:
         moves: every conversion, in program order; those without a byte on the interconnect too.
         traffic: the sums per kind, planned and compiled; None if the compiler was not asked.
+        launches: how many collectives a step launches by kind, those counted once that the compiler combines.
     """
 
     def __init__(self, graph: Any, program: Any, check: bool) -> None:
@@ -86,6 +87,7 @@ class Communication(Explanation):
         whose = value_names(program.plan, program, State(owners_of(graph)))
         self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
         self.traffic: Traffic | None = traffic_of(program) if check else None
+        self.launches = planned_launches(program.plan, program.placement)
 
     def by_module(self) -> dict[str, int]:
         """Return bytes per step by module, the largest first; ``""`` is what belongs to none."""
@@ -96,7 +98,8 @@ class Communication(Explanation):
 
     def _blocks(self) -> Iterable[Any]:
         moving = [move.cells() for move in self.moves if move.bytes]
-        yield self._summary()
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.launches.items()))
+        yield f"{self._summary()}; collectives: {kinds or 'none'}"
         if moving:
             yield Table(moving, _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)

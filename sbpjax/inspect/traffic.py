@@ -21,7 +21,9 @@ from sbpjax.compiler import hlo
 from sbpjax.errors import MixedTensorError
 from sbpjax.planner.control import body_plans, inner_bytes
 from sbpjax.planner.exact import hidden_bytes
-from sbpjax.planner.prices.links import written_as_all_reduce
+from sbpjax.planner.prices.cost import PRESETS
+from sbpjax.planner.prices.launches import launches
+from sbpjax.planner.prices.links import preset_of, written_as_all_reduce
 from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
@@ -102,6 +104,17 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
                 _add(found, _KINDS[kind], (2 * step.bytes if whole else step.bytes) * boxing.times)
     _add_inside(found, plan, 1, placement)
     return {kind: count for kind, count in found.items() if count}
+
+
+def planned_launches(plan, placement) -> dict[str, int]:
+    """Return how many collectives one run of a plan launches, by HLO's name of the kind.
+
+    Args:
+        plan: the plan.
+        placement: where it runs: what is combined depends on the compiler (`sbpjax.planner.prices.launches`).
+    """
+    model = PRESETS["cpu"] if placement.type == "cpu" else preset_of(placement)
+    return {_KINDS.get(kind, kind): count for kind, count in launches(plan, model).items()}
 
 
 def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:

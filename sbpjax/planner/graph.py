@@ -24,6 +24,7 @@ from sbpjax.world.jaxprs import Literal, Var
 from .control import body_program
 from .parts import uniform_values
 from .ports import Loop, Region
+from .prices.launches import groups
 from .tied import tied
 
 # Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
@@ -102,6 +103,8 @@ class Graph:
         returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
         variables: the variables of every value, those in loops left out.
         slack_us: of values for which a reader can wait, for how long, see `sbpjax.planner.prices.slack`.
+        apart: value → the group of values none of whose conversions waits for another's, and how often the program that
+            they are in runs, see `sbpjax.planner.prices.launches`.
     """
 
     region: Region
@@ -116,6 +119,7 @@ class Graph:
     returned: dict = field(default_factory=dict)
     variables: dict[Value, list[Var]] = field(default_factory=dict)
     slack_us: dict[Value, float] = field(default_factory=dict)
+    apart: dict[Value, tuple[tuple, int]] = field(default_factory=dict)
 
     def equation(self, node: int):
         """Return an equation of a node's form, None for inputs and ports."""
@@ -160,8 +164,8 @@ def build(
         elif pin is not None and isinstance(v, Var) and v not in uniform:
             readers.setdefault(v, []).append(Fixed(pin))
     node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims)
-    builder.add_values(readers, ends, 1)
-    graph = Graph(region, builder.forms, builder.nodes, builder.values, node_of_input, uniform)
+    builder.add_values(program, readers, ends, 1)
+    graph = Graph(region, builder.forms, builder.nodes, builder.values, node_of_input, uniform, apart=builder.apart)
     for v, found in readers.items():
         graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
     given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
@@ -182,6 +186,7 @@ class _Builder:
         self.forms = EquationForms()
         self.nodes: list[Group] = []
         self.values: dict[Value, int] = {}
+        self.apart: dict[Value, tuple[tuple, int]] = {}
         self.asked: list[Codes] = []
         self._label_of: dict[tuple, int] = {}
 
@@ -299,7 +304,7 @@ class _Builder:
         for v, end in zip(body.outvars, body_outs, strict=True):
             if isinstance(v, Var) and v not in inside:
                 readers.setdefault(v, []).append(end)
-        self.add_values(readers, ends, times * iterations)
+        self.add_values(body, readers, ends, times * iterations)
         return Loop(region, iterations, ins, outs, body_ins, body_outs)
 
     def _port(self, ports: dict, label: int, position: int, kind: str, aval, iterations: int, times: int) -> int:
@@ -311,11 +316,15 @@ class _Builder:
         self.nodes[port].members.append(position)
         return port
 
-    def add_values(self, readers: dict, ends: dict, times: int) -> None:
+    def add_values(self, program: Program, readers: dict, ends: dict, times: int) -> None:
         """Add the values of a program, each ``times`` times."""
+        members: dict[Value, list[Var]] = {}
         for v, found in readers.items():
             value = _value(v, ends[v], found)
             self.values[value] = self.values.get(value, 0) + times
+            members.setdefault(value, []).append(v)
+        number = len(self.apart)  # of the program: no other begins with as many values behind it, or it has none
+        self.apart.update((v, ((number, *group), times)) for v, group in groups(program, members).items())
 
 
 def _resolved(program: Program, in_codes, out_pins, free: set) -> list:

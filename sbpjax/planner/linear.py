@@ -10,6 +10,9 @@ the cost of the whole plan.
 `solve_axis` offers the strategies of one axis, the others staying. `exchange` offers what a node has and the same with
 two axes in each other's place: where a part of the program lies the wrong way round, neither axis can move it alone.
 
+The launch of a collective that several values go by is charged in shares (`Problem.launch_share_us`): a column that is
+paid once, as ``z`` is, would couple all of them, and the relaxation would not be integral.
+
 The relaxation is nearly always integral; where it is not, HiGHS branches on ``x``.
 """
 
@@ -198,14 +201,20 @@ class _Assembly:
         shared: dict[Codes, dict[Codes, list]] = {}
         for reader in value.readers:
             for (source, target), flow in self._flow(value, reader).items():
-                cost, moved = self.problem.conversion(value, self.axes, source, target)
+                cost, moved = self._conversion(value, count, source, target)
                 # A local step, such as a slice, is charged per reader: it is not worth a column and its constraints.
                 if moved and self.problem.model.shares:
                     shared.setdefault(source, {}).setdefault(target, []).append((reader, flow))
                 elif cost:
-                    self._charge(flow, count * cost)
+                    self._charge(flow, cost)
         for source, wanted in shared.items():
             self._share(number, value, count, source, wanted)
+
+    def _conversion(self, value: Value, count: int, source: Codes, target: Codes) -> tuple[float, int]:
+        """Return the time and bytes of all members of a value, with their shares of combined launches."""
+        us, moved = self.problem.conversion(value, self.axes, source, target)
+        launches = self.problem.launches(value, self.axes, source, target) if moved else ()
+        return count * (us + sum(map(self.problem.launch_share_us, launches))), moved
 
     def _share(self, number: int, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
         """Charge the conversions of one source layout, each once however many readers want it.
@@ -221,7 +230,7 @@ class _Assembly:
         paid: dict[Codes, int] = {}
         names = self._names_of(number, source, wanted)
         for target, flows in wanted.items():
-            cost = count * self.problem.conversion(value, self.axes, source, target)[0]
+            cost = self._conversion(value, count, source, target)[0]
             # Nobody shares it: charge the flow itself, which saves the column and its constraints.
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)

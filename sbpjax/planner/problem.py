@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sbpjax.planner.memory.stored import stored_operands
 from sbpjax.planner.prices.cost import CostModel, products_us
@@ -54,6 +57,9 @@ class Problem:
         self._work: dict = {}
         self._hidden: dict = {}
         self._tiled: dict = {}
+        # Launch → how many members go by it in the plan before: each is charged its share. Of others, all of the group:
+        # then no plan is charged more than it costs, and a linear program bounds all plans from below.
+        self.sharers: Mapping[tuple, int] = MappingProxyType({})
 
     def strategies(self, node: int, axis: int) -> list[Strategy]:
         """Return the strategies of a node on an axis."""
@@ -192,14 +198,57 @@ class Problem:
         return price
 
     def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
-        """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
+        """Return the time and bytes of a conversion of a value, less the latency that other work hides.
+
+        Of a collective that is combined with others' it has its share; see `launches`.
+        """
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
         # Only latency hides, as in OneFlow's trunk algorithm: the bytes of all conversions share one interconnect.
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
-        if not slack:
+        combined = moved and value in self._apart
+        if not slack and not combined:
             return us, moved
         steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
-        return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
+        model = self.model.on(axes)
+        latency = model.latency_us(steps)
+        if combined:
+            share = sum(model.share_us(s) for s in steps if s.bytes)
+            us, latency = us - latency + share, share
+        return us - min(slack, (1 - VISIBLE) * latency), moved
+
+    @property
+    def combines(self) -> bool:
+        """Whether launches that the compiler combines are charged once."""
+        return bool(self.model.combines) and self.model.alpha_us > 0
+
+    @functools.cached_property
+    def _apart(self) -> dict:
+        return self.graph.apart if self.combines else {}
+
+    def launches(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> set[tuple]:
+        """Return which combined collectives bring a conversion of a value: group, kind of step and axis of each."""
+        group = self._apart.get(value)
+        if group is None or not self.price(value.shape, value.itemsize, axes, source, target)[1]:
+            return set()
+        steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
+        return {(group, s.kind, axes[s.axis]) for s in steps if self.model.is_combined(s)}
+
+    def launch_share_us(self, launch: tuple) -> float:
+        """Return what a linear program charges one member of a value for its launch; see `sharers`."""
+        return self.launch_us(launch) / self.sharers.get(launch, self._members[launch[0]])
+
+    @functools.cached_property
+    def _members(self) -> Counter:
+        """How many members the values of each group have."""
+        found: Counter = Counter()
+        for value, group in self._apart.items():
+            found[group] += self.graph.values[value]
+        return found
+
+    def launch_us(self, launch: tuple) -> float:
+        """Return the latency of one of the collectives that `launches` names, in all runs of the loop it is in."""
+        (_, times), _, axis = launch
+        return times * self.model.link(axis).alpha_us
 
 
 def _key_of(group: Group) -> tuple:
@@ -246,29 +295,44 @@ def codes_of(chosen: tuple[Strategy, ...], position: int, outgoing: bool) -> Cod
 
 
 def total_us(problem: Problem, assignment: Assignment) -> float:
-    """Return the modelled time of a plan: nodes, then conversions with shared ones paid once."""
+    """Return the modelled time of a plan: nodes, then conversions with shared ones paid once, and combined launches."""
     axes = assignment.axes
-    total = 0.0
+    total = sum(map(problem.launch_us, launched_by(problem, assignment)))
     for node, group in enumerate(problem.graph.nodes):
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
+    for value, source, target, count in _converted(problem, assignment):
+        total += count * problem.conversion(value, axes, source, target)[0]
+    if problem.model.memory_us_per_byte:
+        total += problem.model.memory_us_per_byte * memory(problem, assignment)
+    if problem.memory_bytes is not None:
+        total += OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - problem.memory_bytes)
+    return total
+
+
+def _converted(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value, Codes, Codes, int]]:
+    """Yield every conversion of a plan that is paid: the value, from, to, and how often."""
+    axes = assignment.axes
     for value, count in problem.graph.values.items():
         source = assignment.codes(value.source, axes, True)
         wanted = [assignment.codes(r, axes, False) for r in value.readers]
         targets = set(wanted) - {source}
         targets |= _summed_once(problem, value, axes, source, targets)
         for target in targets:
-            cost, moved = problem.conversion(value, axes, source, target)
             # OneFlow's collector off: priced as if every reader converted; the lowering shares all the same.
             if not problem.model.shares:
-                cost *= wanted.count(target)
-            elif moved and any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
-                continue
-            total += count * cost
-    if problem.model.memory_us_per_byte:
-        total += problem.model.memory_us_per_byte * memory(problem, assignment)
-    if problem.memory_bytes is not None:
-        total += OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - problem.memory_bytes)
-    return total
+                yield value, source, target, count * wanted.count(target)
+            elif not any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
+                yield value, source, target, count
+
+
+def launched_by(problem: Problem, assignment: Assignment) -> Counter:
+    """Return the combined launches of a plan, with how many members of values go by each."""
+    found: Counter = Counter()
+    if problem.combines:
+        for value, source, target, count in _converted(problem, assignment):
+            for launch in problem.launches(value, assignment.axes, source, target):
+                found[launch] += count
+    return found
 
 
 def memory(problem: Problem, assignment: Assignment) -> float:

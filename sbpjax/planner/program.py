@@ -28,9 +28,10 @@ from sbpjax.sbp.algebra import B
 from sbpjax.world.jaxprs import Literal
 
 from .graph import Fixed, Graph, build
-from .linear import exchange, solve_axis
+from .linear import Solution, exchange, solve_axis
 from .ports import Loop, Region
-from .problem import Assignment, Problem, total_us
+from .problem import Assignment, Problem, launched_by, total_us
+from .solver import Basis
 
 log = logging.getLogger("sbpjax.plan")
 
@@ -42,6 +43,8 @@ _STARTS = 4
 _LARGE_NODES = 500
 _SETTLED = 5e-4
 _HOPELESS = 0.05
+# How often an axis is solved again with what each launch costs those that go by it.
+_SHARINGS = 2
 
 
 def plan_program(
@@ -165,11 +168,34 @@ def _descend(
     basis = None
     for axis in order:
         # The basis of another axis is a better start than none: axes want much the same of most equations.
-        solution = solve_axis(problem, assignment, axis, ends.get(axis, basis))
+        solution = _best_of_axis(problem, assignment, axis, ends.get(axis, basis))
         assignment = Assignment({**assignment.strategies, axis: solution.strategies})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         basis = solution.basis
     return _alternate(problem, assignment, order, give_up_us, ends, {order[-1]: bounds[order[-1]]})
+
+
+def _best_of_axis(problem: Problem, others: Assignment, axis: int, start: Basis | None) -> Solution:
+    """Return the best strategies on an axis, the launches that several values go by charged to those that do."""
+    problem.sharers = {}
+    solution = best = solve_axis(problem, others, axis, start)
+    if not problem.combines:
+        return best
+    bound = solution.bound_us  # without sharers no plan is charged more than it costs
+    best_us = math.inf
+    for _ in range(_SHARINGS):
+        found = Assignment({**others.strategies, axis: solution.strategies})
+        us, sharers = total_us(problem, found), launched_by(problem, found)
+        if us >= best_us * (1 - _SETTLED):
+            break
+        best, best_us = solution, us
+        # Who goes alone pays the whole launch, which nobody knows before a plan is there.
+        if all(problem.launch_share_us(launch) * n >= problem.launch_us(launch) for launch, n in sharers.items()):
+            break
+        problem.sharers = {**problem.sharers, **sharers}
+        solution = solve_axis(problem, others, axis, solution.basis)
+    problem.sharers = {}
+    return dataclasses.replace(best, bound_us=bound)
 
 
 def _alternate(
@@ -202,7 +228,7 @@ def _alternate(
                 break
             (assignment, us), stale = exchanged, 0
         others = Assignment({a: r for a, r in assignment.strategies.items() if a != axis})
-        solution = solve_axis(problem, others, axis, ends[axis])
+        solution = _best_of_axis(problem, others, axis, ends[axis])
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         candidate = Assignment({**others.strategies, axis: solution.strategies})
         after = total_us(problem, candidate)

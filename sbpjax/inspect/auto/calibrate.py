@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax.errors import PlacementError
 from sbpjax.planner.prices import links
-from sbpjax.planner.prices.cost import DEFAULT, CostModel, Link
+from sbpjax.planner.prices.cost import DEFAULT, PRESETS, CostModel, Link
 from sbpjax.sbp.placement import placement as Placement
 
 _LONG_ENOUGH_S = 0.01
@@ -56,6 +56,7 @@ def calibrate(placement: Placement, *, remember: bool = True) -> CostModel:
             "take a preset: config.set_auto_parallel_cost_model('v5p')",
         )
     known = links.of_placement(placement, links.preset_of(placement))
+    compiler = PRESETS["cpu"] if placement.type == "cpu" else known
     axes = [_link(placement, axis) for axis in range(len(placement.hierarchy))]
     model = CostModel(
         f"measured {placement.type} × {placement.size}",
@@ -65,6 +66,7 @@ def calibrate(placement: Placement, *, remember: bool = True) -> CostModel:
         known.memory_bytes if placement.type != "cpu" else DEFAULT.memory_bytes,
         min(link.bytes_per_s for link in axes),
         max(link.alpha_us for link in axes),
+        combines=compiler.combines,
         links=tuple(axes) if len(axes) > 1 else (),
     )
     if remember:

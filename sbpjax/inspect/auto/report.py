@@ -2,11 +2,11 @@
 
     Train_0 on 8 ranks by the prices of h100: 14 of 16 layouts chosen, gap 0.00 %
 
-    plan               time     moving     bytes    memory
-    found          120.4 µs    35.1 µs   15.8 MB  103.2 MB
-    data parallel  402.0 µs   316.0 µs  142.2 MB  214.0 MB
+    plan               time     moving     bytes  collectives    memory
+    found          120.4 µs    35.1 µs   15.8 MB           14  103.2 MB
+    data parallel  402.0 µs   316.0 µs  142.2 MB            9  214.0 MB
     …
-    your own       402.0 µs   316.0 µs  142.2 MB  214.0 MB
+    your own       402.0 µs   316.0 µs  142.2 MB            9  214.0 MB
 
     parameter           number  shape         sbp  state  yours  per device
     model.*.up.weight       12  [4096, 1024]  S0          B          2.1 MB
@@ -68,8 +68,8 @@ class Report(Shown):
 
     def tables(self) -> list[Table]:
         """Return every table."""
-        columns = ("plan", "time", "moving", "bytes", "memory")
-        found = [Table([_total_cells(t) for t in self.totals], columns, right=range(1, 5))]
+        columns = ("plan", "time", "moving", "bytes", "collectives", "memory")
+        found = [Table([_total_cells(t) for t in self.totals], columns, right=range(1, 6))]
         for kind in (PARAMETER, BUFFER, BATCH):
             rows = [r for r in self.rows if r.kind == kind]
             if rows:
@@ -171,6 +171,7 @@ def _total_cells(t: Totals) -> tuple[str, ...]:
         microseconds(t.time_us),
         microseconds(t.interconnect_us),
         bytes_text(t.bytes),
+        str(t.collectives),
         bytes_text(t.memory_bytes),
     )
 

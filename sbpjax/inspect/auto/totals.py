@@ -5,6 +5,7 @@ For a plan of Adam on 8 ranks:
     time    812.3 µs    what the planner minimised: computing and moving, all of it one after the other
     moving  301.0 µs    of it in collectives
     bytes   142.0 MB    what one device receives in one step
+    number        12    of collectives, those counted once that the compiler combines
     memory    2.1 GB    what one device holds at the fullest moment: inputs, and what lives during the step
 
 Time and bytes are the planner's own figures, and memory is what a limit is held against
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 from sbpjax.graph.auto.subject import Subject
 from sbpjax.planner.memory.limit import holds_bytes
+from sbpjax.planner.prices.launches import launches
 from sbpjax.programs.plan import Plan
 from sbpjax.sbp.layout import local_shape
 
@@ -32,6 +34,7 @@ class Totals:
         time_us: modelled time.
         interconnect_us: of it in collectives.
         bytes: received over the interconnect.
+        collectives: how many are launched, those counted once that the compiler combines.
         memory_bytes: live bytes at their peak.
         standing_bytes: of it stored between two steps.
         gap: how far the plan may be from the planner's lower bound, as a share.
@@ -41,6 +44,7 @@ class Totals:
     time_us: float
     interconnect_us: float
     bytes: int
+    collectives: int
     memory_bytes: int
     standing_bytes: int
     gap: float
@@ -54,7 +58,8 @@ class Totals:
         """Return the figures by name, for JSON."""
         return {
             "time_us": self.time_us, "interconnect_us": self.interconnect_us, "bytes": int(self.bytes),
-            "memory_bytes": int(self.memory_bytes), "standing_bytes": int(self.standing_bytes), "gap": self.gap,
+            "collectives": self.collectives, "memory_bytes": int(self.memory_bytes),
+            "standing_bytes": int(self.standing_bytes), "gap": self.gap,
         }  # fmt: skip
 
 
@@ -66,7 +71,9 @@ def totals(subject: Subject, plan: Plan, name: str) -> Totals:
         if x.shape and len(codes) == len(subject.sizes)
     )
     live = holds_bytes(plan, subject.out_pins, subject.placement.type)
-    collectives_us = sum(subject.cost.collectives_us(b.steps) * b.times for b in plan.boxings)
-    if plan.inner_bytes:
-        collectives_us += subject.cost.interconnect_us(plan.inner_bytes)
-    return Totals(name, plan.modelled_us, min(collectives_us, plan.modelled_us), plan.bytes, live, standing, plan.gap)
+    cost, number = subject.cost, sum(launches(plan, subject.cost).values())
+    sent = cost.with_latency(0.0)
+    collectives_us = sum(sent.collectives_us(b.steps) * b.times for b in plan.boxings)
+    collectives_us += sent.interconnect_us(plan.inner_bytes) + number * cost.alpha_us
+    moving_us = min(collectives_us, plan.modelled_us)
+    return Totals(name, plan.modelled_us, moving_us, plan.bytes, number, live, standing, plan.gap)

@@ -4,10 +4,11 @@ An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; 
 bandwidth``. On an H100 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of
 its 134 MB result over eight ranks moves 235 MB or 522 µs: so it pays to keep the result split.
 
-The planner's default counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a
-preference for one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large
-computation is never done everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency
-of each collective, which in small programs outweighs every byte.
+Every preset counts what it takes to launch a collective, which in small programs outweighs every byte; what the
+compiler combines is launched once (`sbpjax.planner.prices.launches`). The planner's default, for CPU devices that stand
+for others, counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a preference for
+one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is
+never done everywhere to save a few bytes. `CostModel.with_latency` gives a model with another latency.
 
 On a placement each mesh axis may have a *link* of its own (`sbpjax.planner.prices.links`). With ``hides`` the latency
 of a conversion counts only as far as other work does not cover it (`sbpjax.planner.prices.slack`), and with
@@ -23,6 +24,12 @@ its group):
   GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. A float32 product is one BF16 pass at JAX's
   default precision, three at ``HIGH`` and six at ``HIGHEST``.
 * between hosts: NVIDIA DGX A100 and H100 data sheets: one 200 or 400 Gbit/s adapter per GPU.
+* launching on GPUs: NCCL's own tuning model (`src/graph/tuning.cc`), protocol LL, ring: 3.6 µs, 0.47 per step over
+  NVLink and 2.7 per step between hosts. An all-reduce of eight GPUs has 14 steps: 10.2 µs; of four hosts 6: 19.8.
+* launching on TPUs: Austin et al., "How to Scale Your Model" (2025): 1 µs per hop between chips; a ring of four chips
+  that sends both ways has two hops.
+* combining: XLA's defaults, `xla_gpu_{all_reduce,all_gather,reduce_scatter}_combine_threshold_bytes`; by their
+  compiled programs XLA:CPU and libtpu 0.0.42 combine all-reduces alone.
 * cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
 * oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
   `sbp_infer_util.cpp`). Its unit is a byte moved by any rank of a group, so a "µs" here is that: 16,500 per transfer
@@ -78,6 +85,8 @@ class CostModel:
         memory_bytes: its size.
         interconnect_bytes_per_s: what one device receives per second in a collective.
         alpha_us: what one collective costs apart from its bytes.
+        combines: kinds of `Step` of which the compiler makes one collective, where none waits for another.
+        combined_bytes: how many bytes one such collective brings at most.
         hosts: the link of one device to other hosts, None if there is no other way than ``interconnect_bytes_per_s``.
         compute_ratio: what the time of computing is multiplied with.
         fused: what share of its result a pointwise equation moves; the rest stays in the kernel it is fused into.
@@ -98,6 +107,8 @@ class CostModel:
     memory_bytes: float
     interconnect_bytes_per_s: float
     alpha_us: float = 0.005
+    combines: tuple[str, ...] = ()
+    combined_bytes: float = 30 * 2.0**20
     hosts: Link | None = None
     compute_ratio: float = 1.0
     fused: float = 0.1
@@ -108,18 +119,10 @@ class CostModel:
     is_summed: bool = False
     tiles: bool = False
 
-    def with_latency(self, alpha_us: float | None = None) -> CostModel:
-        """Return this model with the latency of a collective counted; between hosts it is at least what that takes."""
-        alpha = _ALPHA_US.get(self.name, self.alpha_us) if alpha_us is None else alpha_us
-        # A number that the user gave holds for every link.
-        slow = 0.0 if self.hosts is None or alpha_us is not None else self.hosts.alpha_us
-        links = tuple(
-            dataclasses.replace(
-                link, alpha_us=slow if slow and link.bytes_per_s < self.interconnect_bytes_per_s else alpha
-            )
-            for link in self.links
-        )
-        return dataclasses.replace(self, alpha_us=alpha, links=links)
+    def with_latency(self, alpha_us: float) -> CostModel:
+        """Return this model with another latency of a collective, on every link."""
+        links = tuple(dataclasses.replace(link, alpha_us=alpha_us) for link in self.links)
+        return dataclasses.replace(self, alpha_us=alpha_us, links=links)
 
     def on(self, axes: tuple[int, ...]) -> CostModel:
         """Return the model of some of the mesh axes, which are then numbered from 0."""
@@ -146,6 +149,14 @@ class CostModel:
     def latency_us(self, steps: tuple[Step, ...]) -> float:
         """Return what of the time of a conversion is latency."""
         return sum(self.link(s.axis).alpha_us for s in steps if s.bytes)
+
+    def is_combined(self, step: Step) -> bool:
+        """Return whether the compiler combines a step with others of its kind that do not wait for it."""
+        return 0 < step.bytes < self.combined_bytes and step.kind in self.combines
+
+    def share_us(self, step: Step) -> float:
+        """Return a step's share, by its bytes, of the latency of the collectives in which it goes with others."""
+        return self.link(step.axis).alpha_us * (step.bytes / self.combined_bytes if self.is_combined(step) else 1.0)
 
     def memory_us(self, bytes: float) -> float:
         """Return the time to read or write ``bytes`` once."""
@@ -179,29 +190,32 @@ class CostModel:
         return self.compute_ratio * work_us(self, eqn)
 
 
-# Orders of magnitude; `sbpjax.inspect.auto.calibrate` measures them.
-_ALPHA_US = {
-    "cpu": 100.0, "a100": 12.0, "h100": 10.0, "h200": 10.0, "v4": 5.0, "v5e": 5.0, "v5p": 5.0, "v6e": 5.0,
-}  # fmt: skip
+def _gpu(*speeds, hosts: Link) -> CostModel:
+    return CostModel(*speeds, alpha_us=10.0, combines=("psum", "psum_scatter", "all_gather"), hosts=hosts)
+
+
+def _tpu(*speeds) -> CostModel:
+    return CostModel(*speeds, alpha_us=2.0, combines=("psum",), tiles=True)
+
 
 PRESETS = {
     m.name: m
     for m in (
-        CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9),
-        CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
-        CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
-        CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
-        CostModel("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, tiles=True),
-        CostModel("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, tiles=True),
-        CostModel("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, tiles=True),
-        CostModel("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, tiles=True),
+        CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9, 100.0, ("psum",)),
+        _gpu("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
+        _gpu("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
+        _gpu("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
+        _tpu("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9),
+        _tpu("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9),
+        _tpu("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9),
+        _tpu("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9),
         CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
     )
 }
 
 # Also for CPU devices, which stand for the accelerators that a program is written for: plans made in tests are those of
-# the job.
-DEFAULT = PRESETS["h100"]
+# the job, but that they are a fraction of its size, so that bytes decide and not launches.
+DEFAULT = dataclasses.replace(PRESETS["h100"], alpha_us=0.005, combines=())
 
 
 def _nbytes(variable) -> int:

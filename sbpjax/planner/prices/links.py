@@ -153,11 +153,7 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
 
 def preset_of(placement) -> CostModel:
     """Return the prices of the kind of a placement's devices, without its links."""
-    return PRESETS.get(_kind_of(placement), DEFAULT)
-
-
-def _kind_of(placement) -> str:
     if placement.type == "cpu":
-        return DEFAULT.name  # virtual devices stand for others
+        return DEFAULT  # virtual devices stand for others
     text = placement.topology_name or str(getattr(placement.devices.flat[0], "device_kind", ""))
-    return next((preset for part, preset in _KINDS if part in text.lower()), DEFAULT.name)
+    return next((PRESETS[preset] for part, preset in _KINDS if part in text.lower()), DEFAULT)

@@ -10,6 +10,7 @@ from sbpjax.errors import SbpError
 from sbpjax.graph.auto import plan_file
 from sbpjax.inspect.auto.report import report
 from sbpjax.planner.boundaries import codes_of
+from sbpjax.planner.prices.launches import launches
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import local_shape
 from tests import models_jax
@@ -34,6 +35,7 @@ def test_figures_are_those_of_the_plans():
         ) - sum(x.dtype.itemsize for x in made.subject.inputs if not x.shape)
         assert told.standing_bytes == standing < told.memory_bytes
         assert 0 <= told.interconnect_us <= told.time_us
+        assert told.collectives == sum(launches(plan, made.subject.cost).values())
     replicated = sum(math.prod(x.shape) * 4 for x in made.subject.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
 
@@ -86,7 +88,7 @@ def test_text():
     text = str(reported("mlp"))
     blocks = text.split("\n\n")
     assert blocks[0].startswith("mlp on 8 ranks by the prices of h100: 26 of 27 layouts chosen, gap 0.00 %")
-    assert blocks[1].splitlines()[0].split() == ["plan", "time", "moving", "bytes", "memory"]
+    assert blocks[1].splitlines()[0].split() == ["plan", "time", "moving", "bytes", "collectives", "memory"]
     assert [b.split()[0] for b in blocks[1:]] == ["plan", "parameter", "batch", "activation"]
 
 

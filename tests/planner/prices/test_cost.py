@@ -20,7 +20,9 @@ def test_the_product_of_the_docstring():
     eqn = _eqn(jnp.matmul, (8192, 1024), (1024, 4096))
     assert cost.flops(eqn) == pytest.approx(68.7e9, rel=1e-3)
     assert cost.PRESETS["h100"].equation_us(eqn) == pytest.approx(139, rel=1e-2)
-    assert cost.PRESETS["h100"].interconnect_us(2 * 134_217_728 * 7 / 8) == pytest.approx(522, rel=1e-2)
+    moved = 2 * 134_217_728 * 7 / 8
+    assert cost.PRESETS["h100"].with_latency(0.0).interconnect_us(moved) == pytest.approx(522, rel=1e-2)
+    assert cost.PRESETS["h100"].interconnect_us(moved) == pytest.approx(522 + 10, rel=1e-2)
 
 
 def test_half_precision_is_faster():
@@ -99,9 +101,9 @@ def test_what_a_step_touches_of_the_whole(shape, source, target, passes):
     assert model.steps_us((step,), whole / 8) == pytest.approx(model.memory_us(passes * whole))
 
 
-def test_latency_is_a_choice():
-    assert cost.DEFAULT.alpha_us < 0.1
-    assert cost.PRESETS["h100"].with_latency().alpha_us == 10.0
+def test_latency_is_in_every_preset_and_a_choice():
+    assert cost.DEFAULT.alpha_us < 0.1 and not cost.DEFAULT.combines
+    assert cost.PRESETS["h100"].alpha_us == 10.0
     assert cost.PRESETS["h100"].with_latency(2.5).alpha_us == 2.5
 
 
@@ -110,7 +112,18 @@ def test_presets_are_consistent(name):
     model = cost.preset(name)
     assert model.name == name
     assert model.flops_bf16 >= model.flops_f32 > model.memory_bytes_per_s > model.interconnect_bytes_per_s > 0
-    assert model.with_latency().alpha_us > model.alpha_us
+    # µs of a collective: a torus of chips, NCCL on NVLink, threads of one process
+    low, high = {"v": (1, 3), "a": (10, 20), "h": (10, 20), "c": (10, 1000)}[name[0]]
+    assert low <= model.alpha_us <= high
+    assert "psum" in model.combines
+
+
+def test_a_step_that_is_combined_has_its_share_of_the_latency():
+    model = replace(cost.PRESETS["h100"], combined_bytes=1000)
+    small, large = (Step("psum", 0, -2, -1, bytes=n, price=n) for n in (100, 1000))
+    alone = Step("all_to_all", 0, 0, 1, bytes=100, price=100)
+    assert [model.is_combined(s) for s in (small, large, alone)] == [True, False, False]
+    assert [model.share_us(s) for s in (small, large, alone)] == pytest.approx([1.0, 10.0, 10.0])
 
 
 def test_an_unknown_preset_names_the_known_ones():

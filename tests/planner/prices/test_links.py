@@ -26,13 +26,15 @@ def test_the_outer_axis_between_hosts_is_the_network():
 
 
 def test_the_ranks_of_a_host_share_the_network():
-    assert links.on_placement(H100, gpus((16,), 8)).links == ()  # 750 GB/s of adapters per group: NVLink bounds it
+    fast = H100.with_latency(0.005)
+    assert links.on_placement(fast, gpus((16,), 8)).links == ()  # 750 GB/s of adapters per group: NVLink bounds it
+    assert links.on_placement(H100, gpus((16,), 8)).links == (Link(18.0, 450e9),)  # but a collective starts as slowly
     (link,) = links.on_placement(H100, gpus((4,), 2, "h100:2x8")).links
     assert link.bytes_per_s == pytest.approx(3 / 4 * 2 * 50e9 / (1 / 2))
 
 
 def test_latency_between_hosts_is_the_networks():
-    model = links.on_placement(H100, gpus((2, 8), 8)).with_latency()
+    model = links.on_placement(H100, gpus((2, 8), 8))
     assert [link.alpha_us for link in model.links] == [18.0, 10.0]
     assert model.interconnect_us(50e3, 0) == pytest.approx(18.0 + 1.0)
     assert model.on((1,)).interconnect_us(450e3, 0) == pytest.approx(10.0 + 1.0)
