@@ -2,6 +2,7 @@
 
     python -m benchmarks.auto              # five models; about ten minutes on two cores
     python -m benchmarks.auto --only MLP   # those whose title has this text
+    python -m benchmarks.auto --launches   # small GPTs, by bytes alone and with the latency of an H100's collectives
 
 A *hand plan* is a strategy of `sbpjax.inspect.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes
 their products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax
@@ -16,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
@@ -35,6 +36,7 @@ from sbpjax.graph.auto.subject import Subject, subject_of
 from sbpjax.inspect.auto.hand import hand_pins, strategies
 from sbpjax.inspect.auto.totals import totals
 from sbpjax.planner.prices.cost import PRESETS, CostModel
+from sbpjax.planner.prices.launches import launches
 from sbpjax.programs.plan import Plan
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
@@ -171,11 +173,30 @@ def compare(case: Subject, fn: Callable) -> None:
     print(f"memory: predicted / compiled {shown.memory_bytes / found.memory:.3f}")
 
 
+def compare_launches() -> None:
+    """Print what plans cost that count latency, and plans that do not, both by prices that do."""
+    priced = PRESETS["h100"]
+    for width, time_, vocab in ((128, 64, 512), (512, 256, 4096)):
+        step = models_jax.gpt(4, 8, time_, width, 8, vocab)
+        for ranks in (np.arange(8), np.arange(8).reshape(2, 4)):
+            case = subject(step, placement("cpu", ranks), priced.with_latency(0.0), "")
+            by_bytes, by_time = case.plan(), replace(case, cost=priced).plan()
+            print(f"\nGPT of 4 layers, B8 T{time_} D{width} V{vocab} on {list(ranks.shape)}")
+            for name, plan, extra in (("by bytes", by_bytes, priced.alpha_us), ("with latency", by_time, 0.0)):
+                number = sum(launches(plan, priced).values())
+                us = plan.modelled_us + extra * number
+                print(f"{name:13} {us:8.1f} µs {plan.bytes / 1e6:8.2f} MB {number:4} collectives", flush=True)
+
+
 def main() -> None:
     """Compare on the five models of the planner's design figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="those of the models whose title has this text")
-    only = parser.parse_args().only
+    parser.add_argument("--launches", action="store_true", help="what counting the latency of collectives changes")
+    options = parser.parse_args()
+    only = options.only
+    if options.launches:
+        return compare_launches()
     print(f"jax {jax.__version__}, {os.cpu_count()} cores; {' '.join(sys.argv[1:])}")
     line, grid = placement("cpu", np.arange(8)), placement("cpu", np.arange(8).reshape(2, 4))
     gpt = lambda: models_jax.gpt(2, 8, 1024, 1024, 16, 50304)  # noqa: E731

@@ -318,10 +318,11 @@ def _converted(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value
         targets = set(wanted) - {source}
         targets |= _summed_once(problem, value, axes, source, targets)
         for target in targets:
+            moved = problem.price(value.shape, value.itemsize, axes, source, target)[1]
             # OneFlow's collector off: priced as if every reader converted; the lowering shares all the same.
             if not problem.model.shares:
                 yield value, source, target, count * wanted.count(target)
-            elif not any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
+            elif not moved or not any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
                 yield value, source, target, count
 
 
