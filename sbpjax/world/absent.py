@@ -1,4 +1,4 @@
-"""Names of OneFlow that mean nothing here, and what to use instead.
+"""Names of OneFlow that mean nothing here, or are older than its global tensors, and what to use instead.
 
 OneFlow's package shows much of how it is made: kernels of gradients, readers of its own record format, updates of
 optimizers as ops, switches of its compiler. Asking for such a name raises `AbsentError`, which says what serves the
@@ -8,15 +8,15 @@ purpose here:
     AbsentError: sbpjax._C.dispatch_adam_update …
       fix:  sbpjax.optim.Adam(...).step()
 
-The table goes from patterns to advice; the first that fits counts. It is written out in
-`docs/reference/api_coverage.md`.
+The tables go from patterns to advice; the first that fits counts. They are written out in
+`docs/reference/api_coverage.md` and `docs/how_to/oneflow_scripts.md`.
 """
 
 from __future__ import annotations
 
 import fnmatch
 
-from sbpjax.errors import AbsentError, MissingNameError
+from sbpjax.errors import AbsentError, MissingNameError, page
 
 TABLE: tuple[tuple[str, str], ...] = (
     ("_C.dispatch_*_update", "sbpjax.optim: SGD, Adam, AdamW, LAMB, … and their step()"),
@@ -58,10 +58,28 @@ TABLE: tuple[tuple[str, str], ...] = (
     ),
 )
 
+OLD: tuple[tuple[str, str], ...] = (
+    ("scope scope.*", "x.to_global(placement, sbp), module.to_global(placement, sbp) with a sbpjax.placement"),
+    ("distribute distribute.*", "sbpjax.sbp.split(dim), sbpjax.sbp.broadcast"),
+    ("get_variable", "sbpjax.nn.Parameter in an nn.Module, with to_global for its layout"),
+    ("layers layers.*", "sbpjax.nn.Linear, Conv2d, …; model_distribute= is weight.to_global(placement, sbp)"),
+    ("*_initializer", "sbpjax.nn.init"),
+    ("global_function", "sbpjax.nn.Graph, or sbpjax.compile around a function"),
+    ("config config.*", "python -m sbpjax.distributed.launch, sbpjax.env, and self.config in an nn.Graph"),
+    ("pack unpack", "self.config.set_gradient_accumulation_steps(n) in an nn.Graph"),
+    ("typing typing.* FixedTensorDef MirroredTensorDef", "nothing: build takes tensors, which know shape and dtype"),
+    ("optimizer optimizer.*", "sbpjax.optim, and add_optimizer in an nn.Graph"),
+    ("losses losses.*", "loss.backward() in the build of an nn.Graph"),
+    ("math math.* experimental experimental.*", "the function of the same name in sbpjax or sbpjax.nn.functional"),
+    ("train train.*", "sbpjax.save and sbpjax.load"),
+    ("watch watch_diff", "print(x), and x.register_hook for its gradient"),
+    ("consistent_* *.consistent_*", "placement= and sbp= where a tensor is made"),
+)
+
 
 def row(name: str) -> tuple[str, str] | None:
-    """Return the row of the table that a name (without ``sbpjax.``) falls under."""
-    for patterns, instead in TABLE:
+    """Return the row of the tables that a name (without ``sbpjax.``) falls under."""
+    for patterns, instead in (*TABLE, *OLD):
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
             return patterns, instead
     return None
@@ -79,5 +97,8 @@ def absent(space: str, name: str) -> AttributeError:
     package = f"sbpjax.{space}" if space else "sbpjax"
     if found is None:
         return MissingNameError.of(package, name)
-    rule = "OneFlow's name for something that means nothing here"
+    if found in OLD:
+        rule = f"OneFlow wrote this so before it had global tensors; see {page('how_to/oneflow_scripts.md')}"
+    else:
+        rule = "OneFlow's name for something that means nothing here"
     return AbsentError(f"{package}.{name}", "a name of OneFlow", rule, found[1])

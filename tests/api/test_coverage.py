@@ -1,11 +1,13 @@
 """The API that is promised is there, every public op has a spec, and the page about it says what is so."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 import sbpjax
 from sbpjax.errors import AbsentError
+from sbpjax.world import absent
 from tests.api import coverage
 from tests.api.ops import NOT_OPS, public_ops
 
@@ -57,6 +59,20 @@ def test_absent_names_say_what_to_use(name):
     with pytest.raises(AbsentError, match=r"(?s)seen: a name of OneFlow.*rule: .*fix:  sbpjax\.") as caught:
         getattr(home, last)
     assert isinstance(caught.value, AttributeError)
+
+
+def test_old_names_say_how_it_is_written_today():
+    page = (Path(__file__).parents[2] / "docs/how_to/oneflow_scripts.md").read_text()
+    told = re.findall(r"^\| (`.*`) \| (.*) \|$", page.partition("## Old names")[2], flags=re.MULTILINE)
+    assert [instead for _, instead in told] == [instead for _, instead in absent.OLD]
+    for names, instead in told:
+        for name in re.findall(r"`(\w+)`", names):  # patterns are tried below
+            with pytest.raises(AbsentError, match=r"before it had global tensors; see .*oneflow_scripts.md") as caught:
+                getattr(sbpjax, name)
+            assert instead in str(caught.value)
+    for name in ("constant_initializer", "consistent_tensor"):
+        with pytest.raises(AbsentError, match="before it had global tensors"):
+            getattr(sbpjax, name)
 
 
 def test_other_names_fail_as_ever():
