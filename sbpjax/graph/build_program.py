@@ -64,6 +64,7 @@ def build_program(
     traced_at = time.perf_counter()
     names = tuple(name for _, name in state.options)
     rest = call.tensors + traced.captured
+    # Once more, now with what the trace captured, and the state as it is stored.
     layouts = [None, *(slot.layout for slot in slots), *[None] * len(names), *(t.layout for t in rest)]
     place = _common_placement(asked, layouts)
     # What it makes is global, and nothing that it is given.
@@ -91,6 +92,7 @@ def build_program(
         out_layouts: list = [None] * len(jaxpr.out_avals)
     else:
         everywhere = (broadcast,) * len(place.hierarchy)
+        # What comes without a layout is the same on every rank.
         whole = [
             Layout(place, everywhere, aval.shape, aval.dtype) if lay is None else lay
             for lay, aval in zip(layouts, jaxpr.in_avals, strict=True)
@@ -219,6 +221,7 @@ def _outlined(closed, flat: FlatProgram, donated: Sequence[int]) -> Callable:
     sides: list[Any] = [flat.invars, flat.outvars]
     kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in sides]
     written = in_place(flat, partners(*kinds, donated))
+    # Compilers for accelerators fuse by their own cost models; calls would be in their way (`programs/outline.py`).
     if jax.default_backend() != "cpu":
         return jaxpr_as_fun(closed) if written is flat else lambda *arrays: run_program(written, arrays)
     return lambda *arrays: run_outlined(written, arrays)

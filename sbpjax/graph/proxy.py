@@ -202,6 +202,7 @@ class ProxyModule(Proxy):
 
     def __init__(self, graph: Any, path: str, module: Module) -> None:
         # Past this class's own `__setattr__`, which writes to the module.
+        # Weak: the graph holds its proxies, and a cycle would leave its programs to the garbage collector.
         object.__setattr__(self, "_proxy_graph", weakref.ref(graph))
         object.__setattr__(self, "_proxy_path", path)
         object.__setattr__(self, "_proxy_module", module)
@@ -239,6 +240,7 @@ class ProxyModule(Proxy):
                     ".to(nn.graph.GraphModule)",
                 )
         result = self._proxy_module.to(*args, **kwargs)
+        # ``graph.model.to(device)`` gives the module itself: chained calls stay with the proxy.
         return self if result is self._proxy_module else result
 
     def _graph(self) -> Any:

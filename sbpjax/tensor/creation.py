@@ -98,6 +98,8 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         if device is None:
             out = wrap_any(call_kept(op, inputs))
         else:
+            # Made there it is not bound there, and would follow the other inputs of the next op; the user named a
+            # device.
             out = wrap_any(jax.device_put(call_kept(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
 
@@ -144,6 +146,7 @@ def _constant(shape, dtype, value):
 
 def _arange(start, step, /, length, dtype):
     if dtype.kind in "iu":
+        # In int64 whatever is wanted: in a narrow dtype what is multiplied would overflow on the way.
         index = lax.iota(np.int64, length)
         return lax.convert_element_type(index * jnp.asarray(step, np.int64) + jnp.asarray(start, np.int64), dtype)
     index = lax.convert_element_type(lax.iota(np.int64, length), np.float64)  # torch accumulates in double

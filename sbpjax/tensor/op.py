@@ -345,6 +345,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
     key = (needs, avals)
     found = op.entries.get(key)
     if found is None:
+        # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
         found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)

@@ -232,6 +232,7 @@ def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]
         if isinstance(found, OutOfMemoryError):
             return None
         plan = found[0].plan
+        # Where the limit holds nothing back, checkpoints could only cost time: nothing else is tried then.
         return 0.0 if plan is None or not count and not plan.is_held_back else plan.modelled_us
 
     best: int | None = None

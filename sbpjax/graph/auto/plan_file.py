@@ -75,6 +75,7 @@ class Sharding:
         if name in table:
             return table[name]
         fits = [codes for pattern, codes in table.items() if fnmatch.fnmatchcase(name, pattern)]
+        # Of several patterns the last one counts: a file may begin with a rule, and name its exceptions behind it.
         return fits[-1] if fits else None
 
     def pins(self, subject: Subject) -> tuple[dict[int, Codes], dict[Activation, Codes]]:
@@ -264,6 +265,7 @@ def _safe(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]
     every = [n for r in rows for n in r.names] if names is None else names
     for row in grouped(rows) if names is not None else rows:
         others = [n for n in every if n not in row.names and fnmatch.fnmatchcase(n, row.name)]
+        # A pattern that fits another tensor, too, would pin that one when the file is read.
         if len(row.names) > 1 and others:
             for name in row.names:
                 yield TensorRow(row.kind, name, (name,), row.shape, row.dtype, row.codes)

@@ -85,6 +85,7 @@ def row_costs(
     for s, place in enumerate(places):
         spec = TensorSpec(tuple(example.shape), np.dtype(getattr(example.dtype, "np", example.dtype)))
         for module in modules:
+            # Equal layers on equal devices cost the same, and planning takes seconds.
             key = form_of(module) or id(module), spec.shape, str(spec.dtype), place.hierarchy, _kind(place)
             if key not in known:
                 known[key] = _planned_us(_Row([module], place, cost), spec)

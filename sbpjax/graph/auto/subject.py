@@ -228,6 +228,7 @@ def subject_of(
     )  # fmt: skip
     program = normalise(jax.make_jaxpr(fn)(*avals))
     rest = len(program.outvars) - returned
+    # State comes back as it went in, and numbers are whole; other results lie as the planner likes.
     pins = (*range(returned), *(everywhere if not _shape(v) else None for v in program.outvars[returned:]))
     if rest < 0:
         raise SbpError(

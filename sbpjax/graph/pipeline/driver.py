@@ -47,7 +47,7 @@ class Driver:
         self.courier = Courier(pipeline.layouts, placements)
         self._numbers: dict = {}
         self._starts: dict[Var, Any] = {}
-        self._turns: list[dict] = []
+        self._iterations: list[dict] = []
 
     def compile(self) -> None:
         """Compile this process's tasks, two at a time, and those that are equal but for their devices once."""
@@ -85,7 +85,7 @@ class Driver:
     def _prepare(self, body: Body) -> None:
         """Make what every step needs again."""
         places = [p for p in self.pipeline.stages if here(p)]
-        self._turns = [
+        self._iterations = [
             {p: spread.on(np.int32(i), replicated(p, body.iteration.aval).sharding) for p in places}
             for i in range(body.count)
         ]
@@ -161,6 +161,7 @@ class Driver:
                     results = task.executable(*arguments)
                 except _FOUND_NAN as error:
                     raise self._nan(error, place, "what surrounds the micro-batches") from None
+                # At once: an argument that nothing else holds is memory that the next task may need.
                 del arguments
                 env.update(zip(task.task.outs, results, strict=False))
             self.courier.send(sends, env)
@@ -200,7 +201,7 @@ class Driver:
             task = body.tasks[work]
             arguments = rows[work].copy()
             for i, v in self._holes[work]:
-                value = self._turns[micro][task.task.placement] if v is None else own[v]
+                value = self._iterations[micro][task.task.placement] if v is None else own[v]
                 arguments[i] = value.array() if value.__class__ is Coming else value
             try:
                 results = task.executable(*arguments)

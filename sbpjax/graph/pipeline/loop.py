@@ -136,6 +136,7 @@ def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
             before.append(eqn)
             if any(isinstance(v, Var) and v in found for v in eqn.invars):
                 found.update(eqn.outvars)
+    # From the back: what the loop does not read need not be made before it, and goes behind.
     pre, free, rest = [], [], []
     for eqn in reversed(before):
         wanted = any(v in needed for v in eqn.outvars)
@@ -170,6 +171,7 @@ def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, V
         def read(v):
             return jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v]
 
+        # By the number of the iteration, which is an input: one program for all micro-batches.
         parts = [jax.lax.dynamic_index_in_dim(read(v), iteration, 0, keepdims=False) for v in slices]
         results = run(*[read(v) for v in constants], *carried, *parts)
         # Results that `scan` would stack are written slice by slice into a carry: the tasks of a micro-batch are

@@ -161,6 +161,7 @@ class PipelinedProgram:
         inputs = [str(v.aval) if layout is None else repr(layout) for v, layout in layouts]
         text = "\n".join([str(self.jaxpr), *(str(t.out_layouts) for t in self.pipeline.compiled)])
         body = self.pipeline.body
+        # A printed jaxpr names functions by their addresses, which differ from process to process.
         text = re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}")
         agree(self.asked, inputs, text)
         self._agreed = True
@@ -257,6 +258,8 @@ def _return_home(
             continue
         pins[v], replaced[v] = layout.sbp, program.invars[1 + place]
         outvars[i] = Var(v.aval)
+        # To where it lies: this moves nothing, unless the update ran on another stage, as of a weight that two stages
+        # share.
         params = {"source": layout.placement, "target": layout.placement}
         eqns.append(new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, no_effects))
     return FlatProgram(program.invars, program.consts, eqns, outvars), pins, replaced

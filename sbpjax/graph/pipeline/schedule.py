@@ -307,16 +307,19 @@ def _listed(name: str, works: tuple[Work, ...], stages: int, micro_batches: int,
     while events:
         now = events[0][0]
         touched = set()
+        # All that ends now, before any stage chooses: else the choice would depend on the order within the heap.
         while events and events[0][0] == now:
             _, kind, i, micro = heapq.heappop(events)
             stage = works[i].stage
             touched.add(stage)
+            # What this task waits for has arrived from another stage.
             if kind == 1:
                 offer(i, micro)
                 continue
             free[stage] = True
             if last[works[i].chunk] == i:
                 held[stage] -= 1
+                # Credits are for the chunk by which micro-batches come to the stage; its other chunks follow from that.
                 inside[stage] -= works[i].chunk == works[entry[stage]].chunk
             for j in needed_by[i]:
                 missing[micro][j] -= 1

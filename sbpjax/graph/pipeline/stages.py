@@ -168,6 +168,7 @@ def _measured(modules: Sequence, example: Any) -> list[float]:
             for _ in range(4):  # the first run compiles
                 start = time.perf_counter()
                 out = module(x)
+                # Waits: JAX returns before the device is done.
                 out.numpy()
                 times.append(time.perf_counter() - start)
             found.append(statistics.median(times[1:]))

@@ -108,6 +108,7 @@ def plan_task(
     place = task.placement
     position = {v: i for i, v in enumerate(task.ins)}
     in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
+    # What comes back as an output, and has no layout yet, lies as this task likes: a sum of gradients, say.
     free = [position[v] for v in tied.values() if v in position and v not in layouts]
     used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
     # Something to wait for that is never donated: the task's own outputs may be gone when the driver waits.
@@ -137,6 +138,7 @@ def plan_task(
     forced = {}
     for v, layout in zip(task.outs, made.out_layouts, strict=False):
         if not all(can_travel(layout, target) for target in sent.get(v, ())):
+            # Summands are added first; the whole is gathered only if even the sum cannot be sent as it lies.
             codes = layout.with_codes(tuple(B if c == P else c for c in layout.codes))
             if not all(can_travel(codes, target) for target in sent[v]):
                 codes = replicated(place, v.aval)
