@@ -30,6 +30,8 @@ def ship(array, source: Layout, target: Layout) -> jax.Array:
     """Return the physical array of ``target`` made from the one of ``source``; all members call it."""
     here, there = source.placement, target.placement
     _check_platform(here, there)
+    # As many ranks there as here: laid out as wanted before it leaves, and each block goes to one rank. Else the whole
+    # goes to every rank, which keeps its part.
     if here.size == there.size:
         shaped = Placement.of_devices(here.devices.reshape(there.hierarchy), here.type)
         leave, landing = layout_of(shaped, target.codes, target.shape, target.dtype), target
@@ -60,6 +62,7 @@ def _sent(array, leave: Layout, landing: Layout) -> jax.Array:
     local: list[Any] = []
     if any(d.process_index == process for d in union):
         held = {s.device: s.data for s in array.addressable_shards}
+        # Every member of a collective gives a block, also a rank that only receives.
         empty = np.zeros((1, *block_shape), leave.dtype)
         for device in union:
             if device.process_index == process:

@@ -158,7 +158,8 @@ def cached_plan(
 ) -> Plan:
     """Return the plan of a program, from disk if it was made before."""
     free = set(free_inputs)
-    device = device if memory_bytes is not None or cost.memory_us_per_byte else ""  # else it changes nothing
+    # How a device allocates matters only where memory has a limit or a price; else one plan serves all kinds.
+    device = device if memory_bytes is not None or cost.memory_us_per_byte else ""
     # How a free input lies today must not be part of the key: the plan would be made anew when it lies as planned.
     asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
     key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)

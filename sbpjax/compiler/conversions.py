@@ -85,6 +85,7 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
     blocks = {}
     for index, part in zip(np.ndindex(*placement.hierarchy), layout.parts(), strict=True):
         block = np.zeros(layout.local_shape, value.dtype)
+        # The value is the summand of the first rank, and those of the others are zero.
         if all(index[a] == 0 for a in layout.partial_axes):
             block[tuple(slice(0, count) for _, count in part)] = value[tuple(slice(o, o + c) for o, c in part)]
         blocks[placement.devices[index]] = block.reshape((1,) * len(layout.partial_axes) + block.shape)
@@ -101,6 +102,7 @@ def to_logical(array, layout: Layout) -> Payload:
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)
     if not layout.placement.covers_processes:
+        # Also to processes that own no device of the placement: by way of one that has a device of each.
         everyone = one_per_process(layout.placement.type)
         whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
         return whole.addressable_data(0)

@@ -107,6 +107,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     n = self.shape[d]
     size = -(-n // chunks)
     if not size:
+        # Of an empty dim PyTorch makes as many chunks as were asked for.
         return _several(self, d, [0] * chunks)
     return split(self, size, d)
 
