@@ -27,7 +27,7 @@ import numpy as np
 from sbpjax.errors import WorkerError, WorkerTimeoutError
 
 from . import transport
-from .by_value import reduced
+from .by_value import main_file, reduced
 
 _END_S = 5.0  # how long a worker may take to end when its socket closes
 
@@ -70,16 +70,17 @@ def _main_module(job: bytes) -> tuple[str, str] | None:
     """Return where the main module is, if the workers need it: ``("module", name)`` after ``-m``, else its path."""
     if b"__main__" not in job and b"__mp_main__" not in job:
         return None
-    main = sys.modules["__main__"]
-    path = getattr(main, "__file__", None)
+    path = main_file()
     if path is None:
-        rule = "worker processes import what they need, and a notebook's or a prompt's classes are in no file"
-        fix = "put the dataset's class into a module beside the notebook, or num_workers=0"
-        raise WorkerError("DataLoader(num_workers > 0)", "a dataset defined in __main__", rule, fix)
-    spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.origin is not None and os.path.abspath(spec.origin) == os.path.abspath(path):
+        rule = (
+            "of a notebook or a prompt, functions and plain classes go to the workers, but no enumerations and the like"
+        )
+        fix = "put it into a module beside the notebook, or num_workers=0"
+        raise WorkerError("DataLoader(num_workers > 0)", "an object of a class defined in __main__", rule, fix)
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is not None and spec.origin is not None and os.path.abspath(spec.origin) == path:
         return "module", spec.name
-    return "path", os.path.abspath(path)
+    return "path", path
 
 
 def _refuse_inside_a_worker() -> None:

@@ -210,6 +210,84 @@ def test_chance_here_does_not_move_the_programs_own():
     assert [first, np.random.random()] == expected.tolist()
 
 
+SESSION = """
+import abc, enum, math
+import numpy as np
+import sbpjax as flow
+from sbpjax.utils.data import DataLoader, Dataset
+
+SCALE = 10
+
+class Color(enum.Enum):
+    RED = 1
+
+class Base(Dataset, abc.ABC):
+    __slots__ = ("n",)
+
+    def __init__(self, n):
+        self.n = n
+
+    @abc.abstractmethod
+    def number(self, i): ...
+
+    def __len__(self):
+        return self.n
+
+def depth(i):
+    return 0 if i < 2 else 1 + depth(i // 2)  # a global that names itself
+
+class Squares(Base):
+    offset = 0.5
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.made = 1
+
+    @property
+    def scale(self):
+        return SCALE
+
+    @classmethod
+    def shifted(cls, value):
+        return value + cls.offset
+
+    @staticmethod
+    def square(i):
+        return math.pow(i, 2)
+
+    def number(self, i):
+        return Squares.shifted(self.scale * self.square(i)) + depth(i)
+
+    def __getitem__(self, i):
+        return np.float32(self.number(i))
+
+def doubled(batch):
+    return 2 * np.stack(batch)
+
+data = Squares(6)
+expected = [2 * (10.0 * i * i + 0.5 + depth(i)) for i in range(6)]
+for workers in (0, 2):
+    for collate in (None, doubled, lambda batch: doubled(batch)):
+        found = np.concatenate([np.asarray(b) for b in DataLoader(data, 2, num_workers=workers, collate_fn=collate)])
+        assert found.tolist() == [e if collate else e / 2 for e in expected], found
+data.color = Color.RED
+try:
+    list(DataLoader(data, 2, num_workers=1))
+except RuntimeError as error:
+    assert "enumerations" in str(error), error
+    print("refused")
+"""
+
+
+def test_workers_take_classes_and_functions_of_a_notebook():
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-"]  # from standard input: a main module in no file, as a notebook's
+    done = subprocess.run(
+        command, input=SESSION, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0 and done.stdout == "refused\n", done.stderr[-3000:]
+
+
 SCRIPT = """
     import os, sys, time
     import sbpjax as flow
