@@ -28,7 +28,15 @@ from dataclasses import dataclass, field
 
 EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
 _GRACE_S = 10.0  # between asking a process to end and killing it
+# Gloo prints it for every process and every group of them (jaxlib 0.10.2), and no setting of its own turns it off.
+_CONNECTED = re.compile(r"\[Gloo\] Rank \d+ is connected to (\d+) peer ranks\. Expected number .* is : (\d+)")
 _KEPT_LINES = 20
+
+
+def _is_good_news(line: str) -> bool:
+    """Return whether a line says no more than that Gloo found as many processes as it looked for."""
+    found = _CONNECTED.fullmatch(line)
+    return found is not None and found[1] == found[2]
 
 
 @dataclass
@@ -197,6 +205,8 @@ class Launcher:
         prefix = f"[rank {rank.rank}] " if self.options.nnodes * self.options.nproc_per_node > 1 else ""
         for raw in source:
             line = raw.decode("utf-8", "replace").rstrip("\n")
+            if _is_good_news(line):
+                continue
             last.append(line)
             with self._lock:
                 sink.write(f"{prefix}{line}\n")

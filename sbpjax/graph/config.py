@@ -509,7 +509,7 @@ class GraphConfig:
             )
         blocks = {None: "automatic", True: "on", False: "off"}[self.block_scan]
         lines = [
-            "(CONFIG:config:GraphConfig(",
+            "GraphConfig(",
             f"  training: {self.training}",
             f"  gradient_accumulation_steps: {self.accumulation_steps}",
             f"  clip_grad_norm: {self.clip_grad_norm[0] if self.clip_grad_norm else 'off'}",
@@ -524,7 +524,7 @@ class GraphConfig:
         ]
         for name, value in self._stated.items():
             lines.append(f"  {name}({value!r}): {STATED.get(name, _XLA)}")
-        return "\n".join([*lines, "))"])
+        return "\n".join([*lines, ")"])
 
 
 def _error(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:

@@ -65,11 +65,24 @@ def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Cal
     return *fit(graph, call), call
 
 
-def prepared_or_last(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program]:
-    """Return the state and the program of a graph for arguments, or of its last call if there are none."""
+def built(graph: Any, name: str) -> Program:
+    """Return the program of a graph's last call, for a method of a name that was given no arguments.
+
+    Raises:
+        GraphError: the graph was not built.
+    """
+    if internals_of(graph).latest is None:
+        rule = "a program is made for arguments: those of the last call, or those given"
+        fix = f"graph.{name}(x, y), with the arguments of build, abstract ones too; or call the graph first"
+        raise GraphError(f"{graph.name}.{name}()", "no arguments, and a graph that was not built", rule, fix)
+    return graph.program
+
+
+def prepared_or_last(graph: Any, name: str, args: tuple, kwargs: dict) -> tuple[State, Program]:
+    """Return the state and the program of a graph for a method's arguments, or of its last call if there are none."""
     if args or kwargs:
         return prepared(graph, args, kwargs)[:2]
-    program, last = graph.program, graph._g.last
+    program, last = built(graph, name), graph._g.last
     return (State(owners_of(graph)) if last is None else last.state), program
 
 

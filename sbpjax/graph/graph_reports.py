@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sbpjax.errors import GraphError
 from sbpjax.tracing.capture import State
 
-from .fitting import owners_of, prepared_or_last
+from .fitting import built, owners_of, prepared_or_last
 from .program import Program
 from .shown import SHOWN
 
@@ -42,21 +42,23 @@ class Reports:
             kwargs: the same by name.
 
         Raises:
+            GraphError: no arguments, and the graph was not built.
             OutOfMemoryError: the compiler finds that the device has less.
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["memory"](self.program, State(owners_of(self)), compiled)
+        return SHOWN["memory"](built(self, "memory"), State(owners_of(self)), compiled)
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
         """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
 
         Raises:
+            GraphError: no arguments, and the graph was not built.
             MixedTensorError: the program runs on one device, and moves nothing.
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["traffic"](self.program)
+        return SHOWN["traffic"](built(self, "traffic"))
 
     def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
         """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
@@ -75,7 +77,7 @@ class Reports:
         Example:
             >>> print(graph.explain(x, y))
         """
-        return SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
+        return SHOWN["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check)
 
     def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
         """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
@@ -93,7 +95,7 @@ class Reports:
         Example:
             >>> graph.pipeline_report().save("step.svg")
         """
-        return SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], rounds)
+        return SHOWN["pipeline_report"](self, prepared_or_last(self, "pipeline_report", args, kwargs)[1], rounds)
 
     def profile(
         self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
@@ -138,12 +140,15 @@ class Reports:
             a plan.
 
         Raises:
+            GraphError: no arguments, and the graph was not built.
             MixedTensorError: the program runs on one device, or on several placements.
 
         Example:
             >>> graph.auto_parallel_report(x, y).save("plan.html")
         """
-        return SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
+        return SHOWN["auto_parallel_report"](
+            self, *prepared_or_last(self, "auto_parallel_report", args, kwargs), against
+        )
 
     def why(self, name: str, sbp: Any) -> Any:
         """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
@@ -158,7 +163,7 @@ class Reports:
         Example:
             >>> print(graph.why("model.blocks.*.up.weight", "B"))
         """
-        return SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
+        return SHOWN["why"](self, *prepared_or_last(self, "auto_parallel_report", (), {}), name, sbp)
 
     def stablehlo(self, *args: Any, **kwargs: Any) -> str:
         """Return the text of the program that goes to the compiler; nothing is compiled.
@@ -191,7 +196,7 @@ class Reports:
         return self._one_program("hlo", args, kwargs).compile().as_text()
 
     def _one_program(self, asked: str, args: tuple, kwargs: dict) -> Program:
-        program = prepared_or_last(self, args, kwargs)[1]
+        program = prepared_or_last(self, asked, args, kwargs)[1]
         if program.pipeline is not None:
             raise GraphError(
                 f"{self.name}.{asked}()",

@@ -11,12 +11,13 @@ the sums are the means, and a partial sum stays one through the loop: it is redu
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import GraphError
+from sbpjax.errors import GraphError, message
 from sbpjax.optim.clip_grad import clip_grad_norm_
 from sbpjax.programs.casts import without_casts
 from sbpjax.sbp import Layout
@@ -88,6 +89,8 @@ class GraphStep:
         optimizers = [entry.optimizer for entry in self._graph._g.optimizers]
         if optimizers and all(p.grad is None for o in optimizers for group in o.param_groups for p in group["params"]):
             raise _no_backward(self._graph, optimizers)
+        for optimizer in optimizers:
+            _warn_of_others(self._graph, optimizer)
         if scaler is not None:
             for optimizer in optimizers:
                 with jax.named_scope(type(optimizer).__name__):
@@ -131,6 +134,21 @@ def _no_backward(graph, optimizers: list) -> GraphError:
         "a graph with an optimizer trains: build calls backward() on a loss that its parameters go into",
         "loss.backward() before build returns the loss; for evaluation, a graph without add_optimizer",
     )
+
+
+def _warn_of_others(graph, optimizer) -> None:
+    """Warn of parameters that no step changes, since they are another model's, or were replaced in this one."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    own = {id(p) for module in graph._g.blocks.values() for p in module.parameters()}
+    others = [p for p in parameters if p.grad is None and id(p) not in own]
+    if not own or not others:
+        return
+    first = f"{others[0].dtype.name}{list(others[0].shape)}"
+    seen = f"{len(others)} of {len(parameters)} parameters, such as {first}, are in no module of the graph"
+    rule = "an optimizer changes what backward() gives a gradient; these have none after build, and stay as they are"
+    fix = f"make the optimizer of parameters that the modules have now: {type(optimizer).__name__}(model.parameters())"
+    asked = f"{type(graph).__name__}.add_optimizer({type(optimizer).__name__})"
+    warnings.warn(message(asked, seen, rule, fix), stacklevel=2)
 
 
 def _start_of_backward(count: int, scaler) -> Any:

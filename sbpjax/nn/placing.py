@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from jax.core import Tracer
 
-from sbpjax.errors import message
+from sbpjax.errors import MixedTensorError, SbpError, message
 from sbpjax.ops.dims import fail
-from sbpjax.sbp import members
+from sbpjax.sbp import algebra, members
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
@@ -61,6 +61,36 @@ def _has_own_value(parameter: Tensor) -> bool:
         return False
     array = payload(parameter)
     return not isinstance(array, Tracer) and array.size > 0  # lazy ones have no elements yet
+
+
+def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
+    """Refuse a layout that one of a module's tensors cannot have, by the tensor's name, before any is laid out.
+
+    Raises:
+        SbpError: the sbp does not fit a tensor.
+        MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+    """
+    asked = f"{type(module).__name__}.to_global(placement, sbp={sbp!r})"
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        what = f"{name}, {'global' if tensor.is_global else 'local'} {tensor.dtype.name}{list(tensor.shape)}"
+        if tensor.is_local and (placement is None or sbp is None):
+            missing = "placement" if placement is None else "sbp"
+            rule = "a local tensor needs a placement and an sbp to become global"
+            raise MixedTensorError(asked, f"{what}, and no {missing}", rule, "module.to_global(placement, sbp)")
+        place = tensor.placement if placement is None else placement
+        if sbp is None or not isinstance(place, Placement):
+            continue
+        algebra.parse(sbp, place.hierarchy, allow_free=True)
+        try:
+            algebra.parse(sbp, place.hierarchy, len(tensor.shape), allow_free=True)
+        except SbpError as error:
+            rule = f"every tensor of the module takes the sbp, and none is laid out if one cannot: {_rule_of(error)}"
+            fix = f"module.to_global(placement, sbpjax.sbp.broadcast), then lay out single layers; {name} has "
+            raise SbpError(asked, what, rule, f"{fix}{len(tensor.shape)} dims") from None
+
+
+def _rule_of(error: SbpError) -> str:
+    return next((line[8:] for line in str(error).splitlines() if line.startswith("  rule: ")), str(error))
 
 
 class Moving:
@@ -146,6 +176,10 @@ class Moving:
         Returns:
             The module itself.
 
+        Raises:
+            SbpError: the sbp does not fit one of the tensors, which is named; none is laid out then.
+            MixedTensorError: a tensor is local, and placement or sbp is not given; none is laid out then.
+
         Warns:
             UserWarning: a split or partial_sum of local parameters that are equal on all processes; said once.
 
@@ -153,6 +187,7 @@ class Moving:
             >>> model.to_global(flow.placement.all("cpu"), flow.sbp.broadcast)
             >>> model.mlp.to_global(sbp=flow.sbp.split(0))  # divides the whole, on any number of processes
         """
+        check_layouts(self, placement, sbp)
         warn_of_equal_parts(self, placement, sbp)
         return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
 

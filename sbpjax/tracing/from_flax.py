@@ -7,6 +7,7 @@ any graph. What Flax changes while it runs (batch statistics, counters of random
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,11 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
+
+
+# Names of the argument that says whether a module trains, and of the opposite.
+_TRAINS = ("train", "training", "is_training")
+_EVALUATES = ("deterministic", "use_running_average", "eval", "inference")
 
 
 class FlaxModule(Module):
@@ -125,7 +131,7 @@ def _plain(x):
 def _said(train: str | None, training: bool, kwargs: dict) -> dict:
     if train is None or train in kwargs:
         return kwargs
-    return {**kwargs, train: training if train in ("train", "training", "is_training") else not training}
+    return {**kwargs, train: training if train in _TRAINS else not training}
 
 
 def _from_nnx(module, train: str | None) -> FlaxModule:
@@ -168,6 +174,9 @@ def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
         given = ", ".join(type(x).__name__ for x in example) or "none"
         seen = f"example inputs: {given}; init raised {type(error).__name__}: {str(error).splitlines()[0]}"
         fix = f"nn.from_flax({name}(...), sbpjax.ones(batch, features)), with what its __call__ takes"
+    said = [n for n in inspect.signature(type(module).__call__).parameters if n in (*_TRAINS, *_EVALUATES)]
+    if isinstance(error, TypeError) and said and repr(said[0]) in str(error):
+        fix = f"nn.from_flax({name}(...), x, train={said[0]!r}): then train() and eval() give that argument"
     rule = "a flax.linen.Module is initialised here, with example inputs of the shapes that it will be called with"
     return OpTypeError(f"nn.from_flax({name}(...), *example)", seen, rule, fix)
 

@@ -11,6 +11,7 @@ called with the blocks of one rank. Strategies over several axes are products of
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from sbpjax.errors import OpTypeError, SbpError
+from sbpjax.errors import (
+    DataDependentError,
+    OpTypeError,
+    OpValueError,
+    SbpError,
+    SbpjaxError,
+    UnknownNameError,
+    is_users_file,
+)
 from sbpjax.programs.rules import Strategy
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor, dispatch
@@ -165,7 +174,13 @@ class Wrapped:
         call = flat if self._strategies is None else self._ruled(flat, self._strategies, self.__name__, len(avals))
         if self._backward is not None:
             call = self._with_backward(call)
-        jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
+        try:
+            jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
+        except (TypeError, ValueError, AttributeError) as error:
+            told = _told(error, self.__name__, avals)
+            if told is None:
+                raise
+            raise told from error
         op = Op(call, name=self.__name__)
         op.check = self.check
         return op, held["structure"]
@@ -213,6 +228,28 @@ class Wrapped:
         return with_backward
 
 
+def _told(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
+    """Return JAX's error about a function's arrays in four parts; None for an error that is the function's own."""
+    arrays = ", ".join(f"{jnp.dtype(dtype).name}{list(shape)}" for shape, dtype in avals)
+    asked, what = f"{name}({arrays}), a function of JAX arrays", str(error).partition("\n")[0]
+    if isinstance(error, jax.errors.ConcretizationTypeError):
+        rule = "the function is traced: which of its branches runs must not depend on values of arrays"
+        return DataDependentError(asked, what, rule, "jnp.where(condition, a, b), jax.lax.cond, jax.lax.while_loop")
+    if isinstance(error, AttributeError):
+        if not isinstance(error.obj, jax.core.Tracer):
+            return None
+        rule = "the function is given JAX arrays, which have no methods of tensors"
+        fix = f"write it with jax.numpy, jax.nn and jax.lax; if it is one of tensors, call {name} as it is"
+        return UnknownNameError(asked, what, rule, fix, name=error.name, obj=error.obj)
+    trace = traceback.extract_tb(error.__traceback__)
+    if is_users_file(trace[-1].filename):
+        return None
+    lines = [f"{frame.filename}:{frame.lineno}" for frame in trace if is_users_file(frame.filename)]
+    rule = "JAX traces the function with arrays of these shapes, and its outputs are arrays"
+    fix = f"look at {lines[-1]}" if lines else "call the function with jax.numpy arrays of these shapes by itself"
+    return (OpTypeError if isinstance(error, TypeError) else OpValueError)(asked, what, rule, fix)
+
+
 def _tensor(x) -> Tensor:
     if isinstance(x, Tensor):
         return refreshed(x)
@@ -249,6 +286,8 @@ def wrap_jax(
 
     Raises:
         SbpError: a rule is malformed, or does not fit the number of arrays.
+        OpTypeError, OpValueError: at a call: JAX refuses what ``fn`` does with arrays of these shapes.
+        DataDependentError: at a call: ``fn`` asks for the value of an array.
 
     Example:
         >>> logsumexp = sbpjax.wrap_jax(jax.nn.logsumexp)

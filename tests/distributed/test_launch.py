@@ -32,6 +32,13 @@ def test_environment_and_prefixes():
     assert sorted(err.splitlines()) == ["[rank 2] no", "[rank 3] no"]
 
 
+def test_that_gloo_found_all_processes_is_no_news():
+    line = "[Gloo] Rank 0 is connected to {} peer ranks. Expected number of connected peer ranks is : 1"
+    code, out, _ = shell(f"echo '{line.format(1)}'; echo '{line.format(0)}'; echo mine")
+    wanted = [f"[rank {rank}] {text}" for rank in (0, 1) for text in (line.format(0), "mine")]
+    assert code == 0 and sorted(out.splitlines()) == sorted(wanted)
+
+
 def test_one_rank_has_no_prefix_and_a_free_port():
     code, out, _ = shell('echo "port $MASTER_PORT devices $SBPJAX_CPU_DEVICES"', 1, "--cpu_devices", 3)
     assert code == 0 and re.fullmatch(r"port \d+ devices 3\n", out) and "port 0" not in out

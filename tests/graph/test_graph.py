@@ -326,6 +326,13 @@ def test_a_model_without_data_is_compiled_too():
     assert memory.argument_size_in_bytes >= 4 * sum(p.numel() for p in net.parameters())
 
 
+@pytest.mark.parametrize("name", ["explain", "memory", "traffic", "auto_parallel_report", "hlo"])
+def test_a_report_of_a_graph_that_was_not_built_says_what_it_wants(name):
+    graph = Forward(model())
+    with pytest.raises(GraphError, match=rf"(?s){name}\(\).*not built.*fix:  graph\.{name}\(x, y\)"):
+        getattr(graph, name)()
+
+
 def test_build_graph_traces_without_compiling():
     graph = Forward(model())
     assert not graph.is_compiled

@@ -335,6 +335,18 @@ def test_an_optimizer_of_a_parameter_that_was_replaced_is_refused():
         graph(*data())
 
 
+def test_an_optimizer_of_another_model_is_warned_of():
+    net, other = network(), network()
+    graph = Train(net, flow.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1))
+    before = other[0].weight.numpy().copy()
+    with pytest.warns(
+        UserWarning, match=r"(?s)add_optimizer\(SGD\).*4 of 8 parameters, such as float32\[16, 8\].*fix:"
+    ):
+        graph(*data())
+    graph(*data())  # said once
+    np.testing.assert_array_equal(other[0].weight.numpy(), before)
+
+
 # -- donation
 
 

@@ -4,8 +4,10 @@ import re
 import warnings
 from pathlib import Path
 
+import pytest
+
 import sbpjax as flow
-from sbpjax import nn
+from sbpjax import errors, nn
 
 S0, B, P = flow.sbp.split(0), flow.sbp.broadcast, flow.sbp.partial_sum
 TEXT = (
@@ -61,3 +63,20 @@ def test_what_is_no_trap_is_not_warned_of():
 def test_one_process_divides():
     placement = flow.placement("cpu", [0, 1])
     assert layer().to_global(placement, S0).weight.shape == (4, 8)
+
+
+def test_all_tensors_are_laid_out_or_none():
+    placement, model = flow.placement("cpu", [0, 1]), nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))
+    with pytest.raises(
+        errors.SbpError, match=r"(?s)Sequential\.to_global.*seen: 0\.bias, local float32\[4\].*-1 <= d < 1"
+    ):
+        model.to_global(placement, flow.sbp.split(1))
+    with pytest.raises(errors.MixedTensorError, match=r"seen: 0\.weight, local float32\[4, 8\], and no placement"):
+        model.to_global(sbp=B)
+    with pytest.raises(errors.SbpError, match="one entry per"):
+        model.to_global(placement, [B, B])
+    assert not any(x.is_global for x in model.state_dict().values())
+    model[0].to_global(placement, B)
+    with pytest.raises(errors.MixedTensorError, match=r"seen: 1\.weight"):  # the first layer is global already
+        model.to_global(sbp=S0)
+    assert model[0].weight.sbp == (B,)

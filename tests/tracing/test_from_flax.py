@@ -98,6 +98,17 @@ def test_a_linen_module_needs_example_inputs():
         nn.from_flax(linen.Dense(3))
 
 
+def test_a_linen_module_that_is_told_whether_it_trains():
+    class Net(linen.Module):
+        @linen.compact
+        def __call__(self, x, deterministic):
+            return linen.Dropout(0.5, deterministic=deterministic)(linen.Dense(3)(x))
+
+    with pytest.raises(TypeError, match=r"fix:  nn.from_flax\(Net\(\.\.\.\), x, train='deterministic'\)"):
+        nn.from_flax(Net(), X)
+    assert nn.from_flax(Net(), X, train="deterministic").eval()(flow.tensor(X)).shape == (len(X), 3)
+
+
 def test_linen_trains():
     model = nn.from_flax(Linen(), flow.tensor(X), train="train")
     assert "Dense_0.kernel" in dict(model.named_parameters()) and model.BatchNorm_0.mean.tolist() == [0] * 4

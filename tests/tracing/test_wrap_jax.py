@@ -7,6 +7,7 @@ import pytest
 from jax.experimental import pallas as pl
 
 import sbpjax as flow
+from sbpjax import errors
 from sbpjax.compiler import eager
 from sbpjax.func import wrap_jax
 
@@ -126,3 +127,27 @@ def test_misfits():
         wrap_jax(scale_rows, sbp_rule="S0 -> S0")(flow.tensor(X), flow.tensor(W))
     with pytest.raises(TypeError, match="hash"):
         wrap_jax(lambda x, y: x)(flow.tensor(X), {1, 2})
+
+
+@pytest.mark.parametrize(
+    "fn, kind, said",
+    [
+        (lambda x: x @ jnp.ones((5, 2)), errors.OpTypeError, r"float32\[2, 3\].*contracting.*look at .*test_wrap_jax"),
+        (lambda x: x.reshape(7), errors.OpTypeError, r"reshape.*rule"),
+        (lambda x: x if x.sum() > 0 else -x, errors.DataDependentError, r"boolean.*jnp\.where"),
+        (lambda x: x.relu(), errors.UnknownNameError, r"no attribute relu.*methods of tensors"),
+        (lambda x: "text", errors.OpTypeError, r"not a valid JAX array type.*outputs are arrays"),
+    ],
+    ids=["shapes", "reshape", "branch", "method", "output"],
+)
+def test_what_jax_refuses_is_said_in_four_parts(fn, kind, said):
+    with pytest.raises(kind, match=f"(?s){said}"):
+        wrap_jax(fn, name="mine")(flow.ones(2, 3))
+
+
+def test_the_function_s_own_errors_stay_its_own():
+    def own(x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="^mine"):
+        wrap_jax(own)(flow.ones(2))

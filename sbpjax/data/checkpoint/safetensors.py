@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import CheckpointError
+from sbpjax.errors import CheckpointError, nearest
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import tensor
@@ -182,10 +182,13 @@ def placed(
     if into is None:
         return {name: _placed(array, placement, sbp) for name, array in arrays.items()}
     for name, x in into.items():
-        if name not in arrays or tuple(arrays[name].shape) != tuple(x.shape):
-            seen = f"{name}: {list(arrays[name].shape) if name in arrays else 'not in the file'}, {list(x.shape)} here"
-            fix = "names= renames what the file has; pattern= loads a part"
-            raise CheckpointError("loading weights", seen, "every tensor of `into` is in the file", fix)
+        if name not in arrays:
+            raise _not_there(name, into, arrays)
+        if tuple(arrays[name].shape) != tuple(x.shape):
+            seen = f"{name}: {list(arrays[name].shape)} in the file, {list(x.shape)} here"
+            rule = "a tensor of `into` takes the file's of its name if their shapes are equal"
+            fix = "the file of this very model; or pattern= loads only the names that fit it"
+            raise CheckpointError("loading weights", seen, rule, fix)
         if not cast and not holds(dtypes.of(x.dtype).np, arrays[name].dtype):
             seen, rule = (
                 f"{name}: {arrays[name].dtype} in the file, {x.dtype.name} here",
@@ -198,6 +201,17 @@ def placed(
         with no_grad():
             x.copy_(made.to(x.dtype) if made.dtype != x.dtype else made)
     return dict(into)
+
+
+def _not_there(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.ndarray]) -> CheckpointError:
+    missing, over = [n for n in into if n not in arrays], [n for n in arrays if n not in into]
+    seen = f"{name} is not in the file, which lacks {len(missing)} of {len(into)} names"
+    fix = "pattern= loads only the names that match"
+    if over:
+        seen += f", and has {len(over)} others, such as {over[0]}"
+        like = nearest(name, over) or next((n for n in over if n.endswith(name) or name.endswith(n)), over[0])
+        fix = f"names={{{like!r}: {name!r}, ...}} renames what the file has; {fix}"
+    return CheckpointError("loading weights", seen, "every tensor of `into` is in the file, under its name", fix)
 
 
 def _placed(array: np.ndarray, placement: Placement | None, sbp: Any) -> Tensor:

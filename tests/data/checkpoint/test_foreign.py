@@ -79,8 +79,13 @@ def test_hugging_face_directory_by_name_map(tmp_path):
     loaded = checkpoint.load_safetensors(tmp_path, names={"h.0.bias": "b"}, pattern="b")
     assert list(loaded) == ["b"]
     assert list(checkpoint.load_safetensors(tmp_path, names=lambda n: n if "bias" in n else None)) == ["h.0.bias"]
-    with pytest.raises(errors.CheckpointError, match="not in the file"):
+    missing = (
+        r"(?s)layers\.0\.weight is not in the file, which lacks 4 of 4.*h\.0\.weight.*names=\{'h.0.weight': 'layers.0.w"
+    )
+    with pytest.raises(errors.CheckpointError, match=missing):
         checkpoint.load_safetensors(tmp_path, into=model.state_dict())
+    with pytest.raises(errors.CheckpointError, match=r"h\.0\.weight: \[7, 5\] in the file, \[5, 7\] here"):
+        checkpoint.load_safetensors(tmp_path, into={"h.0.weight": flow.zeros(5, 7)})
 
 
 def directory_with(tmp_path, file, text=None):
