@@ -8,8 +8,8 @@ Bytes are what one device receives over the interconnect in one run. The compile
 all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs
 as often as the loop iterates); `sbpjax.compiler.hlo` reads all of them. What the TPU compiler writes as an all-reduce
 (`sbpjax.sbp.scattered_shards`, `sbpjax.planner.prices.links`) is planned as one. A sum that only a rounding to
-bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes. XLA:CPU (jaxlib 0.10.2) computes bfloat16 in
-float32 and sends that: twice the planned bytes.
+bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes. XLA:CPU (jaxlib 0.10.2)
+computes bfloat16 in float32 and sends that, twice the planned bytes.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
 
-
 # Names of the argument that says whether a module trains, and of the opposite.
 _TRAINS = ("train", "training", "is_training")
 _EVALUATES = ("deterministic", "use_running_average", "eval", "inference")
