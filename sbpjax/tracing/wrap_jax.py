@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.interpreters import ad, batching, mlir
 
 from sbpjax.errors import (
@@ -236,7 +237,7 @@ def _told(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
         rule = "the function is traced: which of its branches runs must not depend on values of arrays"
         return DataDependentError(asked, what, rule, "jnp.where(condition, a, b), jax.lax.cond, jax.lax.while_loop")
     if isinstance(error, AttributeError):
-        if not isinstance(error.obj, jax.core.Tracer):
+        if not isinstance(error.obj, Tracer):
             return None
         rule = "the function is given JAX arrays, which have no methods of tensors"
         fix = f"write it with jax.numpy, jax.nn and jax.lax; if it is one of tensors, call {name} as it is"

@@ -58,7 +58,7 @@ def trained():
 
 def test_tensors_have_the_names_of_the_model():
     graph = trained()
-    case = subject_of_program(graph, *prepared_or_last(graph, (), {}))
+    case = subject_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {}))
     names = {x.name: x for x in case.inputs}
     wanted = [f"model.{k}.{layer}.{kind}" for k in (0, 1) for layer in ("up", "down") for kind in ("weight", "bias")]
     assert [n for n, x in names.items() if x.kind == "parameter"] == wanted
@@ -152,7 +152,7 @@ def test_a_plan_of_another_graph_is_refused(tmp_path):
 
 
 def _planned(graph):
-    return subject_of_program(graph, *prepared_or_last(graph, (), {})), graph.program.plan
+    return subject_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {})), graph.program.plan
 
 
 def test_without_auto_parallelism_it_is_about_the_layouts_given():
