@@ -280,6 +280,28 @@ class WithBase:
         return _joined(f"{head}\n\n{more}", said)
 
 
+class WithCommon:
+    """The text of a class, completed when it is asked for by what some arguments mean in all classes of its family.
+
+    Args:
+        own: what the class says itself.
+        common: argument → what it means.
+        returns: what an instance returns when it is called; empty if classes say it themselves.
+    """
+
+    def __init__(self, own: str | None, common: dict[str, str], returns: str = "") -> None:
+        self.own, self.common, self.returns = own, common, returns
+
+    def __get__(self, instance: Any, owner: type) -> str:
+        text, _, source = inspect.cleandoc(self.own or "").partition("\n\nSource: ")
+        head, said = _parts(text)
+        parameters = list(inspect.signature(owner.__init__).parameters)[1:]
+        said["Args"] = _arguments(said.get("Args", ""), parameters, self.common)
+        if self.returns:
+            said.setdefault("Returns", _filled(self.returns))
+        return _joined(head, said) + (f"\n\nSource: {source}" if source else "")
+
+
 class OfLayer:
     """The text of an activation layer, made when it is asked for: that of the op, whose tensor is what it is called on.
 

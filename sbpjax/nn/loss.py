@@ -7,6 +7,7 @@ from typing import Any
 from sbpjax.functions import nn as F
 from sbpjax.functions.checks import reduced_by
 from sbpjax.functions.public import take_oneflow
+from sbpjax.functions.texts import WithCommon
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -14,16 +15,22 @@ from sbpjax.tensor import Tensor
 Flag = bool | None
 
 _REDUCTIONS = ("none", "mean", "sum")
+# What is alike in all losses.
+_ARGUMENTS = {
+    "reduction": '``"mean"``, ``"sum"``, or ``"none"`` for one value per element or example.',
+    "size_average": "the old form of `reduction`.",
+    "reduce": "the old form of `reduction`.",
+}
+_RETURNS = "A number, or one per element or example; the mean or sum of split elements is a partial sum."
 
 
 class _Loss(Module):
-    """Base of the losses.
+    """Base of the losses; the text of each is completed by what is alike in all."""
 
-    Args:
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one value per element.
-    """
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("sbpjax."):
+            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS, _RETURNS)  # type: ignore[assignment]
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
@@ -39,9 +46,6 @@ class _Weighted(_Loss):
 
     Args:
         weight: a weight per class or element.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 
     def __init__(
@@ -58,14 +62,6 @@ class _Weighted(_Loss):
 class MSELoss(_Loss):
     """(x - y)².
 
-    Args:
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
-
     Example:
         >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
         >>> flow.nn.MSELoss()(x, target)
@@ -78,14 +74,6 @@ class MSELoss(_Loss):
 
 class L1Loss(_Loss):
     """|x - y|.
-
-    Args:
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
@@ -101,13 +89,7 @@ class SmoothL1Loss(_Loss):
     """(x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2.
 
     Args:
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         beta: where the parabola becomes a line.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
@@ -133,7 +115,6 @@ class HuberLoss(_Loss):
     """(x - y)² / 2 where |x - y| < delta, else delta (|x - y| - delta / 2).
 
     Args:
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         delta: where the parabola becomes a line.
     """
 
@@ -151,13 +132,7 @@ class CrossEntropyLoss(_Weighted):
     Args:
         weight: `(C,)`, one weight per class.
         ignore_index: targets of this number count nothing.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         label_smoothing: what of the target's probability is spread over all classes.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> x = flow.tensor([[2.0, 0.0], [0.0, 1.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
@@ -195,12 +170,6 @@ class NLLLoss(_Weighted):
     Args:
         weight: `(C,)`, one weight per class.
         ignore_index: targets of this number count nothing.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> flow.nn.NLLLoss()(flow.tensor([[0.25, 0.75]]).log(), flow.tensor([1]))
@@ -227,12 +196,6 @@ class BCELoss(_Weighted):
 
     Args:
         weight: a weight per element, broadcast.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> flow.nn.BCELoss()(flow.tensor([0.9, 0.2]), flow.tensor([1.0, 0.0]))
@@ -248,13 +211,7 @@ class BCEWithLogitsLoss(_Loss):
 
     Args:
         weight: a weight per element, broadcast.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> flow.nn.BCEWithLogitsLoss()(flow.tensor([2.0, -1.0]), flow.tensor([1.0, 0.0]))
@@ -285,11 +242,6 @@ class KLDivLoss(_Loss):
     Args:
         reduction: ``"mean"``, ``"batchmean"``, ``"sum"`` or ``"none"``.
         log_target: whether targets are log probabilities too.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-
-    Returns:
-        A number, or one per element; the mean or sum of split elements is a partial sum.
 
     Example:
         >>> x, target = flow.tensor([[0.5, 0.5]]).log(), flow.tensor([[0.25, 0.75]])

@@ -28,13 +28,10 @@ class Adadelta(Optimizer):
     Here ``a`` is the running mean of ``u²``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: factor of the step.
         rho: decay rate of both running means.
         eps: added under both roots.
         weight_decay: L2 decay, added to the gradient.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method (2012).
     """

@@ -59,14 +59,11 @@ class Adafactor(Optimizer):
     """Adam without a mean, with the second moments of a matrix kept as row and column means.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: the largest relative step size.
         beta2_decay: the weight of a new gradient in step t is ``t ** beta2_decay``.
         eps: the least mean of squares (None: the dtype's own epsilon), and the least size of a parameter.
         d: the largest root mean square of an update.
         weight_decay: decay of the weights themselves, times `lr`.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost (2018).
     """

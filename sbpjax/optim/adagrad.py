@@ -25,14 +25,11 @@ class Adagrad(Optimizer):
     """``s = s + g²``, ``p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         lr_decay: how fast the step size falls with the step count.
         weight_decay: L2 decay, added to the gradient.
         initial_accumulator_value: what the sum of squares starts from.
         eps: added to the denominator.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011).
     """

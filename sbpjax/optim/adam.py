@@ -34,17 +34,13 @@ class Adam(OfMoments):
     """Adam: ``p = p - lr * m̂ / (sqrt(v̂) + eps)`` with running means m of the gradient and v of its square.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the two running means.
         eps: added to the denominator.
         weight_decay: L2 decay, added to the gradient.
         amsgrad: divide by the largest v so far.
         do_bias_correction: divide the running means by their weights so far.
-        fused: accepted for compatibility; the update is always one program.
-        maximize: climb instead.
         decoupled_weight_decay: decay the weights themselves, as `AdamW` does.
-        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Example:
         >>> optimizer = optim.Adam(model.parameters(), lr=1e-3)
@@ -87,16 +83,12 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: ``p = p - lr * (m̂ / (sqrt(v̂) + eps) + weight_decay * p)``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the two running means.
         eps: added to the denominator.
         weight_decay: decay of the weights themselves, times `lr`.
         amsgrad: divide by the largest v so far.
         do_bias_correction: divide the running means by their weights so far.
-        fused: accepted for compatibility; the update is always one program.
-        maximize: climb instead.
-        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
     """

@@ -84,13 +84,10 @@ class Adamax(OfMoments):
     """Adam by the largest gradient instead of the mean square: ``u = max(b2 u, |g| + eps)``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the mean and of the largest gradient.
         eps: added to the size of a gradient.
         weight_decay: L2 decay, added to the gradient.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization (2015), section 7.
     """
@@ -117,15 +114,12 @@ class NAdam(OfMoments):
     """Adam with Nesterov's momentum.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the two running means.
         eps: added to the denominator.
         weight_decay: L2 decay, added to the gradient.
         momentum_decay: how fast the weight of momentum rises.
         decoupled_weight_decay: decay the weights themselves.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Dozat, Incorporating Nesterov Momentum into Adam (2016).
     """
@@ -167,14 +161,11 @@ class RAdam(OfMoments):
     """Adam with a rectified variance: no warm-up needed.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the two running means.
         eps: added to the denominator.
         weight_decay: L2 decay, added to the gradient.
         decoupled_weight_decay: decay the weights themselves.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond (2020).
     """

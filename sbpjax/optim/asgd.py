@@ -27,14 +27,11 @@ class ASGD(Optimizer):
     """Averaged stochastic gradient descent; the average of a parameter is ``optimizer.state[p]["ax"]``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size at first.
         lambd: decay of the weights, and how fast the step size falls.
         alpha: the power of its fall.
         t0: after how many steps averaging begins.
         weight_decay: L2 decay, added to the gradient.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging (1992).
     """

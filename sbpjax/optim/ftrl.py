@@ -31,7 +31,6 @@ class Ftrl(Optimizer):
     paper's rule, and TensorFlow's at its ``learning_rate_power=-0.5``, is ``lr_power=0.5`` here.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         weight_decay: L2 decay, added to the gradient.
         lr_power: the power k of the sum of squared gradients n.

@@ -40,7 +40,6 @@ class LAMB(OfMoments):
     """``u = m̂ / (sqrt(v̂) + eps)`` as in Adam, ``p = p - lr * |p| / |u| * (u + weight_decay * p)``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: decay rates of the two running means.
         eps: added to the denominator.
@@ -48,8 +47,6 @@ class LAMB(OfMoments):
         adam_w_mode: apply it to the weights themselves; otherwise it is added to the gradient.
         do_bias_correction: divide the running means by their weights so far.
         amsgrad: not defined for this method.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Raises:
         ValueError: `amsgrad` is set.

@@ -78,7 +78,6 @@ class Muon(Optimizer):
         ns_steps: the number of its iterations.
         adjust_lr_fn: ``"original"`` (also None) multiplies the rate by ``sqrt(max(1, rows / columns))``,
             ``"match_rms_adamw"`` by ``0.2 sqrt(max(rows, columns))``, so that AdamW's rates fit.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Raises:
         ValueError: a parameter is no matrix, or an option is out of its range.

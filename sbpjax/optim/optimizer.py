@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 from sbpjax.errors import ModuleMethodError
 from sbpjax.functions.public import take_oneflow
+from sbpjax.functions.texts import WithCommon
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.options import Choices, Item, clips
@@ -40,6 +41,15 @@ _Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count,
 
 _before_steps: OrderedDict[int, Callable] = OrderedDict()
 _after_steps: OrderedDict[int, Callable] = OrderedDict()
+
+
+# What arguments mean in all optimizers that take them.
+_ARGUMENTS = {
+    "params": 'the parameters, or dicts with ``"params"`` and options of their own.',
+    "maximize": "climb instead.",
+    "fused": "accepted for compatibility; the update is always one program.",
+    "implementation": "PyTorch's other choices, such as `foreach` and `capturable`, without effect.",
+}
 
 
 def _missing(optimizer: Any, method: str) -> ModuleMethodError:
@@ -67,6 +77,11 @@ class Optimizer:
     _state_names: ClassVar[tuple[str, ...] | None] = None  # names of the state tensors per parameter, see `_states`
     _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
     support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("sbpjax."):
+            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
 
     def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Choices | None = None):
         if isinstance(params, Tensor):

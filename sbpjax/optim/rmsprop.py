@@ -41,15 +41,12 @@ class RMSprop(Optimizer):
     `eps` stands under the root, as in OneFlow; `torch.optim.RMSprop` under the name torch adds it to the root.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         alpha: decay rate of the running mean.
         eps: added under the root.
         weight_decay: L2 decay, added to the gradient.
         momentum: what stays of the moving sum of steps; 0 keeps none.
         centered: divide by the root of the variance rather than of the mean square.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Hinton, Neural Networks for Machine Learning, lecture 6 (2012); Graves (2013) for the centered form.
     """

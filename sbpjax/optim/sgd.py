@@ -21,15 +21,11 @@ class SGD(Optimizer):
     ``g = grad + weight_decay * p``, ``b = momentum * b + (1 - dampening) * g``, ``p = p - lr * b``.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         momentum: what stays of the moving sum; 0 keeps none.
         dampening: what of a new gradient does not enter the sum, from the first step on.
         weight_decay: L2 decay.
         nesterov: look ahead: descend along ``g + momentum * b``; without momentum it has no effect.
-        maximize: climb instead.
-        fused: accepted for compatibility; the update is always one program.
-        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Example:
         >>> optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

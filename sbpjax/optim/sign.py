@@ -30,12 +30,9 @@ class Lion(OfMoments):
     Every element moves by `lr`, so the rate is 3 to 10 times smaller than Adam's and the decay as much larger.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         betas: what the step keeps of the mean, and what the mean keeps of itself.
         weight_decay: decay of the weights themselves, times `lr`.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Chen et al., Symbolic Discovery of Optimization Algorithms (2023).
     """
@@ -81,12 +78,9 @@ class Rprop(Optimizer):
     """Resilient backpropagation: each element has a step size of its own and follows the sign of its gradient.
 
     Args:
-        params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: the first step size.
         etas: the factors of the step size where the gradient changes its sign, and where it keeps it.
         step_sizes: the least and the largest step size.
-        maximize: climb instead.
-        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation Learning (1993).
     """

@@ -149,7 +149,6 @@ class SWALR(LRScheduler):
     """From the present rate to `swa_lr` over `anneal_epochs` steps, and that from there on.
 
     Args:
-        optimizer: the optimizer.
         swa_lr: the rate at the end, or one per group.
         anneal_epochs: the number of steps to it.
         anneal_strategy: ``"cos"`` or ``"linear"``.

@@ -26,7 +26,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sbpjax.errors import OpTypeError, OpValueError
+from sbpjax.functions.texts import WithCommon
 from sbpjax.optim.optimizer import Optimizer
+
+# What arguments mean in all schedules that take them.
+_ARGUMENTS = {
+    "optimizer": "the optimizer.",
+    "last_step": "the last step already done.",
+    "verbose": "print every new rate.",
+    "last_epoch": "PyTorch's name of `last_step`.",
+}
 
 
 class LRScheduler:
@@ -47,6 +56,11 @@ class LRScheduler:
     _unsaved: ClassVar[tuple[str, ...]] = ()
     _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
     _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("sbpjax."):
+            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
 
     def __init__(
         self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None

@@ -18,12 +18,8 @@ class CosineAnnealingLR(LRScheduler):
     """A cosine from the base rate down to `eta_min` at step `T_max`, and up again behind it.
 
     Args:
-        optimizer: the optimizer.
         T_max: half a period, in steps.
         eta_min: the lowest rate.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts (2017), without restarts.
     """
@@ -58,12 +54,8 @@ class CosineDecayLR(LRScheduler):
     """A cosine from the base rate down to `alpha` times it at step `decay_steps`, and that from there on.
 
     Args:
-        optimizer: the optimizer.
         decay_steps: after how many steps the end is reached.
         alpha: the end, as a part of the base rate.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     def __init__(
@@ -91,15 +83,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """A cosine from the base rate down to `eta_min`, over and over, each time `T_mult` as long as before.
 
     Args:
-        optimizer: the optimizer.
         T_0: the length of the first run, in steps.
         T_mult: how much longer each run is than the one before; an integer.
         eta_min: the lowest rate.
         decay_rate: the factor of the highest rate after each restart.
         restart_limit: after so many runs the rate stays `eta_min`; 0 for no limit.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts (2017).
     """

@@ -15,7 +15,6 @@ class CyclicLR(LRScheduler):
     """From `base_lr` up to `max_lr` in `step_size_up` steps, down again, and so on.
 
     Args:
-        optimizer: the optimizer.
         base_lr: the lower bound, or one per group.
         max_lr: the upper bound, or one per group.
         step_size_up: steps on the way up.
@@ -28,9 +27,6 @@ class CyclicLR(LRScheduler):
         cycle_momentum: move ``momentum`` (or ``betas[0]``) too, against the rate.
         base_momentum: its lower bound, or one per group.
         max_momentum: its upper bound, or one per group.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Source: Smith, Cyclical Learning Rates for Training Neural Networks (2017).
     """

@@ -13,11 +13,7 @@ class LambdaLR(LRScheduler):
     """The base rate times a function of the step.
 
     Args:
-        optimizer: the optimizer.
         lr_lambda: the function, or one per group.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Example:
         >>> scheduler = LambdaLR(optimizer, lambda step: 0.95**step)
@@ -45,11 +41,7 @@ class MultiplicativeLR(LRScheduler):
     """The base rate times the product of a function's values at steps 1 to the present one.
 
     Args:
-        optimizer: the optimizer.
         lr_lambda: the factor from the step before to a step, or one per group.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True

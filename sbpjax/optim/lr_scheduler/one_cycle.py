@@ -15,7 +15,6 @@ class OneCycleLR(LRScheduler):
     """From ``max_lr / div_factor`` up to `max_lr`, then down to ``max_lr / div_factor / final_div_factor``.
 
     Args:
-        optimizer: the optimizer.
         max_lr: the highest rate, or one per group.
         total_steps: the length of the cycle.
         epochs: the length, if given in epochs.
@@ -28,9 +27,6 @@ class OneCycleLR(LRScheduler):
         div_factor: the highest over the first rate.
         final_div_factor: the first over the last rate.
         three_phase: fall back to the first rate in a phase as long as the rise, and to the last in a third.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Raises:
         ValueError: a step behind the end of the cycle.

@@ -16,7 +16,6 @@ class ReduceLROnPlateau(LRScheduler):
     The one schedule that is no function of the step: `step` takes the metric, so whoever measures it calls `step`.
 
     Args:
-        optimizer: the optimizer.
         mode: whether ``"min"`` or ``"max"`` of the metric is sought.
         factor: in (0, 1).
         patience: how many steps without a better value are allowed.
@@ -25,7 +24,6 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: how many steps after a reduction are not counted.
         min_lr: the lowest rate, or one per group.
         eps: a smaller change of the rate is not made.
-        verbose: print every new rate.
 
     Example:
         >>> scheduler = ReduceLROnPlateau(optimizer, patience=3)

@@ -13,12 +13,8 @@ class ConstantLR(LRScheduler):
     """The base rate times `factor` for `total_iters` steps, then the base rate.
 
     Args:
-        optimizer: the optimizer.
         factor: in [0, 1].
         total_iters: how many steps it holds.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True
@@ -46,13 +42,9 @@ class LinearLR(LRScheduler):
     """The base rate times a factor that goes linearly from `start_factor` to `end_factor`, and stays there.
 
     Args:
-        optimizer: the optimizer.
         start_factor: the factor of step 0, in [0, 1].
         end_factor: the factor from step `total_iters` on, in [0, 1].
         total_iters: the number of steps between them.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True
@@ -90,15 +82,11 @@ class PolynomialLR(LRScheduler):
     PyTorch's arguments, and OneFlow's by name.
 
     Args:
-        optimizer: the optimizer.
         total_iters: after how many steps the end is reached.
         power: 1 is a straight line.
-        last_step: the last step already done.
-        verbose: print every new rate.
         decay_batch: OneFlow's name of `total_iters`; the end is 0.0001 then unless given.
         end_learning_rate: the end; 0 unless given.
         cycle: stretch the polynomial over the next multiple of `total_iters` whenever it ends, rather than stay.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True

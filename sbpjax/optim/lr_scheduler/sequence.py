@@ -63,14 +63,10 @@ class SequentialLR(_Composed):
     """One schedule after the other.
 
     Args:
-        optimizer: the optimizer.
         schedulers: the schedules, in order.
         milestones: the steps at which the second and each further one begin.
         interval_rescaling: whether a schedule counts steps from its milestone, for all or for each but the first.
             True is what PyTorch does. False is OneFlow's default: all share one count.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Example:
         >>> warm = LinearLR(optimizer, 0.1, total_iters=100)

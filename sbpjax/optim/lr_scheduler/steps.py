@@ -14,12 +14,8 @@ class StepLR(LRScheduler):
     """The base rate times ``gamma ** (step // step_size)``.
 
     Args:
-        optimizer: the optimizer.
         step_size: how many steps a rate holds.
         gamma: the factor after each such period.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
 
     Example:
         >>> scheduler = StepLR(optimizer, step_size=30, gamma=0.1)
@@ -50,12 +46,8 @@ class MultiStepLR(LRScheduler):
     """The base rate times ``gamma`` for every milestone reached.
 
     Args:
-        optimizer: the optimizer.
         milestones: steps, in rising order; one that comes twice counts twice.
         gamma: the factor at each.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True
@@ -83,11 +75,7 @@ class ExponentialLR(LRScheduler):
     """The base rate times ``gamma ** step``.
 
     Args:
-        optimizer: the optimizer.
         gamma: the factor of one step.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     _by_factors = True

@@ -27,9 +27,6 @@ class WarmUpLR(_Composed):
         warmup_iters: how many steps it takes.
         warmup_method: ``"linear"`` rises steadily, ``"constant"`` keeps the factor until the end.
         warmup_prefix: the schedule begins after the warm-up; otherwise both count the same steps.
-        last_step: the last step already done.
-        verbose: print every new rate.
-        last_epoch: PyTorch's name of `last_step`.
     """
 
     def __init__(
