@@ -1466,6 +1466,7 @@ from sbpjax import mock_oneflow as mock_oneflow
 from sbpjax import mock_torch as mock_torch
 def mode(input: _Tensor, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the most frequent element along ``dim`` (the smallest of equally frequent ones) and its last index."""
+from sbpjax import models as models
 def moveaxis(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
     """Return a view with dims moved to other positions.
 

@@ -419,6 +419,14 @@ class CheckpointError(SbpjaxError, RuntimeError):
     """
 
 
+class ConfigError(SbpjaxError, ValueError):
+    """The configuration of a model has a field that is missing, unknown, or contradicts another.
+
+    Fields have the names of Hugging Face's ``config.json``. A field that a family does not know is refused: a model
+    that leaves it out might compute something else.
+    """
+
+
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot register under a name, or has nothing under a key.
 

@@ -50,6 +50,7 @@ OF_A_TEST = {  # the first that a path begins with
     "independence": 10,
     "inspect/auto": 2,
     "inspect": 4,
+    "models/test_training.py": 7,
     "models_torch/test_models.py": 5,
     "nn": 6,
     "optim/test_sweep.py": 20,

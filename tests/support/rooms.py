@@ -45,6 +45,7 @@ PLACES = {
     "sbpjax/utils/data/": "data",
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
+    "sbpjax/models/": "leaves",
     "sbpjax/cache.py": "faces",
     "sbpjax/comm.py": "faces",
     "sbpjax/cuda/": "faces",

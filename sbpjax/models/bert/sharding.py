@@ -1,0 +1,49 @@
+"""What the dims of BERT's parameters are for."""
+
+from __future__ import annotations
+
+from sbpjax.models.parallelize import Sharding
+
+from .config import BertConfig
+
+
+def units(config: BertConfig) -> dict[str, int]:
+    """Return how many there are of each purpose."""
+    return {
+        "vocab": config.vocab_size,
+        "heads": config.num_attention_heads,
+        "hidden": config.intermediate_size,
+        "width": config.hidden_size,
+    }
+
+
+SHARDING = Sharding(
+    purposes={
+        "embeddings.token.weight": ("vocab", "width"),
+        "embeddings.position.weight": ("whole", "width"),
+        "embeddings.segment.weight": ("whole", "width"),
+        "embeddings.norm.*": ("width",),
+        "blocks.*.attention.[qkv].weight": ("heads", "width"),
+        "blocks.*.attention.[qkv].bias": ("heads",),
+        "blocks.*.attention.out.weight": ("width", "heads"),
+        "blocks.*.attention.out.bias": ("width",),
+        "blocks.*.mlp.up.weight": ("hidden", "width"),
+        "blocks.*.mlp.up.bias": ("hidden",),
+        "blocks.*.mlp.down.weight": ("width", "hidden"),
+        "blocks.*.mlp.down.bias": ("width",),
+        "blocks.*.norm?.*": ("width",),
+        "pooler.weight": ("width", "whole"),
+        "pooler.bias": ("width",),
+        "masked.dense.weight": ("width", "whole"),
+        "masked.dense.bias": ("width",),
+        "masked.norm.*": ("width",),
+        "masked.bias": ("vocab",),
+        "follows.weight": ("whole", "width"),
+        "follows.bias": ("whole",),
+        "classifier.weight": ("whole", "width"),
+        "classifier.bias": ("whole",),
+    },
+    units=units,
+    # The output matrix of masked tokens is the embedding, so all behind the blocks is where that is.
+    behind=lambda config: {"pooler": 0, "masked": 0, "follows": 0, "classifier": 0},
+)

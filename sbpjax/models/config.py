@@ -1,0 +1,107 @@
+"""The configuration of a model: the fields of ``config.json``, under the names that they have there.
+
+    config = LlamaConfig(hidden_size=4096, num_attention_heads=32, num_key_value_heads=8)
+    config = LlamaConfig.from_dict(json.loads(text), "llama/config.json")
+    text = json.dumps(config.to_dict())
+
+Every field of a file is one of three things. It is a field of the dataclass; or it says nothing of what the model
+computes (who made the file, which token ends a text) and is kept in `other`, to be written again; or nobody here knows
+it, and then it is refused, since a model that leaves out a field computes something else without a word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from sbpjax.errors import ConfigError, nearest
+
+# Of any family: tokens with a meaning, options of generation, who wrote the file and in which dtype.
+OTHER = frozenset(
+    """_name_or_path architectures auto_map bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id
+    decoder_start_token_id dtype torch_dtype transformers_version use_cache output_attentions output_hidden_states
+    return_dict task_specific_params id2label label2id problem_type chunk_size_feed_forward gradient_checkpointing
+    attn_implementation _attn_implementation_autoset finetuning_task tokenizer_class pretraining_tp""".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Base of the configurations of all families.
+
+    Attributes:
+        model_type: the family, as Hugging Face calls it.
+        other: fields of the file that say nothing of what is computed.
+    """
+
+    model_type: str = ""
+    other: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    # Of a family: fields that go to `other` beside those of all, and fields that may have only these values.
+    OTHER: ClassVar[Collection[str]] = ()
+    ONLY: ClassVar[Mapping[str, Collection[Any]]] = {}
+    REQUIRED: ClassVar[Collection[str]] = ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], source: str = "a dict") -> Self:
+        """Return the configuration of a file's fields.
+
+        Args:
+            values: the fields.
+            source: where they are from, for errors.
+
+        Raises:
+            ConfigError: a field is missing, unknown, or has a value that is not built.
+
+        Example:
+            >>> from sbpjax.models.gpt2 import GPT2Config
+            >>> given = {"vocab_size": 50257, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 32}
+            >>> GPT2Config.from_dict(given).n_embd
+            64
+        """
+        asked = f"reading {source}"
+        own = {f.name for f in dataclasses.fields(cls)} - {"other"}
+        values = cls.renamed(dict(values))
+        missing = sorted(set(cls.REQUIRED) - set(values))
+        if missing:
+            rule = f"{cls.__name__} cannot be without {', '.join(sorted(cls.REQUIRED))}"
+            raise ConfigError(asked, f"no {', '.join(missing)}", rule, f'add "{missing[0]}" to it')
+        given, other = {}, {}
+        for name, value in values.items():
+            if name in own:
+                given[name] = tuple(value) if isinstance(value, list) else value
+            elif name in cls.ONLY:
+                if value not in cls.ONLY[name]:
+                    built = " or ".join(repr(v) for v in cls.ONLY[name])
+                    raise ConfigError(
+                        asked, f"{name}={value!r}", f"{cls.__name__} knows {name}={built}", "another model"
+                    )
+                other[name] = value
+            elif name in OTHER or name in cls.OTHER:
+                other[name] = value
+            else:
+                near = nearest(name, own)
+                fix = f"write {near!r}" if near else f"remove it, if the model is the same without {name!r}"
+                rule = f"a field that {cls.__name__} does not know may change what the model computes"
+                raise ConfigError(asked, f"{name}={value!r}", rule, fix)
+        return cls(**given, other=other)
+
+    @classmethod
+    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a file under today's names; families with older files define it."""
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields of ``config.json``."""
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "other"}
+        return dict(self.other) | {name: list(v) if isinstance(v, tuple) else v for name, v in own.items()}
+
+    def refuse(self, seen: str, rule: str, fix: str) -> None:
+        """Raise the error of a configuration that contradicts itself.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)

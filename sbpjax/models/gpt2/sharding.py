@@ -1,0 +1,37 @@
+"""What the dims of GPT-2's parameters are for."""
+
+from __future__ import annotations
+
+from sbpjax.models.parallelize import Sharding
+
+from .config import GPT2Config
+
+
+def units(config: GPT2Config) -> dict[str, int]:
+    """Return how many there are of each purpose."""
+    return {
+        "vocab": config.vocab_size,
+        "heads": config.n_head,
+        "hidden": config.hidden,
+        "width": config.n_embd,
+    }
+
+
+SHARDING = Sharding(
+    purposes={
+        "token.weight": ("vocab", "width"),
+        "position.weight": ("whole", "width"),
+        "blocks.*.attention.[qkv].weight": ("heads", "width"),
+        "blocks.*.attention.[qkv].bias": ("heads",),
+        "blocks.*.attention.out.weight": ("width", "heads"),
+        "blocks.*.attention.out.bias": ("width",),
+        "blocks.*.mlp.up.weight": ("hidden", "width"),
+        "blocks.*.mlp.up.bias": ("hidden",),
+        "blocks.*.mlp.down.weight": ("width", "hidden"),
+        "blocks.*.mlp.down.bias": ("width",),
+        "blocks.*.norm?.*": ("width",),
+        "norm.*": ("width",),
+    },
+    units=units,
+    behind=lambda config: {"norm": 0},  # and the output matrix, which is the embedding
+)

@@ -1,0 +1,13 @@
+"""Layers that several families share. Shapes: B batch, T and S positions, D width, H heads, K heads of keys, C head."""
+
+from .attention import Attention as Attention
+from .masks import attention_mask as attention_mask
+from .mlp import ACTIVATIONS as ACTIVATIONS
+from .mlp import MLP as MLP
+from .mlp import GatedMLP as GatedMLP
+from .rotary import frequencies as frequencies
+from .rotary import rotate as rotate
+from .rotary import rotation as rotation
+from .tokens import normal_weights as normal_weights
+from .tokens import positions_of as positions_of
+from .tokens import token_loss as token_loss

@@ -1,0 +1,94 @@
+"""Multi-head attention: with fewer heads of keys than of queries, rotated queries and keys, and their norms."""
+
+from __future__ import annotations
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.nn import functional as F
+
+from .rotary import rotate
+
+
+class Attention(nn.Module):
+    """Project to queries, keys and values, attend, and project back.
+
+    Queries, keys and values have a matrix each, whose rows are ordered by head: a split of the rows over ranks gives
+    each rank whole heads, and nothing moves until the last product.
+
+    Args:
+        width: D, of the input and the output.
+        heads: H, of the queries.
+        kv_heads: K, of keys and values; each serves H / K heads of queries. H by default.
+        head_dim: C; by default D / H.
+        bias: whether queries, keys and values have a bias.
+        out_bias: whether the output has one; by default as `bias`.
+        norm_eps: the epsilon of RMS norms over C of queries and keys; None for no norms.
+        dropout: the probability of a zero among the attention weights, in training.
+
+    Example:
+        >>> attention = flow.models.layers.Attention(16, heads=4, kv_heads=2)
+        >>> attention(flow.ones(2, 5, 16), is_causal=True).shape
+        sbpjax.Size([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        kv_heads: int | None = None,
+        head_dim: int | None = None,
+        bias: bool = False,
+        out_bias: bool | None = None,
+        norm_eps: float | None = None,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self.head_dim = width // heads if head_dim is None else head_dim
+        self.dropout = dropout
+        self.q = nn.Linear(width, self.heads * self.head_dim, bias=bias)
+        self.k = nn.Linear(width, self.kv_heads * self.head_dim, bias=bias)
+        self.v = nn.Linear(width, self.kv_heads * self.head_dim, bias=bias)
+        self.out = nn.Linear(self.heads * self.head_dim, width, bias=bias if out_bias is None else out_bias)
+        self.q_norm = None if norm_eps is None else nn.RMSNorm(self.head_dim, eps=norm_eps)
+        self.k_norm = None if norm_eps is None else nn.RMSNorm(self.head_dim, eps=norm_eps)
+
+    def forward(
+        self,
+        x: flow.Tensor,
+        rotation: tuple[flow.Tensor, flow.Tensor] | None = None,
+        mask: flow.Tensor | None = None,
+        is_causal: bool = False,
+    ) -> flow.Tensor:
+        """Return what each position gathers from the others.
+
+        Args:
+            x: `(B, T, D)`.
+            rotation: cosines and sines of `rotary.rotation`; None rotates nothing.
+            mask: bools that broadcast to `(B, H, T, T)`; False hides a key from a query.
+            is_causal: hide all keys behind a query; not together with a mask.
+
+        Returns:
+            ``(B, T, D)``; of a split batch split alike, of heads split over ranks a partial sum.
+        """
+        q = self._by_head(self.q(x), self.heads)  # (B, H, T, C)
+        k = self._by_head(self.k(x), self.kv_heads)  # (B, K, T, C)
+        v = self._by_head(self.v(x), self.kv_heads)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if rotation is not None:
+            q, k = rotate(q, *rotation), rotate(k, *rotation)
+        y = F.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=is_causal,
+            enable_gqa=self.kv_heads != self.heads,
+        )
+        return self.out(y.transpose(1, 2).reshape(*x.shape[:2], self.heads * self.head_dim))
+
+    def _by_head(self, x: flow.Tensor, heads: int) -> flow.Tensor:
+        return x.reshape(*x.shape[:2], heads, self.head_dim).transpose(1, 2)

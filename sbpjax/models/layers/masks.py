@@ -1,0 +1,45 @@
+"""Which keys a query may read."""
+
+from __future__ import annotations
+
+import sbpjax as flow
+
+from .tokens import positions_of
+
+
+def attention_mask(
+    tokens: flow.Tensor, *, causal: bool, window: int | None = None, present: flow.Tensor | None = None
+) -> tuple[flow.Tensor | None, bool]:
+    """Return the arguments `attn_mask` and `is_causal` of an attention.
+
+    A mask is only made where `is_causal` does not say it all, as kernels skip what that hides.
+
+    Args:
+        tokens: `(B, T)`, for their number and placement.
+        causal: hide what stands behind a query.
+        window: with `causal`: how many keys a query reads, itself included; None for all.
+        present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
+
+    Returns:
+        A mask of bools that broadcasts to ``(B, H, T, T)``, or None, and whether the attention is causal beside it.
+
+    Example:
+        >>> mask, is_causal = flow.models.layers.attention_mask(flow.zeros(1, 3), causal=True, window=2)
+        >>> mask.int().tolist(), is_causal
+        ([[1, 0, 0], [1, 1, 0], [0, 1, 1]], False)
+    """
+    length = tokens.shape[1]
+    reach: int = length if window is None else window
+    if present is None and (not causal or reach >= length):
+        return None, causal
+    mask = None
+    if causal:
+        at = positions_of(tokens)
+        behind = at[:, None] - at[None, :]  # (T, S)
+        mask = behind >= 0
+        if reach < length:
+            mask = mask & (behind < reach)
+    if present is not None:
+        there = present.bool()[:, None, None, :]  # (B, 1, 1, S)
+        mask = there if mask is None else mask & there
+    return mask, False

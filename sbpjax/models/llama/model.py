@@ -1,0 +1,113 @@
+"""Llama: blocks of rotary attention and a gated MLP, each behind an RMS norm.
+
+Shapes at the line ends: B batch, T positions, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.models.layers import (
+    Attention,
+    GatedMLP,
+    attention_mask,
+    normal_weights,
+    positions_of,
+    rotation,
+    token_loss,
+)
+from sbpjax.nn import functional as F
+
+from .config import LlamaConfig
+
+
+class Block(nn.Module):
+    """Attention and MLP, each on a normalised input and added to the stream.
+
+    Args:
+        config: the model's.
+    """
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.attention_norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.attention = Attention(
+            config.hidden_size,
+            config.num_attention_heads,
+            kv_heads=config.kv_heads,
+            head_dim=config.head_size,
+            bias=config.qkv_bias,
+            out_bias=config.attention_bias,
+            norm_eps=config.rms_norm_eps if config.qk_norm else None,
+            dropout=config.attention_dropout,
+        )
+        self.mlp_norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.mlp = GatedMLP(config.hidden_size, config.intermediate_size, config.hidden_act, bias=config.mlp_bias)
+
+    def forward(
+        self,
+        x: flow.Tensor,
+        cos: flow.Tensor,
+        sin: flow.Tensor,
+        mask: flow.Tensor | None = None,
+        is_causal: bool = True,
+    ) -> flow.Tensor:
+        """Return the stream `(B, T, D)` behind the block."""
+        x = x + self.attention(self.attention_norm(x), (cos, sin), mask, is_causal)
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class Llama(nn.Module):
+    """A decoder-only transformer over tokens.
+
+    Args:
+        config: its size.
+
+    Example:
+        >>> config = flow.models.llama.LlamaConfig(
+        ...     vocab_size=64, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=4
+        ... )
+        >>> flow.models.llama.Llama(config)(flow.zeros(2, 5, dtype=flow.int64)).shape
+        sbpjax.Size([2, 5, 64])
+    """
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
+        self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        tied = config.tie_word_embeddings
+        self.head = None if tied else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.apply(normal_weights(config.initializer_range))
+
+    def forward(
+        self, tokens: flow.Tensor, present: flow.Tensor | None = None, positions: flow.Tensor | None = None
+    ) -> flow.Tensor:
+        """Return the logits of the token behind each one.
+
+        Args:
+            tokens: `(B, T)` integers.
+            present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
+            positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
+
+        Returns:
+            ``(B, T, V)``.
+        """
+        cos, sin = rotation(
+            positions_of(tokens) if positions is None else positions,
+            self.config.head_size,
+            self.config.rope_theta,
+            self.config.rope_scaling,
+        )
+        windows = [self.config.window(i) for i in range(len(self.blocks))]
+        masks = {w: attention_mask(tokens, causal=True, window=w, present=present) for w in set(windows)}
+        x = self.embedding(tokens)  # (B, T, D)
+        for block, window in zip(self.blocks, windows):
+            x = block(x, cos, sin, *masks[window])
+        x = self.norm(x)
+        return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)  # (B, T, V)
+
+    def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""
+        return token_loss(self(tokens, present), targets)

@@ -1,0 +1,42 @@
+"""What the dims of Llama's parameters are for."""
+
+from __future__ import annotations
+
+from sbpjax.models.parallelize import Sharding
+
+from .config import LlamaConfig
+
+
+def units(config: LlamaConfig) -> dict[str, int]:
+    """Return how many there are of each purpose."""
+    return {
+        "vocab": config.vocab_size,
+        "heads": config.num_attention_heads,
+        "kv_heads": config.kv_heads,
+        "hidden": config.intermediate_size,
+        "width": config.hidden_size,
+    }
+
+
+SHARDING = Sharding(
+    purposes={
+        "embedding.weight": ("vocab", "width"),
+        "head.weight": ("vocab", "width"),
+        "blocks.*.attention.q.weight": ("heads", "width"),
+        "blocks.*.attention.q.bias": ("heads",),
+        "blocks.*.attention.[kv].weight": ("kv_heads", "width"),
+        "blocks.*.attention.[kv].bias": ("kv_heads",),
+        "blocks.*.attention.out.weight": ("width", "heads"),
+        "blocks.*.attention.out.bias": ("width",),
+        "blocks.*.attention.[qk]_norm.weight": ("whole",),
+        "blocks.*.mlp.gate.weight": ("hidden", "width"),
+        "blocks.*.mlp.gate.bias": ("hidden",),
+        "blocks.*.mlp.up.weight": ("hidden", "width"),
+        "blocks.*.mlp.up.bias": ("hidden",),
+        "blocks.*.mlp.down.weight": ("width", "hidden"),
+        "blocks.*.mlp.down.bias": ("width",),
+        "*norm.weight": ("width",),
+    },
+    units=units,
+    behind=lambda config: {"norm": 0} if config.tie_word_embeddings else {"norm": -1, "head": -1},
+)

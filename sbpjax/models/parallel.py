@@ -1,0 +1,182 @@
+"""A mesh spec: how many ways each kind of parallelism divides the work, and what that means for a tensor.
+
+    >>> spec = flow.models.Parallel(data=2, tensor=4, device="cpu")
+    >>> spec.placement
+    sbpjax.placement(type="cpu", ranks=[[0, 1, 2, 3], [4, 5, 6, 7]])
+    >>> spec.batch  # data, tensor
+    [sbpjax.sbp.split(dim=0), sbpjax.sbp.broadcast]
+    >>> spec.sbp(("heads", "width"))  # of a matrix whose rows are heads
+    [sbpjax.sbp.broadcast, sbpjax.sbp.split(dim=0)]
+
+A dim of a tensor has a *purpose*, and a table says which axis of the mesh splits dims of a purpose. That is all of
+parallelism that a model's tables and this file have to agree on:
+
+    purpose                      axis
+    batch                        data and fsdp: each rank has some of the sequences
+    heads, kv_heads, hidden,     tensor: each rank has some heads, some hidden units, some of the vocabulary; the
+    vocab                        product behind them sums over ranks (Megatron-LM's pairs of matrices)
+    width                        fsdp: parameters at rest are divided, and gathered for use (ZeRO 3)
+
+A new kind is a new purpose: ``Parallel(..., purposes=PURPOSES | {"classes": "tensor"})``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import cuda, sbp
+from sbpjax.errors import PlacementError
+
+# Outermost first: what is innermost has the fastest links.
+AXES = ("pipeline", "data", "fsdp", "context", "expert", "sequence", "tensor")
+NOT_BUILT = ("sequence", "context", "expert")
+BATCH = ("data", "fsdp")
+
+PURPOSES: Mapping[str, str | None] = {
+    "vocab": "tensor",
+    "heads": "tensor",
+    "kv_heads": "tensor",
+    "hidden": "tensor",
+    "width": "fsdp",
+    "whole": None,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallel:
+    """How many ways each kind of parallelism divides the work; the product is the number of devices.
+
+    Attributes:
+        data: copies of the model, each with a part of the batch.
+        fsdp: parts of the batch too; parameters, gradients and optimizer state are divided among them.
+        tensor: parts of every matrix.
+        sequence: parts of the positions between the products; not built yet.
+        context: parts of the positions within the attention; not built yet.
+        expert: parts of the experts; not built yet.
+        pipeline: stages, each with some of the blocks.
+        ranks: the devices' numbers, in the order of the axes; by default the first ones.
+        device: ``"cpu"``, ``"cuda"`` or ``"tpu"``; by default ``"cuda"`` where there is a GPU.
+        purposes: which axis splits dims of a purpose; None for none.
+
+    Raises:
+        PlacementError: an axis is no whole number of at least 1, is not built, or there are too few devices.
+
+    Example:
+        >>> spec = flow.models.Parallel(fsdp=2, tensor=2, device="cpu")
+        >>> spec.sbp(("hidden", "width"))
+        [sbpjax.sbp.split(dim=1), sbpjax.sbp.split(dim=0)]
+    """
+
+    data: int = 1
+    fsdp: int = 1
+    tensor: int = 1
+    sequence: int = 1
+    context: int = 1
+    expert: int = 1
+    pipeline: int = 1
+    ranks: Sequence[int] | None = None
+    device: str | None = None
+    purposes: Mapping[str, str | None] = field(default_factory=lambda: PURPOSES)
+
+    def __post_init__(self) -> None:
+        for axis in AXES:
+            size = getattr(self, axis)
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                self.refuse(f"{axis}={size!r}", "an axis has a whole number of parts, at least 1", f"{axis}=1")
+            if size > 1 and axis in NOT_BUILT:
+                rule = f"the axes that are built are {', '.join(a for a in AXES if a not in NOT_BUILT)}"
+                self.refuse(f"{axis}={size}", rule, f"{axis}=1, and its devices on data, fsdp or tensor")
+        for purpose, axis in self.purposes.items():
+            if axis is not None and axis not in AXES:
+                self.refuse(f"purpose {purpose!r} on {axis!r}", f"axes are {', '.join(AXES)}", f"{purpose!r}: None")
+        if self.ranks is not None and len(set(self.ranks)) != self.devices:
+            seen = f"ranks={list(self.ranks)}, {len(set(self.ranks))} devices"
+            self.refuse(seen, f"{self.equation}: as many devices, each once", f"ranks=range({self.devices})")
+
+    @property
+    def devices(self) -> int:
+        """How many devices take part."""
+        return int(np.prod([getattr(self, axis) for axis in AXES]))
+
+    @property
+    def equation(self) -> str:
+        """The product of the axes with its value: ``data=2 × tensor=4 = 8``."""
+        used = [f"{axis}={getattr(self, axis)}" for axis in AXES if getattr(self, axis) > 1]
+        return f"{' × '.join(used) or 'no axis'} = {self.devices}"
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the placement of a stage, outermost first; ``data`` where nothing is divided."""
+        return tuple(a for a in AXES if getattr(self, a) > 1 and a != "pipeline") or ("data",)
+
+    @property
+    def placements(self) -> list[flow.placement]:
+        """The placement of each stage.
+
+        Raises:
+            PlacementError: there are too few devices.
+        """
+        ranks = np.arange(self.devices) if self.ranks is None else np.array(list(self.ranks))
+        sizes = [getattr(self, axis) for axis in self.axes]
+        device = self.device or ("cuda" if cuda.is_available() else "cpu")
+        there = len(flow.placement.all(device).ranks.reshape(-1))
+        if there <= ranks.max():
+            fix = "make an axis smaller; on CPU, SBPJAX_CPU_DEVICES sets the number of devices"
+            self.refuse(f"{there} devices of type {device!r}", f"{self.equation} devices, up to {ranks.max()}", fix)
+        return [flow.placement(device, stage) for stage in ranks.reshape(self.pipeline, *sizes)]
+
+    @property
+    def placement(self) -> flow.placement:
+        """The placement of the first stage, where tokens go in."""
+        return self.placements[0]
+
+    @property
+    def batch(self) -> list[Any]:
+        """The nd-sbp of tokens, targets and masks: their first dim split over data and fsdp."""
+        return [sbp.split(0) if axis in BATCH else sbp.broadcast for axis in self.axes]
+
+    def sbp(self, purposes: Sequence[str]) -> list[Any]:
+        """Return the nd-sbp of a tensor whose dims have these purposes.
+
+        An axis splits one dim of a tensor, the first that it may; it is broadcast on all others.
+
+        Raises:
+            PlacementError: a purpose is in no row of the table.
+        """
+        for purpose in purposes:
+            if purpose not in self.purposes:
+                rule = f"purposes are {', '.join(self.purposes)}"
+                fix = f"Parallel(..., purposes=PURPOSES | {{{purpose!r}: 'tensor'}})"
+                self.refuse(f"a dim for {purpose!r}", rule, fix)
+        dims = {}
+        for dim, purpose in enumerate(purposes):
+            dims.setdefault(self.purposes[purpose], dim)
+        return [sbp.split(dims[axis]) if axis in dims else sbp.broadcast for axis in self.axes]
+
+    def place(self, value: Any, stage: int = 0) -> flow.Tensor:
+        """Return a batch as a global tensor, split over data and fsdp.
+
+        Args:
+            value: a NumPy array `(B, …)` that every process has whole.
+            stage: of a pipeline: which stage reads it; -1 for the last, which reads the targets.
+
+        Example:
+            >>> flow.models.Parallel(data=2, device="cpu").place([[1, 2], [3, 4]]).sbp
+            (sbpjax.sbp.split(dim=0),)
+        """
+        return flow.tensor(value, placement=self.placements[stage], sbp=self.batch)
+
+    def refuse(self, seen: str, rule: str, fix: str) -> None:
+        """Raise the error of a spec that cannot be.
+
+        Raises:
+            PlacementError: always.
+        """
+        given = {axis: getattr(self, axis) for axis in AXES if getattr(self, axis) != 1}
+        asked = f"Parallel({', '.join(f'{axis}={size!r}' for axis, size in given.items())})"
+        raise PlacementError(asked, seen, rule, fix)

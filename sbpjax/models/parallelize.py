@@ -1,0 +1,172 @@
+"""Bring a model into the layout of a mesh spec, by the table of its family.
+
+    SHARDING = Sharding(
+        purposes={"embedding.weight": ("vocab", "width"), "blocks.*.mlp.up.weight": ("hidden", "width"), …},
+        units=lambda config: {"heads": config.num_attention_heads, …},
+        behind=lambda config: {"norm": -1, "head": -1},
+    )
+    parallelize(Llama(config), Parallel(data=2, tensor=4))
+
+The model is not changed, only where its parameters lie; what its ops then do follows from their layouts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import sbpjax as flow
+from sbpjax import nn, sbp
+from sbpjax.errors import PlacementError, nearest
+from sbpjax.graph import GraphModule
+
+from .parallel import Parallel
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """What the dims of a family's parameters are for, and where a pipeline cuts it.
+
+    Attributes:
+        purposes: of the names of parameters, in shell patterns, the purpose of each dim; the first match counts.
+        units: of a configuration, how many there are of each purpose: heads, not the rows of all heads.
+        blocks: the module list that a pipeline cuts.
+        behind: of a configuration, the modules behind the blocks, and the stage of each: -1, or 0 for those that read a
+            parameter of the first stage. All else is of stage 0.
+        replicated: purposes that stay whole where their axis does not divide them.
+    """
+
+    purposes: Mapping[str, tuple[str, ...]]
+    units: Callable[[Any], Mapping[str, int]]
+    blocks: str = "blocks"
+    behind: Callable[[Any], Mapping[str, int]] = lambda config: {}
+    replicated: Collection[str] = ("kv_heads",)
+
+
+def sharding_of(model: nn.Module) -> Sharding:
+    """Return the table of a model's family: `SHARDING` in the file `sharding.py` beside the model's.
+
+    Raises:
+        PlacementError: there is none.
+    """
+    home = type(model).__module__.rpartition(".")[0]
+    try:
+        return importlib.import_module(f"{home}.sharding").SHARDING
+    except (ModuleNotFoundError, AttributeError):
+        asked, seen = f"parallelize({type(model).__name__}(...))", f"no SHARDING in {home}.sharding"
+        rule = "a table says what each dim of each parameter is for"
+        raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, units))") from None
+
+
+class Layouts:
+    """The placement and nd-sbp of every parameter of a model under a spec.
+
+    Args:
+        model: it; abstract parameters will do.
+        spec: the mesh.
+        sharding: the table; that of the model's family by default.
+
+    Raises:
+        PlacementError: a parameter has no row, an axis has more parts than there are units, or stages than blocks.
+    """
+
+    def __init__(self, model: nn.Module, spec: Parallel, sharding: Sharding | None = None):
+        self.spec = spec
+        self.sharding = sharding_of(model) if sharding is None else sharding
+        self.asked = f"parallelize({type(model).__name__}(...), {spec.equation})"
+        config = getattr(model, "config", None)
+        self.units, self.behind = self.sharding.units(config), self.sharding.behind(config)
+        self.places = spec.placements
+        cut = model.get_submodule(self.sharding.blocks).children() if spec.pipeline > 1 else ()
+        self.blocks = len(list(cut))
+        self._check()
+        self.of = {name: self._of(name, p) for name, p in model.named_parameters()}
+
+    def _check(self) -> None:
+        if self.blocks < self.spec.pipeline and self.spec.pipeline > 1:
+            seen = f"{self.blocks} blocks"
+            rule = f"{self.spec.equation}: every stage has a block, {self.spec.pipeline} ≤ {self.blocks}"
+            self._refuse(seen, rule, f"pipeline={self.blocks} at most")
+        for purpose, units in self.units.items():
+            axis = self.spec.purposes.get(purpose)
+            size = getattr(self.spec, axis) if axis else 1
+            if units < size and purpose not in self.sharding.replicated:
+                rule = f"{self.spec.equation}: every rank of an axis has a part, {axis}={size} ≤ {units} {purpose}"
+                self._refuse(f"{units} {purpose}", rule, f"{axis}={units} at most")
+
+    def _of(self, name: str, parameter: flow.Tensor) -> tuple[flow.placement, list[Any]]:
+        purposes = next((p for pattern, p in self.sharding.purposes.items() if fnmatchcase(name, pattern)), None)
+        if purposes is None or len(purposes) != parameter.ndim:
+            near = nearest(name, self.sharding.purposes)
+            seen = f"{name} of shape {tuple(parameter.shape)}" + ("" if purposes is None else f", purposes {purposes}")
+            rule = "every parameter matches a row of the table, with a purpose for each of its dims"
+            self._refuse(seen, rule, f"add a row for {name!r}" + (f", as for {near!r}" if near else ""))
+        kept = tuple("whole" if self._stays_whole(p) else p for p in purposes or ())
+        return self.places[self.stage(name)], self.spec.sbp(kept)
+
+    def _stays_whole(self, purpose: str) -> bool:
+        axis = self.spec.purposes.get(purpose)
+        size = getattr(self.spec, axis) if axis else 1
+        return purpose in self.sharding.replicated and self.units.get(purpose, size) % size != 0
+
+    def stage(self, name: str) -> int:
+        """Return the stage of a parameter or module, by its name."""
+        if self.spec.pipeline == 1:
+            return 0
+        path = name.split(".")
+        if path[0] == self.sharding.blocks and len(path) > 1:
+            return int(path[1]) * self.spec.pipeline // self.blocks
+        return self.behind.get(path[0], 0) % self.spec.pipeline
+
+    def set_stages(self, model: nn.Module) -> None:
+        """Tell graphs which block belongs to which stage."""
+        if self.spec.pipeline == 1:
+            return
+        for name, module in model.named_modules():
+            path = name.split(".")
+            if (path[0] == self.sharding.blocks and len(path) == 2) or name in self.behind:
+                stage = self.stage(name)
+                module.to(GraphModule).set_stage(stage, self.places[stage])
+
+    def _refuse(self, seen: str, rule: str, fix: str) -> None:
+        raise PlacementError(self.asked, seen, rule, fix)
+
+
+def parallelize(model: nn.Module, spec: Parallel, sharding: Sharding | None = None) -> nn.Module:
+    """Bring a model's parameters into the layout of a mesh spec, in place.
+
+    Args:
+        model: of local parameters, alike in every process.
+        spec: the mesh.
+        sharding: its table; by default `SHARDING` of the file `sharding.py` beside the model's.
+
+    Returns:
+        The model.
+
+    Raises:
+        PlacementError: the spec and the model do not fit; the text has the product of the axes. Nothing is moved then.
+
+    Example:
+        >>> config = flow.models.llama.LlamaConfig(
+        ...     vocab_size=64, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=4
+        ... )
+        >>> model = flow.models.llama.Llama(config)
+        >>> _ = flow.models.parallelize(model, flow.models.Parallel(tensor=2, device="cpu"))
+        >>> model.head.weight.sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
+    layouts = Layouts(model, spec, sharding)
+    for name, parameter in model.named_parameters():
+        place, layout = layouts.of[name]
+        value = parameter.data
+        if not (value.is_global or value.is_meta):
+            # As an array: it goes in parts to the devices. In several processes a local tensor would be but a part.
+            parameter.data = flow.tensor(value.numpy(), placement=place, sbp=layout)
+            continue
+        whole = value if value.is_global else value.to_global(place, [sbp.broadcast] * len(layout))
+        parameter.data = whole.to_global(place, layout)
+    layouts.set_stages(model)
+    return model

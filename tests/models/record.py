@@ -1,0 +1,125 @@
+"""What `transformers` computes with tiny random models: ``python -m tests.models.record``, where it is installed.
+
+A folder of `data/` for each case: `config.json` and `model.safetensors` as `save_pretrained` writes them,
+`gradients.safetensors` of the loss by the same names, and `facts.npz` with inputs, logits and loss. And `rotary.json`:
+frequencies of every scaling. `transformers` is no test dependency, so the tests read what is recorded.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+DATA = Path(__file__).parent / "data"
+VERSION = "5.23.0"  # of transformers
+LLAMA = {
+    "vocab_size": 31,
+    "hidden_size": 16,
+    "intermediate_size": 20,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.3,  # far from what a model without one of its layers would give
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+BERT = {
+    "vocab_size": 31,
+    "hidden_size": 16,
+    "intermediate_size": 20,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 16,
+    "initializer_range": 0.3,
+}
+ROTARY = {
+    "default": {"rope_type": "default", "rope_theta": 10000.0},
+    "linear": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0},
+    "llama3": LLAMA3,
+    "yarn": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64},
+}
+
+
+def models(t):
+    """Return the models by the name of their case."""
+    llama = t.LlamaConfig(**LLAMA, rope_parameters=LLAMA3, attention_bias=True, mlp_bias=True)
+    yield "llama", t.LlamaForCausalLM(llama)
+    mistral = t.MistralConfig(**LLAMA, sliding_window=4, tie_word_embeddings=True)
+    yield "mistral", t.MistralForCausalLM(mistral)
+    kinds = ["full_attention", "sliding_attention"]
+    windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1, "layer_types": kinds}
+    yield "qwen2", t.Qwen2ForCausalLM(t.Qwen2Config(**LLAMA, **windows))
+    yield "qwen3", t.Qwen3ForCausalLM(t.Qwen3Config(**LLAMA, head_dim=6))
+    gpt2 = {"vocab_size": 31, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 4, "initializer_range": 0.3}
+    yield "gpt2", t.GPT2LMHeadModel(t.GPT2Config(**gpt2, bos_token_id=0, eos_token_id=0))
+    yield "bert", t.BertForPreTraining(t.BertConfig(**BERT))
+    yield "bert_classes", t.BertForSequenceClassification(t.BertConfig(**BERT, num_labels=3))
+
+
+def inputs(case):
+    """Return what a model of a case is given; targets of tokens stand at the position that tells them."""
+    random = np.random.default_rng(sum(map(ord, case)))
+    tokens = random.integers(1, 31, (2, 9))  # 0 is BERT's padding, for which transformers trains no vector
+    present = np.arange(9)[None] < np.array([[9], [6]])
+    if case == "bert_classes":
+        return {"tokens": tokens, "targets": random.integers(0, 3, 2), "present": present}
+    given = {"tokens": tokens, "targets": np.where(present, random.integers(0, 31, (2, 9)), -100), "present": present}
+    if case == "bert":
+        given |= {"pairs": np.array([0, 1]), "segments": (np.arange(9)[None] > np.array([[4], [2]])).astype(np.int64)}
+    return given
+
+
+def facts(torch, case, model):
+    """Return logits and loss of a model, with the gradients of the loss in its parameters."""
+    given = {name: torch.tensor(value) for name, value in inputs(case).items()}
+    arguments = {"input_ids": given["tokens"], "attention_mask": given["present"].long()}
+    if case == "bert":
+        out = model(**arguments, token_type_ids=given["segments"])
+        logits = {"logits": out.prediction_logits, "follows": out.seq_relationship_logits}
+    else:
+        logits = {"logits": model(**arguments).logits}
+    entropy = torch.nn.functional.cross_entropy
+    loss = entropy(logits["logits"].flatten(0, -2), given["targets"].flatten())
+    if case == "bert":
+        loss = loss + entropy(logits["follows"], given["pairs"])
+    loss.backward()
+    return {"loss": loss} | logits
+
+
+def main():
+    import torch
+    import transformers as t
+    from safetensors.torch import save_file
+
+    assert t.__version__ == VERSION
+    shutil.rmtree(DATA, ignore_errors=True)
+    torch.manual_seed(0)
+    for case, model in models(t):
+        for parameter in model.parameters():  # norms and biases too
+            parameter.data += 0.1 * torch.randn_like(parameter)
+        model.eval().save_pretrained(DATA / case)
+        (DATA / case / "generation_config.json").unlink(missing_ok=True)
+        found = {name: value.detach().numpy() for name, value in facts(torch, case, model).items()}
+        np.savez(DATA / case / "facts.npz", **inputs(case), **found)
+        gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        save_file(gradients, DATA / case / "gradients.safetensors")
+    rotary = {}
+    for name, table in ROTARY.items():
+        config = t.LlamaConfig(
+            hidden_size=64, num_attention_heads=4, max_position_embeddings=256, rope_parameters=table
+        )
+        made = t.models.llama.modeling_llama.LlamaRotaryEmbedding(config)
+        rotary[name] = {"frequencies": made.inv_freq.tolist(), "factor": made.attention_scaling}
+    (DATA / "rotary.json").write_text(json.dumps(rotary, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

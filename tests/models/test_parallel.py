@@ -1,0 +1,88 @@
+"""Mesh specs: placements, what purposes become, and one error for what cannot be."""
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax.errors import PlacementError
+from sbpjax.models.parallel import AXES, NOT_BUILT, PURPOSES, Parallel
+
+B, S = flow.sbp.broadcast, flow.sbp.split
+
+
+def spec(**axes):
+    return Parallel(**axes, device="cpu")
+
+
+def test_axes_are_those_of_more_than_one_part_outermost_first():
+    whole = spec(tensor=2, data=2, fsdp=2)
+    assert whole.axes == ("data", "fsdp", "tensor") and whole.devices == 8
+    assert whole.placement == flow.placement("cpu", np.arange(8).reshape(2, 2, 2))
+    assert whole.batch == [S(0), S(0), B]
+    assert whole.equation == "data=2 × fsdp=2 × tensor=2 = 8"
+    alone = spec()
+    assert alone.axes == ("data",) and alone.placement == flow.placement("cpu", [0]) and alone.equation == "no axis = 1"
+
+
+def test_stages_have_their_own_placements():
+    stages = spec(pipeline=2, data=2, tensor=2).placements
+    assert stages == [flow.placement("cpu", [[0, 1], [2, 3]]), flow.placement("cpu", [[4, 5], [6, 7]])]
+    assert spec(pipeline=2, ranks=(5, 3)).placements == [flow.placement("cpu", [5]), flow.placement("cpu", [3])]
+
+
+@pytest.mark.parametrize(
+    "purposes, want",
+    [
+        (("heads", "width"), [B, S(1), S(0)]),
+        (("width", "hidden"), [B, S(0), S(1)]),
+        (("vocab",), [B, B, S(0)]),
+        (("width",), [B, S(0), B]),
+        (("whole", "whole"), [B, B, B]),
+        (("width", "width"), [B, S(0), B]),  # an axis splits one dim
+        (("hidden", "heads"), [B, B, S(0)]),
+    ],
+)
+def test_purposes_become_sbps(purposes, want):
+    assert spec(data=2, fsdp=2, tensor=2).sbp(purposes) == want
+
+
+def test_a_new_purpose_is_a_row():
+    own = Parallel(data=2, tensor=2, device="cpu", purposes={**PURPOSES, "classes": "tensor"})
+    assert own.sbp(("classes", "width")) == [B, S(0)]
+    with pytest.raises(PlacementError, match=r"a dim for 'classes'[\s\S]*purposes are vocab"):
+        spec(tensor=2).sbp(("classes",))
+
+
+def test_a_batch_is_split_over_data_and_fsdp():
+    batch = np.arange(16).reshape(8, 2)
+    x = spec(data=2, fsdp=2, tensor=2).place(batch)
+    assert x.sbp == (S(0), S(0), B) and (x.numpy() == batch).all()
+    assert spec(pipeline=2).place(batch, -1).placement == flow.placement("cpu", [1])
+
+
+@pytest.mark.parametrize("axis", NOT_BUILT)
+def test_axes_that_are_not_built_are_refused(axis):
+    with pytest.raises(PlacementError, match=rf"{axis}=2\)[\s\S]*axes that are built are pipeline, data, fsdp, tensor"):
+        spec(**{axis: 2})
+    assert axis in AXES and getattr(spec(**{axis: 1}), axis) == 1
+
+
+@pytest.mark.parametrize(
+    "given, seen",
+    [
+        ({"data": 0}, r"data=0[\s\S]*a whole number of parts, at least 1"),
+        ({"tensor": 2.0}, r"tensor=2.0"),
+        ({"data": True}, r"data=True"),
+        ({"data": 2, "ranks": (0, 0)}, r"ranks=\[0, 0\], 1 devices[\s\S]*data=2 = 2: as many devices"),
+        ({"purposes": {"heads": "tenser"}}, r"purpose 'heads' on 'tenser'[\s\S]*axes are pipeline, data"),
+    ],
+)
+def test_specs_that_cannot_be(given, seen):
+    with pytest.raises(PlacementError, match=seen) as told:
+        spec(**given)
+    assert all(part in str(told.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  "))
+
+
+def test_too_few_devices():
+    with pytest.raises(PlacementError, match=r"8 devices of type 'cpu'[\s\S]*data=3 × tensor=4 = 12 devices"):
+        _ = spec(data=3, tensor=4).placement
