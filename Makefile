@@ -64,10 +64,11 @@ processes: $(VENV)/.test
 test-long: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/op_specs $(PYTEST)
 
-# Write docs/reference/api_coverage.md and the tables of docs/reference/compatibility.md anew.
+# Write docs/reference/api_coverage.md, errors.md and the tables of compatibility.md anew.
 api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.coverage
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.compatibility
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.error_catalogue
 
 # Write the stubs (.pyi) that show editors the names which are made at import.
 stubs: $(VENV)/.test

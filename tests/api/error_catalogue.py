@@ -1,0 +1,90 @@
+"""Write `docs/reference/errors.md`: every error class with its help page, and what common mistakes look like.
+
+python -m tests.api.error_catalogue
+
+The texts of mistakes are those that the mistakes raise while the page is written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import textwrap
+from pathlib import Path
+
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
+
+import sbpjax as flow
+from sbpjax import errors
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
+HEAD = """# Errors
+
+Every error that sbpjax raises on a mistake is a `sbpjax.errors.SbpjaxError`, and also the class that PyTorch or Python
+has for such a mistake, so that `except RuntimeError` goes on working. The text has four parts: what was asked, with
+your line; what was *seen*; the *rule* that was broken; and one line that *fixes* it. The traceback shows your frames;
+`SBPJAX_FULL_TRACEBACK=1` shows those of the library too.
+
+`make api` writes this page from the classes.
+"""
+TENSORS = """
+p = flow.placement("cpu", [0, 1, 2, 3])
+x = flow.randn(8, 6, placement=p, sbp=flow.sbp.split(0))
+"""
+MISTAKES = {
+    "Shapes that do not fit": "flow.ones(2, 3) @ flow.ones(2, 3)",
+    "A wrong type": 'flow.ones(2).sum(dim="rows")',
+    "A dim that is not there": "flow.ones(2, 3).sum(dim=2)",
+    "A local and a global tensor in one op": "x + flow.ones(8, 6)",
+    "Tensors on two placements": 'x + flow.ones(8, 6, placement=flow.placement("cpu", [4, 5]), sbp=flow.sbp.broadcast)',
+    "An sbp that does not fit the placement": "x.to_global(sbp=[flow.sbp.split(0), flow.sbp.broadcast])",
+    "A split of a dim that is not there": "x.to_global(sbp=flow.sbp.split(2))",
+    "More ranks than there are devices": 'flow.placement("cpu", list(range(64)))',
+    "A name that is not there": "flow.soft_max",
+    "A name of old OneFlow": "flow.get_variable",
+    "A wrong argument": "flow.nn.Linear(2, 3, biases=True)",
+    "Backward twice": "y = flow.ones(2).requires_grad_().exp().sum(); y.backward(); y.backward()",
+    "Writing to a leaf": "w = flow.ones(2).requires_grad_(); w.add_(1)",
+    "A value inside a compiled program": "flow.compile(lambda x: x if x.sum() > 0 else -x)(flow.ones(2))",
+    "Weights of another shape": "flow.nn.Linear(2, 3).load_state_dict(flow.nn.Linear(2, 4).state_dict())",
+    "An option out of its range": "flow.nn.Graph().config.set_gradient_accumulation_steps(0)",
+}
+
+
+def text_of(mistake: str) -> str:
+    """Return the class and the text that a mistake ends in, without files and lines."""
+    space: dict = {"flow": flow}
+    exec(TENSORS, space)
+    try:
+        exec(compile(mistake, "train.py", "exec"), space)
+    except errors.SbpjaxError as error:
+        text = re.sub(r"\S*docs/(\w+/\w+\.md)", r"docs/\1", str(error))
+        return f"{type(error).__name__}: {text}"
+    raise AssertionError(f"no error: {mistake}")
+
+
+def classes() -> list[type]:
+    """Return the error classes, those first that others are kinds of."""
+    found = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, (errors.SbpjaxError, Warning))]
+    return [c for c in found if c.__module__ == errors.__name__]
+
+
+def page() -> str:
+    """Return the page."""
+    lines = [HEAD, "## What mistakes look like", "", "`x` is a global tensor of 8 × 6 in `split(0)` on four ranks.", ""]
+    for about, mistake in MISTAKES.items():
+        shown = textwrap.indent("\n".join([*mistake.split("; "), text_of(mistake)]), "    ")
+        lines += [f"### {about}", "", shown, ""]
+    lines += ["## Classes", ""]
+    for each in classes():
+        kinds = [f"`{base.__name__}`" for base in each.__mro__ if base.__module__ == "builtins"]
+        kinds = kinds[: kinds.index("`Exception`")]
+        lines += [f"### {each.__name__}", "", *([f"Also {' and '.join(kinds)}.", ""] if kinds else [])]
+        body = inspect.getdoc(each).partition("\n\nArgs:")[0]
+        lines += [re.sub(r"``([^`]*)``", r"`\1`", body), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
