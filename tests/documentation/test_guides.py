@@ -9,6 +9,7 @@ import doctest
 import importlib.util
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,47 @@ def test_a_command_is_understood(command, monkeypatch):
     known = {"--as", "--lazy", "--verbose", "-m"}
     before = words[1 : next(i for i, word in enumerate(words) if word.endswith(".py") or word.startswith("project"))]
     assert {word for word in before if word.startswith("-")} <= known
+
+
+def test_the_processes_of_a_manifest_meet(tmp_path):
+    yaml = pytest.importorskip("yaml")  # of transformers
+    page = DOCS / "how_to" / "clusters.md"
+    parts = [list(yaml.safe_load_all(text)) for text in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)]
+    (service, job), (jobset,) = parts
+    spec = job["spec"]
+    container = spec["template"]["spec"]["containers"][0]
+    assert (
+        service["spec"]["selector"] == {"job-name": job["metadata"]["name"]} and service["spec"]["clusterIP"] == "None"
+    )
+    assert spec["template"]["spec"]["subdomain"] == service["metadata"]["name"] and spec["completionMode"] == "Indexed"
+    given = {entry["name"]: entry.get("value") for entry in container["env"]}
+    name = f"{job['metadata']['name']}-0.{service['metadata']['name']}"
+    assert given["MASTER_ADDR"] == name and spec["completions"] == spec["parallelism"] == int(given["WORLD_SIZE"])
+    slices = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]
+    assert slices["parallelism"] == slices["completions"] == 2 * 2 * 4 // 4
+
+    (tmp_path / "train.py").write_text(blocks(page)[0])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "SBPJAX_JOB_SECRET": "s" * 32,
+        "SBPJAX_CPU_DEVICES": "2",
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *container["command"][1:]],
+            cwd=tmp_path,
+            env={**_environment(), **given, **here, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(spec["completions"])
+    ]
+    found = [process.communicate(timeout=300)[0].splitlines()[-1] for process in processes]  # Gloo speaks before
+    assert found == ["0 2 64.0", "1 2 64.0"]
 
 
 def test_the_reference_has_every_option_of_the_launcher():
