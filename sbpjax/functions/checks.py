@@ -102,6 +102,12 @@ def class_numbers(asked: str, input, target, ignore_index) -> None:
     check_rows(f"{asked}(input, target)", target, input, dim, ignore_index)
 
 
+def linear_class_numbers(asked: str, linear_weight, target, ignore_index) -> None:
+    """Raise `OpIndexError` unless every target is a row of weights (C, D), or is `ignore_index`."""
+    ignored = -100 if ignore_index is None else ignore_index
+    check_rows(f"{asked}(input, linear_weight, target)", target, linear_weight, 0, ignored)
+
+
 def depth_is_classes(asked: str, logits, depth) -> None:
     """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
     if depth is not None and depth != logits.shape[-1]:

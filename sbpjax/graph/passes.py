@@ -2,6 +2,7 @@
 
     inline          the bodies of op calls stand where the calls were: nothing behind the trace sees a difference
     widen           gradients of cast weights are summed in float32; the cast and the sum still stand in one program
+    fuse losses     a linear layer and the cross entropy of its many logits are one equation, which never has them all
     roll            layers that repeat become loops over stacks of their state
     gather per use  parameters that are stored divided are gathered by each reader, which may be a loop by now
     flatten         calls are gone, and only equations that a result needs are left; done once
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sbpjax.programs.fused_losses import fused_losses
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import normalise
 from sbpjax.programs.roll import rolled
@@ -57,7 +59,8 @@ def passed(
         per_use: gather what is stored divided at every use.
     """
     # Inlined before it is widened: a cast and the sum that it widens stand in two calls.
-    closed = widened(inlined(traced.closed))
+    # Losses behind it: the sum that it widens is a product with the gradient of the logits.
+    closed = fused_losses(widened(inlined(traced.closed)))
     slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
     written = traced.written
     if least_repeats:

@@ -100,6 +100,7 @@ class Communication(Explanation):
         moving = [move.cells() for move in self.moves if move.bytes]
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.launches.items()))
         yield f"{self._summary()}; collectives: {kinds or 'none'}"
+        yield from self.losses()
         if moving:
             yield Table(moving, _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)

@@ -69,6 +69,10 @@ class Explanation(Shown):
             for b in self.boxings
         ]
 
+    def losses(self) -> list[str]:
+        """Return a line for each loss of a linear layer that is computed without its logits as a whole."""
+        return list(dict.fromkeys(_without_logits(self.plan)))
+
     def _summary(self) -> str:
         moving = sum(b.bytes > 0 for b in self.boxings)
         inner = f", {self.plan.inner_bytes} B of them inside equations" if self.plan.inner_bytes else ""
@@ -77,10 +81,24 @@ class Explanation(Shown):
 
     def _blocks(self) -> Iterable[Any]:
         yield self._summary()
+        yield from self.losses()
         if equations := self.equations():
             yield Table(equations, ("equation", "strategy", "line"))
         if conversions := self.conversions():
             yield Table(conversions, ("boxing", "collective", "bytes", "for", "line"), right=(2,))
+
+
+def _without_logits(plan: Plan) -> Iterable[str]:
+    for i, eqn in enumerate(plan.program.eqns):
+        if i in plan.bodies:
+            yield from _without_logits(plan.bodies[i])
+        elif eqn.primitive.name in ("linear_cross_entropy", "linear_cross_entropy_grad"):
+            x, w = (v.aval for v in eqn.invars[:2])
+            logits = f"{short_dtype(str(x.dtype))}{[*x.shape[:-1], w.shape[0]]}"
+            where = source_line(eqn)
+            yield f"linear and cross_entropy are one op: the logits {logits} are never whole" + f" ({where})" * bool(
+                where
+            )
 
 
 def _strategy(plan: Plan, i: int) -> str:

@@ -507,6 +507,20 @@ def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Ten
             along its last dim too.
         bias: `(out,)`.
     """
+def linear_cross_entropy(input: _Tensor, linear_weight: _Tensor, target: _Tensor, *, linear_bias: _Tensor | None = None, weight: _Tensor | None = None, reduction: builtins.str = 'mean', ignore_index: builtins.int | None = None, label_smoothing: builtins.float = 0.0, z_loss: builtins.float = 0.0) -> _Tensor:
+    """Return the cross entropy of the logits ``x weightᵀ + bias``, of which some tokens' are in memory at a time.
+
+    Args:
+        input: ``(..., D)``; any sbp but P, and whole along D.
+        linear_weight: ``(C, D)``; may be split by classes.
+        target: class indices ``(...)``.
+        linear_bias: ``(C,)`` or None.
+        weight: ``(C,)`` or None; not together with label smoothing.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
+        ignore_index: a target that does not count; None is -100.
+        label_smoothing: share of the uniform distribution mixed into the target.
+        z_loss: factor of the squared logarithm of the sum of exponentials, which is added to each loss.
+    """
 def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.float = 0.0001, beta: builtins.float = 0.75, k: builtins.float = 1.0) -> _Tensor:
     """Return input divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 

@@ -23,11 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import ShapedArray
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 
 from sbpjax.world.jaxprs import Primitive
 
 from . import attention_blocks, attention_gpu, attention_tpu
+from .own_primitives import by_formula, register
 from .promote import BOOL, compute_dtype
 
 attention_p, attention_grad_p, attention_tangent_p = (
@@ -155,28 +156,9 @@ def _transpose(cts, *operands, masked, mask_grad, **params):
     return [*[None] * len(known), *[next(found) if ad.is_undefined_primal(t) else None for t in tangents]]
 
 
-def _by_formula(formula, primitive):
-    """Return the forward-mode rule of a primitive by that of a formula with all scores."""
-
-    def jvp(primals, tangents, **params):
-        outs = primitive.bind(*primals, **params)
-        places = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
-
-        def of(*wanted):
-            merged = list(primals)
-            for i, x in zip(places, wanted, strict=True):
-                merged[i] = x
-            return formula(*merged, **params)
-
-        _, pushed = jax.jvp(of, [primals[i] for i in places], [tangents[i] for i in places])
-        return outs, pushed
-
-    return jvp
-
-
 ad.primitive_jvps[attention_p] = _jvp
-ad.primitive_jvps[attention_grad_p] = _by_formula(_gradients, attention_grad_p)
-ad.primitive_jvps[attention_tangent_p] = _by_formula(_tangents, attention_tangent_p)
+ad.primitive_jvps[attention_grad_p] = by_formula(_gradients, attention_grad_p)
+ad.primitive_jvps[attention_tangent_p] = by_formula(_tangents, attention_tangent_p)
 ad.primitive_transposes[attention_tangent_p] = _transpose
 
 
@@ -240,24 +222,8 @@ _RUN = {attention_p: _forward, attention_grad_p: _backward, attention_tangent_p:
 _SHAPES = {attention_p: _shapes, attention_grad_p: _grad_shapes, attention_tangent_p: _tangent_shapes}
 
 
-def _register(primitive) -> None:
-    primitive.multiple_results = True
-    primitive.def_abstract_eval(_SHAPES[primitive])
-
-    @functools.lru_cache(maxsize=64)
-    def jitted(params: tuple):
-        return jax.jit(lambda *operands: primitive.bind(*operands, **dict(params)))
-
-    primitive.def_impl(lambda *operands, **params: jitted(tuple(params.items()))(*operands))
-    for platform in ("cpu", "tpu", "cuda"):
-        run = functools.partial(_RUN[primitive], platform=platform)
-        mlir.register_lowering(primitive, mlir.lower_fun(run, multiple_results=True), platform=platform)
-    other = functools.partial(_RUN[primitive], platform="")
-    mlir.register_lowering(primitive, mlir.lower_fun(other, multiple_results=True))
-
-
 for _primitive in _PRIMITIVES:
-    _register(_primitive)
+    register(_primitive, _SHAPES[_primitive], _RUN[_primitive])
 
 
 def flops(eqn) -> float:

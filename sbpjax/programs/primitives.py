@@ -65,7 +65,12 @@ WINDOWS = WINDOW_REDUCTIONS | {"reduce_window"}
 WINDOW_SELECTIONS = _names("select_and_scatter select_and_scatter_add select_and_gather_add")
 SELECTIONS = _names("top_k approx_top_k")
 ATTENTION = _names("attention attention_grad attention_tangent")  # `sbpjax.ops.attention_primitive`
-KERNELS = _names("pallas_call custom_partitioning") | ATTENTION
+# `sbpjax.ops.cross_entropy_primitive`
+LOSSES = _names(
+    "cross_entropy cross_entropy_grad cross_entropy_tangent "
+    "linear_cross_entropy linear_cross_entropy_grad linear_cross_entropy_tangent"
+)
+KERNELS = _names("pallas_call custom_partitioning") | ATTENTION | LOSSES
 # How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
 MATRIX_DIMS = {
     "cholesky": (2,),

@@ -115,6 +115,19 @@ def _(g):
     return call(x, target, **kwargs, **g.maybe(label_smoothing=0.1))
 
 
+@op("nn.functional.linear_cross_entropy", method=False)
+def _(g):
+    x = g.tensor((5, 3), "f")
+    kwargs = _reduction(g) | g.maybe(ignore_index=1)
+    if g.flag():
+        kwargs["linear_bias"] = g.tensor((4,), x.dtype)
+    if g.flag():
+        kwargs["weight"] = g.tensor((4,), x.dtype, low=0.1, high=2.0, grad=False)
+    else:
+        kwargs |= g.maybe(label_smoothing=0.1)
+    return call(x, g.tensor((4, 3), x.dtype), g.index((5,), 4), **kwargs)
+
+
 @op("nn.functional.cosine_similarity", method=False)
 def _(g):
     x = g.tensor(g.pick((2, 3), (3, 2, 2)), "f")

@@ -43,12 +43,13 @@ import functools
 import math
 from dataclasses import dataclass
 
-from sbpjax.ops import attention_primitive
+from sbpjax.ops import attention_primitive, cross_entropy_primitive
 from sbpjax.programs.primitives import (
     ARG_REDUCTIONS,
     ATTENTION,
     CONTROL,
     CUMULATIVE,
+    LOSSES,
     PRODUCTS,
     REDUCTIONS,
     SCATTERS,
@@ -234,6 +235,8 @@ def flops(eqn) -> float:
         kernel = eqn.invars[1].aval.shape
         features = kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
         return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(kernel) / max(features, 1)
+    if name in LOSSES:
+        return cross_entropy_primitive.flops(eqn)
     return attention_primitive.flops(eqn) if name in ATTENTION else 0.0
 
 
@@ -243,7 +246,15 @@ def flops(eqn) -> float:
 # inputs whole (a GPT of 64.7B parameters in checkpointed layers on 64 chips: two thirds more memory).
 _CAST = "convert_element_type"
 READS = (
-    PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | ATTENTION | {"gather", "sort", "reduce"}
+    PRODUCTS
+    | SCATTERS
+    | REDUCTIONS
+    | ARG_REDUCTIONS
+    | CUMULATIVE
+    | WINDOWS
+    | ATTENTION
+    | LOSSES
+    | {"gather", "sort", "reduce"}
 )
 
 
@@ -252,8 +263,10 @@ def products_us(model: CostModel, eqn) -> float:
     count = flops(eqn)
     if not count:
         return 0.0
-    # By the result's dtype: a product of bfloat16 that is asked for in float32 is priced as float32.
-    peak = model.flops_bf16 if str(eqn.outvars[0].aval.dtype) in _HALF else model.flops_f32
+    # By the result's dtype: a product of bfloat16 that is asked for in float32 is priced as float32. Losses are float32
+    # whatever they are made of.
+    typed = eqn.invars[0] if eqn.primitive.name in LOSSES else eqn.outvars[0]
+    peak = model.flops_bf16 if str(typed.aval.dtype) in _HALF else model.flops_f32
     return count * (_passes(eqn) if model.tiles else 1) / peak * 1e6
 
 

@@ -2,6 +2,7 @@
 
 from . import attention as attention
 from . import contraction as contraction
+from . import cross_entropy as cross_entropy
 from . import elementwise as elementwise
 from . import index as index
 from . import linalg as linalg
