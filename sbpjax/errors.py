@@ -129,7 +129,7 @@ def folded(error: BaseException) -> Iterator[None]:
             one.__traceback__ = _without_library(one.__traceback__)
         raised_from = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
         if told and raised_from is not None:
-            if _passed_user(raised_from):
+            if any(map(is_users_file, _files(raised_from.__traceback__))):
                 explained.append(raised_from)
             else:
                 one.__cause__ = None  # which hides the context as well
@@ -170,10 +170,6 @@ def _homes(cls: type) -> list[str]:
 
 def _files(trace: types.TracebackType | None) -> list[str]:
     return [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
-
-
-def _passed_user(error: BaseException) -> bool:
-    return any(map(is_users_file, _files(error.__traceback__)))
 
 
 def _is_of_users_code(error: BaseException) -> bool:

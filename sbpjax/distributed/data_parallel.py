@@ -76,7 +76,7 @@ class DistributedDataParallel(Module):
         self._begun = False
         self._sync = True
         self._group = process_group
-        self._active = self._is_local() and _size(process_group) > 1
+        self._active = self._is_local() and len(_members(process_group)) > 1
         if not self._active:
             return
         self._check_agreement()
@@ -212,10 +212,6 @@ def _described(parameter) -> str:
 
 def _members(group) -> tuple[int, ...]:
     return tuple(range(_world.current().size)) if group is None else group.ranks
-
-
-def _size(group) -> int:
-    return len(_members(group))
 
 
 def _tensors(value):

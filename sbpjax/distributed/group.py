@@ -177,7 +177,8 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     if key not in world.agreed or calls.mode() == "always":
         _agree(asked, world.exchange(asked, (facts, static), group.ranks))
         world.agreed.add(key)
-    devices = tuple(world.device(r, _platform(arrays)) for r in group.ranks)
+    platform = next(iter(arrays[0].devices())).platform
+    devices = tuple(world.device(r, platform) for r in group.ranks)
     program, sharding = _program(body, static, devices, tuple(len(s) for s, _ in facts))
     me = group.ranks.index(world.rank)
     call = _call(asked, key, isinstance(world, _world.Processes))
@@ -206,10 +207,6 @@ def _call(asked: str, key: tuple, processes: bool) -> calls.Call | None:
     ranks, body, static, facts = key
     shown = f"{', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
     return calls.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None
-
-
-def _platform(arrays) -> str:
-    return next(iter(arrays[0].devices())).platform
 
 
 @functools.lru_cache(maxsize=4096)

@@ -203,7 +203,7 @@ class LoadedGraph:
             if self.placement is None and getattr(array, "committed", False):
                 (here,) = array.devices()
                 if here != self._target:
-                    seen, fix = f"{path} on {here}", f"{path}.to({_device_name(self._target)!r})"
+                    seen, fix = f"{path} on {here}", f"{path}.to({str(of_jax(self._target))!r})"
                     raise self._wrong(facts, seen, fix)
             return batch
         codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
@@ -341,7 +341,3 @@ def _line(facts: dict) -> str:
         return f"{facts['path']}:{manifest.static_of(facts)!r}"
     sbp = "" if facts["sbp"] is None else f", sbp=({', '.join(facts['sbp'])})"
     return f"{facts['path']}:{_facts(facts)}{sbp}"
-
-
-def _device_name(found: Any) -> str:
-    return str(of_jax(found))

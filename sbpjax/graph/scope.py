@@ -75,7 +75,7 @@ class Scope:
         self.calls: dict[str, list[Called]] = {}
         self._around = ""
         self._stages = {id(module): place for module, place in stages_of(graph).items()}
-        policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
+        policies = {id(m): "nothing" if p is True else POLICIES[p] for m, p in checkpoints_of(graph).items()}
         reuse = graph.config.block_scan is not False
         named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
         self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
@@ -154,10 +154,6 @@ def _on_stage(arguments: Any, placement: Any) -> Any:
         moved_to_stage(x, placement) if isinstance(x, Tensor) and refreshed(x).layout is not None else x for x in leaves
     ]
     return tree.unflatten(structure, moved)
-
-
-def _policy(value: Any) -> Any:
-    return "nothing" if value is True else POLICIES[value]
 
 
 def _seen(value: Any) -> tuple[list[Seen | None], Any]:

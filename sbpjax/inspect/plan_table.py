@@ -19,7 +19,6 @@ from typing import Any
 from sbpjax.programs.normalise import source_line
 from sbpjax.programs.plan import Boxing, Plan
 from sbpjax.sbp import algebra
-from sbpjax.sbp.conversion_steps import Step
 
 from .display import Shown, Table
 
@@ -61,7 +60,7 @@ class Explanation(Shown):
         return [
             (
                 f"{short_dtype(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}",
-                " + ".join(_step(s) for s in b.steps),
+                " + ".join(f"{COLLECTIVES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps),
                 str(b.bytes),
                 b.reader,
                 b.line,
@@ -106,10 +105,6 @@ def _strategy(plan: Plan, i: int) -> str:
     ins = " | ".join(algebra.nd_name(c) for c in (plan.ins(i) if eqn.invars else ()))
     outs = " | ".join(algebra.nd_name(c) for c in (plan.outs(i) if eqn.outvars else ()))
     return f"{ins} → {outs}"
-
-
-def _step(step: Step) -> str:
-    return f"{COLLECTIVES.get(step.kind, step.kind)}(a{step.axis})"
 
 
 def short_dtype(dtype: str) -> str:

@@ -109,7 +109,7 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
         for id_, (hook, with_kwargs, _) in (*GLOBAL_FORWARD.items(), *module._forward_hooks.items()):
             called.add(id_)
             result = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
-            output = _post_result(result, output)
+            output = output if result is None else result
         if full is not None:
             output = full.watch_outputs(output)
         return output
@@ -131,10 +131,6 @@ def _pre_result(result: Any, args: tuple) -> tuple:
     if result is None:
         return args
     return result if isinstance(result, tuple) else (result,)
-
-
-def _post_result(result: Any, output: Any) -> Any:
-    return output if result is None else result
 
 
 class _BackwardHooks:

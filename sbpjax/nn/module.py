@@ -500,7 +500,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
     def __repr__(self) -> str:
         extra = self.extra_repr().split("\n") if self.extra_repr() else []
-        children = [f"({name}): " + _indent(repr(child)) for name, child in self._modules.items()]
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
@@ -509,7 +509,3 @@ class Module(Moving, HookMethods, _state.ExtraState):
 def alias(tensor: Tensor) -> Tensor:
     """Return a tensor of the same payload that shares no storage and no tape."""
     return wrap_any(payload(tensor), tensor.layout)
-
-
-def _indent(text: str) -> str:
-    return text.replace("\n", "\n  ")

@@ -74,17 +74,13 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
     listed = lax.eq(ended, np.int32(0))
     safe = lax.select_n(listed, lax.full_like(target, 0), target)
     hit = jnp.zeros(x.shape, np.int32)
-    hit = lax.gt(_marked(hit, safe, cast(listed, np.int32)), np.int32(0))
+    hit = lax.gt(scatter(hit, safe, cast(listed, np.int32), dim=1, reduce="add"), np.int32(0))
     at = take_along(x, safe, 1)  # (N, labels)
     gap = 1 - lax.expand_dims(at, (2,)) + lax.expand_dims(x, (1,))  # (N, labels, classes)
     gap = _above_zero(gap)
     counts = lax.expand_dims(listed, (2,)) & ~lax.expand_dims(hit, (1,))
     loss = lax.reduce_sum(lax.select_n(counts, lax.full_like(gap, 0), gap), (1, 2)) / x.shape[1]
     return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
-
-
-def _marked(zeros, index, ones):
-    return scatter(zeros, index, ones, dim=1, reduce="add")
 
 
 def multilabel_soft_margin_loss(x, target, weight=None, /, reduction: str = "mean"):

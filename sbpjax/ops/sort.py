@@ -93,14 +93,10 @@ def topk(x, /, k: int, dim: int = -1, largest: bool = True, sorted: bool = True)
     if x.ndim == 0:
         return (x, lax.full((), 0, INT64)) if k else (lax.full((0,), 0, x.dtype), lax.full((0,), 0, INT64))
     if largest and x.dtype != BOOL:
-        index = _largest(lax.stop_gradient(x), k, dim)
+        index = cast(lax.top_k(lax.stop_gradient(x), k, axis=dim)[1], INT64)
     else:
         index = lax.slice_in_dim(_order(x, dim, largest), 0, k, axis=dim)
     return take_along(x, index, dim), index
-
-
-def _largest(x, k: int, dim: int):
-    return cast(lax.top_k(x, k, axis=dim)[1], INT64)
 
 
 def kthvalue(x, /, k: int, dim: int = -1, keepdim: bool = False):

@@ -18,7 +18,7 @@ before the bias correction and optax after it. Optax is imported where it is use
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -73,7 +73,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     for bucket in buckets:
         hyper = {name: next(flat) for name in bucket.hyper}
         count = next(flat)
-        per_param = [_take(flat, bucket.count) for _ in range(2 + len(bucket.states))]
+        per_param = [[next(flat) for _ in range(bucket.count)] for _ in range(2 + len(bucket.states))]
         one = _one(bucket._replace(count=1), guarded)
         updated = [one(skip, count, hyper, *arrays) for arrays in zip(*per_param)]
         results.append(count + 1 if skip is None else jnp.where(skip, count, count + 1))
@@ -129,10 +129,6 @@ def _touched(grad: jax.Array) -> jax.Array | None:
     if grad.ndim < 2:
         return None
     return jnp.any(grad != 0, axis=tuple(range(1, grad.ndim)), keepdims=True)
-
-
-def _take(flat: Iterator, count: int) -> list[Array]:
-    return [next(flat) for _ in range(count)]
 
 
 def decayed(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) -> Array:

@@ -105,7 +105,7 @@ def replicated(value, placement: Placement) -> jax.Array:
     A key of random numbers is taken from the first process of the placement, because a process that drew numbers of
     its own has counted on.
     """
-    sharding = _whole(placement)
+    sharding = NamedSharding(placement.mesh, PartitionSpec())
     if not isinstance(value, jax.Array) or not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = np.asarray(value)
         return _everywhere(value, sharding)
@@ -118,10 +118,6 @@ def on(value, sharding) -> jax.Array:
     if sharding is None or sharding.is_fully_addressable:
         return jax.device_put(value, sharding)
     return _everywhere(np.asarray(value), sharding)
-
-
-def _whole(placement: Placement) -> NamedSharding:
-    return NamedSharding(placement.mesh, PartitionSpec())
 
 
 def _everywhere(value: np.ndarray, sharding: NamedSharding) -> jax.Array:

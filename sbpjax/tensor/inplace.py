@@ -148,7 +148,7 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     partial = layout is not None and layout.shape is not None and layout.partial_axes
     # As an input of every rank a number would be added to every summand. Where the user asked for the sum that is
     # refused; where the planner chose it, it is reduced first.
-    number = op.name in ("add", "sub", "rsub") and not _is_global(others[0])
+    number = op.name in ("add", "sub", "rsub") and not (isinstance(others[0], Tensor) and others[0]._layout is not None)
     if partial and number and _is_asked_sum(x):
         raise _not_linear(x, asked, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
@@ -241,10 +241,6 @@ def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
 
 def _is_asked_sum(x: Tensor) -> bool:
     return x._meta is not None and x._meta.asked_sum
-
-
-def _is_global(value) -> bool:
-    return isinstance(value, Tensor) and value._layout is not None
 
 
 def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:

@@ -72,10 +72,6 @@ def contiguous_strides(shape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _strides_reshape(shape, strides, /, new):
-    return new, reshaped_strides(shape, strides, new)
-
-
 # ------------------------------------------------------------------------------------------------- dims moved and added
 
 
@@ -348,7 +344,7 @@ PUT = {
     as_complex: lambda x, value, /: as_real(value),
 }
 STRIDES = {
-    reshape: lambda shape, strides, /, **s: _strides_reshape(shape, strides, s["shape"]),
+    reshape: lambda shape, strides, /, **s: (s["shape"], reshaped_strides(shape, strides, s["shape"])),
     permute: _pick(lambda n, dims: dims),
     squeeze: _pick(lambda n, dims: [d for d in range(n) if d not in dims]),
     unsqueeze: _strides_unsqueeze,

@@ -244,12 +244,8 @@ def entries_of(document: Any) -> dict | None:
     if "" not in document:
         return document
     if document[""] in ("dict", "OrderedDict", "defaultdict"):
-        return {_key(k): v for k, v in document["items"]}
+        return {unpack(k, lambda name: MISSING): v for k, v in document["items"]}
     return None
-
-
-def _key(code: Any) -> Any:
-    return unpack(code, lambda name: MISSING)
 
 
 def _items(document: Any) -> list | None:

@@ -176,7 +176,7 @@ class Sharding:
             "Edit an entry to pin it; delete one to leave it to the planner. Load with `sbpjax.auto.load`.",
             '"""',
             "",
-            f"HIERARCHY = {_tuple(self.hierarchy)}",
+            f"HIERARCHY = {tuple(map(int, self.hierarchy))}",
         ]
         for kind, (section, about) in _SECTIONS.items():
             if kind not in self.entries:
@@ -278,10 +278,6 @@ def _names(inputs: Iterable, every: Mapping[str, Activation]) -> dict[str, list[
     for x in inputs:
         found.setdefault(x.kind, []).extend(x.names)
     return found
-
-
-def _tuple(values: Iterable[int]) -> str:
-    return repr(tuple(int(v) for v in values))
 
 
 def _ending(path: Path, asked: str) -> str:

@@ -270,7 +270,7 @@ class Shipment(Parcel):
         self._from = [held.index(d) if d in held else None for d in self._union]
         self._to = [self._union.index(d) for d in targets if d.process_index == mine]
         self._sharding = NamedSharding(Mesh(np.asarray(union, dtype=object), ("u",)), PartitionSpec("u"))
-        self._blocks = [_block_shape(source) for source, _ in pairs]
+        self._blocks = [tuple(source.sharding.shard_shape(source.physical_shape)) for source, _ in pairs]
         self._shapes = [(len(union) * max(b[:1], default=1), *b[1:]) for b in self._blocks]
         self._zeros = [
             [jax.device_put(np.zeros(b or (1,), s.dtype), d) for d in self._union]
@@ -328,10 +328,6 @@ def acquaint(placement: Placement) -> None:
     mesh, spec = placement.mesh, PartitionSpec()
     run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     jax.block_until_ready(run(spread.replicated(np.zeros((), np.float32), placement)))
-
-
-def _block_shape(layout: Layout) -> tuple[int, ...]:
-    return tuple(layout.sharding.shard_shape(layout.physical_shape))
 
 
 # Compiled here, once, and not at the first call: that would come between two transfers, where others already wait.
