@@ -16,6 +16,8 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+from .unittest_env import node_size
+
 
 class TestCase(unittest.TestCase):
     """Python's own `unittest.TestCase`."""
@@ -28,17 +30,11 @@ def _devices() -> int:
     return len(jax.devices(kind)) if kind else jax.device_count()
 
 
-def _nodes() -> int:
-    from sbpjax.distributed import env
-
-    return env.get_node_size()
-
-
 def _skip_unless(nodes: int, devices: int) -> Callable[[Any], Any]:
     """Return the decorator that skips a test unless a run has so many nodes and devices on each."""
 
     def enough() -> str | None:
-        have = _nodes(), _devices() // max(1, _nodes())
+        have = node_size(), _devices() // max(1, node_size())
         if have[0] == nodes and have[1] >= devices:
             return None
         return f"only runs when there are {nodes} nodes with {devices} devices each; here {have[0]} with {have[1]}"

@@ -10,7 +10,7 @@ from sbpjax.tensor.op import Op
 from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.tensor import Tensor, attach, wrap
 
-from .operators import _operator, _swapped
+from .operators import _in_place, _operator, _swapped
 
 
 def _one_device(x: Tensor, asked: str):
@@ -83,16 +83,8 @@ def _on(kind: str):
     return property(lambda self: self.layout is None and not self.is_meta and self.device.type == kind)
 
 
-def _never():
-    return property(lambda self: False)
-
-
-def _inplace_shift(name: str):
-    def method(self, other):
-        return getattr(self, name)(other)
-
-    return method
-
+# Kinds of tensors, and devices, that there are none of here.
+_NEVER = """is_sparse is_sparse_csr is_quantized is_nested is_mkldnn is_mps is_xpu is_ipu is_mtia is_vulkan""".split()
 
 attach(
     __dlpack__=_dlpack,
@@ -103,22 +95,13 @@ attach(
     __idiv__=Tensor.__itruediv__,
     __rlshift__=_operator(Op(_swapped(compare.bitwise_left_shift))),
     __rrshift__=_operator(Op(_swapped(compare.bitwise_right_shift))),
-    __ilshift__=_inplace_shift("bitwise_left_shift_"),
-    __irshift__=_inplace_shift("bitwise_right_shift_"),
+    __ilshift__=_in_place("bitwise_left_shift_"),
+    __irshift__=_in_place("bitwise_right_shift_"),
     __reversed__=lambda self: self.flip(*range(self.ndim)) if self.ndim else self,
     __long__=Tensor.__int__,
     __nonzero__=Tensor.__bool__,
     is_cpu=_on("cpu"),
     is_xla=_on("tpu"),
-    is_sparse=_never(),
-    is_sparse_csr=_never(),
-    is_quantized=_never(),
-    is_nested=_never(),
-    is_mkldnn=_never(),
-    is_mps=_never(),
-    is_xpu=_never(),
-    is_ipu=_never(),
-    is_mtia=_never(),
-    is_vulkan=_never(),
     name=property(lambda self: None),
+    **{name: property(lambda self: False) for name in _NEVER},
 )

@@ -256,7 +256,7 @@ class _Cut:
         row = jnp.arange(self.whole, dtype=jnp.int32) - offset
         inside = (row >= 0) & (row < count)
         picked = self._rows(x, jnp.clip(row, 0, self.cut - 1))
-        return jnp.where(_along(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
+        return jnp.where(on_dim(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
 
     def spread(self, x):
         """Return a whole block with its rows moved into one shard per rank."""
@@ -285,5 +285,6 @@ class _Cut:
         return jnp.take(x, jnp.clip(rows, 0, x.shape[self.dim] - 1), axis=self.dim, mode="clip")
 
 
-def _along(mask, dim: int, ndim: int):
+def on_dim(mask, dim: int, ndim: int):
+    """Return a mask of the indices of one dim, to be broadcast over a tensor."""
     return mask.reshape((1,) * dim + (-1,) + (1,) * (ndim - dim - 1))

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax.lax import GatherScatterMode
 
 from sbpjax.programs.primitives import SCATTER_SUMS, SCATTERS
+from sbpjax.sbp.conversion_steps import on_dim
 
 from .table import B, Context, P, Strategy, is_number, local, rule
 
@@ -292,7 +293,7 @@ def dynamic_update_slice_local(ctx: Context, x, update, *starts):
             inside = (row >= 0) & (row < size)
             update = _rows_or_zero(update, row, inside, d)
             # Outside along any one of the split dims is outside.
-            keep = keep | ~_along(inside, d, x.ndim)
+            keep = keep | ~on_dim(inside, d, x.ndim)
         starts[d] = _zero(starts[d])
     # The function `lax.dynamic_slice` counts negative starts from the end, the primitive clamps them.
     kept = jax.lax.dynamic_slice_p.bind(x, *starts, slice_sizes=update.shape)
@@ -310,13 +311,9 @@ def _zero(start):
     return jnp.zeros_like(jnp.asarray(start))
 
 
-def _along(mask, dim: int, ndim: int):
-    return mask.reshape((1,) * dim + (-1,) + (1,) * (ndim - dim - 1))
-
-
 def _rows_or_zero(x, row, inside, dim: int):
     """Return rows of ``x`` along a dim, zeros where ``inside`` is false."""
     if x.shape[dim] == 0:
         return jnp.zeros((*x.shape[:dim], row.shape[0], *x.shape[dim + 1 :]), x.dtype)
     picked = jnp.take(x, jnp.clip(row, 0, x.shape[dim] - 1), axis=dim, mode="clip")
-    return jnp.where(_along(inside, dim, x.ndim), picked, jnp.zeros_like(picked))
+    return jnp.where(on_dim(inside, dim, x.ndim), picked, jnp.zeros_like(picked))
