@@ -69,6 +69,7 @@ api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.coverage
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.compatibility
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.error_catalogue
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.stages
 
 # Write the stubs (.pyi) that show editors the names which are made at import.
 stubs: $(VENV)/.test

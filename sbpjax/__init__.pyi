@@ -2004,6 +2004,7 @@ def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, 
     Args:
         dim: where the new dim is in the result.
     """
+from sbpjax.inspect.stages import stages as stages
 def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
     """Return the standard deviation, over ``n - correction``.
 

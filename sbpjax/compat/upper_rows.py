@@ -19,6 +19,7 @@ written("wrap_jax", "sbpjax.tracing.wrap_jax")
 written("simulate", "sbpjax.distributed.threads")
 written("utils.load_library", "sbpjax.compat.small")
 written("compile explain load_graph visualize", "sbpjax.graph")
+written("stages", "sbpjax.inspect.stages")
 written("summary", "sbpjax.inspect.summary")
 written("load save", "sbpjax.data.save_load")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):

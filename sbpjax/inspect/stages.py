@@ -1,0 +1,281 @@
+"""`stages`: what sbpjax promises, how far each feature is, and what shows it.
+
+    >>> sbpjax.stages("pipeline")
+    area               feature               stage  tests  benchmark    page                note
+    nn.Graph advanced  pipeline parallelism  alpha      3  pipeline.py  how_to/pipeline.md
+
+`FEATURES` is the one table, `_ROWS` its text. `docs/reference/stages.md` is written from it (``make api``). A test
+fails where a test, benchmark or page that it names is not there, or where a stage has less than it needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .display import Shown, Table
+
+PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
+# From the least to the most: what a stage says.
+STAGES = {
+    PLANNED: "not there",
+    PRE_ALPHA: "a prototype; limited tests, unknown performance, names that may change, perhaps no page",
+    ALPHA: "the core works, is tested and, where a benchmark is named, measured; names may change; there is a page",
+    BETA: "complete for its users, who reviewed its names; tests of corners and whole programs, figures of scaling",
+    "release candidate": "tried in production outside, with reports on performance and scaling; names reviewed",
+    "stable": "for production; names are kept for a year",
+}
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One promise.
+
+    Attributes:
+        area: what it belongs to.
+        name: what it is.
+        stage: a key of `STAGES`.
+        tests: tests that show it, ``"folder/file.py::function"`` in ``tests/``.
+        benchmark: the script in ``benchmarks/`` that measures it, or empty.
+        page: the page in ``docs/`` that describes it, or empty.
+        note: what is missing.
+    """
+
+    area: str
+    name: str
+    stage: str
+    tests: tuple[str, ...] = ()
+    benchmark: str = ""
+    page: str = ""
+    note: str = ""
+
+
+# An area; in it a feature: name | stage | benchmark | page | note; below it its tests.
+_ROWS = """
+Global tensor
+  placement; sbp split, broadcast, partial_sum | alpha | eager.py | tutorials/first_steps.md
+    sbp/test_placement.py::test_hierarchies
+    tensor/test_global.py::test_values_and_gradients
+  the interface of local tensors | alpha | eager.py | tutorials/first_steps.md
+    independence/test_independence.py::test_sample
+    independence/test_tensor.py::test_write
+  to_global from local, to_local | alpha | eager.py | tutorials/first_steps.md
+    tensor/test_global.py::test_to_global_of_local_and_back
+    nn/test_placing.py::test_one_process_divides
+  conversion to other ranks or another sbp | alpha | eager.py | tutorials/first_steps.md
+    sbp/test_boxing.py::test_every_pair_on_two_axes
+    tensor/test_global.py::test_other_placements
+  operands are converted by themselves | alpha | planner.py | tutorials/first_steps.md
+    independence/test_independence.py::test_sample
+    planner/test_exact.py::test_no_combination_is_cheaper_2d
+  GPT, ResNet, BERT, ViT on it | alpha | graph_step.py | how_to/models.md
+    examples/test_gpt.py::test_two_dimensional_layout_is_megatrons
+    models_torch/test_models.py::test_two_dimensional_sbp
+  Wide & Deep on it | pre-alpha | auto.py | | as a step written in JAX
+    planner/test_program.py::test_one_step_equals_one_device
+  Swin on it | pre-alpha | eager_models.py | | a model of the benchmarks
+  InsightFace on it | planned | | | its sampled classes are there, the model is not
+  together with DistributedDataParallel | alpha | | reference/differences.md
+    distributed/test_data_parallel.py::test_global_modules_are_called_as_they_are
+nn.Graph basics
+  ops eagerly and in graphs, forward and backward | alpha | graph_step.py | tutorials/parallel_training.md
+    op_specs/test_specs.py::test_op
+    op_specs/test_specs.py::test_corners
+    independence/test_independence.py::test_sample
+  nested lists, tuples and dicts in and out | alpha | | reference/graph_options.md
+    graph/test_graph.py::test_nested_results_come_back_as_they_were
+  optimizers and schedules inside | alpha | graph_step.py | tutorials/parallel_training.md
+    optim/test_in_graph.py::test_optimizers
+    optim/test_in_graph.py::test_schedules
+    optim/test_lr_scheduler.py::test_equals_torch
+  add_optimizer(is_sparse=) | alpha | | reference/graph_options.md
+    optim/test_sparse.py::test_rows_without_gradient_keep_value_and_state
+  state_dict, load_state_dict, resume | alpha | checkpoint.py | how_to/checkpoints.md
+    graph/test_saving.py::test_resume_is_bit_exact_with_dropout
+    distributed/test_checkpoints.py::test_training_survives_kills_at_random_moments
+  debug(0…3), with the Python line of an op | alpha | | reference/graph_options.md
+    inspect/test_graph_text.py::test_debug_prints_phases_modules_ops_and_boxings
+  memory of a step shown | alpha | absent.py | how_to/absent.md
+    graph/auto/test_memory.py::test_a_limit_is_kept
+    inspect/test_summary.py::test_bytes_are_of_one_device_and_sbps_of_results
+nn.Graph advanced
+  ZeRO | alpha | absent.py | tutorials/parallel_training.md
+    graph/test_zero.py::test_losses_are_equal_at_every_stage
+    graph/test_zero.py::test_per_device_bytes
+    distributed/test_zero.py::test_fewer_devices_in_one_process
+  sbp of outputs from that of inputs, on any number of axes | alpha | planner.py | explanation/planning.md
+    independence/test_independence.py::test_sample
+    oracle/test_signatures.py::test_layouts
+  conversion of any sbp to any other, 1-D and n-D | alpha | planner.py | tutorials/first_steps.md
+    sbp/test_boxing.py::test_every_pair_on_one_axis
+    sbp/test_boxing.py::test_every_pair_on_two_axes
+    compiler/test_between_placements.py::test_values_arrive
+  semi-automatic choice: what is given is kept, the rest is planned | alpha | auto.py | how_to/auto_parallel.md
+    graph/auto/test_choice.py::test_what_the_user_has_split_is_kept
+  gradient accumulation | alpha | graph_step.py | tutorials/parallel_training.md
+    graph/test_accumulation.py::test_in_the_loop_are_micro_batches_and_no_gradients
+    graph/test_step.py::test_accumulated_gradients_are_the_mean
+    graph/test_matrix.py::test_every_three_values_meet
+  pipeline parallelism | alpha | pipeline.py | how_to/pipeline.md
+    graph/pipeline/test_training.py::test_training_is_that_of_one_placement
+    graph/pipeline/test_timing.py::test_stages_work_at_once
+    graph/pipeline/test_paper.py::test_no_process_waits_for_ever
+  automatic mixed precision | alpha | absent.py | tutorials/parallel_training.md
+    graph/test_amp.py::test_the_bfloat16_curve_follows_the_float32_curve
+    graph/test_amp.py::test_float16_with_a_scaler_follows_the_float32_curve
+  activation checkpointing | alpha | absent.py | reference/graph_options.md
+    graph/test_proxy.py::test_checkpointing_changes_no_number
+    tracing/test_checkpoint.py::test_saves_only_inputs
+  op fusion | alpha | graph_step.py | reference/graph_options.md | XLA does it
+    compiler/test_hlo.py::test_lines
+  execution by XLA | alpha | graph_step.py | reference/graph_options.md
+    compiler/test_lower.py::test_each_step_on_two_axes_is_one_collective
+    graph/test_config.py::test_every_option_of_oneflow_exists
+  execution by TensorRT, OpenVINO | planned | | | the switches say that they choose nothing
+  auto parallelism with its options | alpha | oneflow_auto.py | how_to/auto_parallel.md | prices of chips are presets
+    graph/auto/test_choice.py::test_a_local_model_trains_as_on_one_device
+    graph/auto/test_oneflow.py::test_what_is_found_costs_no_more
+    graph/test_config.py::test_prices_are_what_the_options_say
+    models_torch/test_pretrained.py::test_a_graph_laid_out_by_the_planner_trains_alike
+Eager speed
+  faster than PyTorch on Swin, one device and eight | pre-alpha | eager_models.py | | not reached
+  data parallelism with fused all-reduces | alpha | | how_to/launch.md
+    distributed/test_data_parallel.py::test_the_program_has_one_collective_per_bucket
+  ops in few programs | alpha | eager.py | explanation/design.md
+    tensor/test_dispatch.py::test_saves_only_what_backward_reads
+    optim/test_compiled.py::test_compiled_steps_are_eager_steps
+  DataLoader with shared memory | alpha | data.py | how_to/data.md
+    data/loading/test_dataloader.py::test_a_batch_is_the_memory_it_came_in
+    data/loading/test_global_loader.py::test_values_and_layouts
+  clip_grad in one program | alpha | eager.py | reference/graph_options.md
+    optim/test_clip_grad.py::test_clip_grad_norm
+  elementwise ops on the CPU | alpha | small_things.py | reference/api_coverage.md
+    functions/test_elementwise.py::test_unary
+Operators
+  interface, semantics and results of PyTorch | alpha | eager.py | reference/differences.md
+    op_specs/test_specs.py::test_op
+    api/test_coverage.py::test_priority_1_is_complete
+  a framework that tests ops | alpha | | how_to/adding_an_op.md
+    op_specs/test_engine.py::test_a_wrong_op_is_found_and_shrunk
+    testing/test_generate.py::test_corners_are_drawn_within_bounds
+  import … as torch, and scripts unchanged | alpha | eager_models.py | how_to/torch_scripts.md
+    compat/test_run.py::test_a_script_and_the_processes_it_starts
+    models_torch/test_scripts.py::test_same_numbers
+    models_torch/test_pretrained.py::test_a_folder_of_pytorch_s_gives_its_numbers
+  einsum | alpha | | reference/api_coverage.md
+    ops/test_einsum.py::test_one_contraction_and_nothing_else
+  views that share memory | alpha | eager.py | reference/differences.md
+    tensor/test_views.py::test_write_through_view
+    tensor/test_views.py::test_gradient_through_writes
+Compiler
+  graphs as StableHLO and back | alpha | | how_to/export.md | by family of ops, not op by op
+    graph/test_export.py::test_every_op_family_comes_back
+  automatic fusion | alpha | graph_step.py | reference/graph_options.md | XLA does it
+    compiler/test_hlo.py::test_lines
+Serving
+  weights and graph saved together, run without the model's code | alpha | | how_to/export.md
+    graph/test_export.py::test_a_sharded_training_graph_comes_back
+    graph/test_export.py::test_one_export_for_many_platforms_and_devices
+  inference from C++ | planned
+  TensorRT, OpenVINO without conversion by the user | planned
+  a backend for Triton | planned
+  configuration from the path alone | planned
+Model library (LiBai)
+  Llama, GPT-2, BERT laid out by tables, in Hugging Face's folders | alpha | | how_to/models.md
+    models/test_pretrained.py::test_logits_loss_and_gradients_are_those_of_transformers
+    models/test_training.py::test_losses_are_those_of_one_device
+  ViT in 3-D, Swin data parallel | planned
+  Trainer, Evaluator, LazyConfig | planned
+  preprocessing of images and texts | planned
+  fine-tuning, text classification | planned
+Vision (flowvision)
+  trunc_normal_ | alpha | | reference/api_coverage.md
+    nn/test_init.py::test_distribution_is_torchs
+  load_state_dict_from_url with a cache folder | alpha | | reference/environment.md
+    compat/test_hub.py::test_files_by_url
+  DeiT, VisionTransformer, ConvNeXt, ReXNet, EfficientNet, Res2Net, SSD | planned
+  PolyLRScheduler, TanhLRScheduler | planned
+  model zoo with weights | planned
+Distributed package
+  world size, rank, local rank, node size | alpha | agreement.py | how_to/launch.md
+    distributed/test_env.py::test_one_process_answers
+    distributed/test_launch.py::test_environment_and_prefixes
+  RDMA: init and query | pre-alpha | | reference/compatibility.md | names without effect
+  DistributedDataParallel | alpha | | how_to/launch.md
+    distributed/test_data_parallel.py::test_gradients_are_averaged
+    distributed/test_data_parallel.py::test_all_gradients_are_reduced_in_one_program
+  PyTorch's collectives | alpha | | explanation/processes.md
+    distributed/test_collectives.py::test_threads
+  the launcher | alpha | startup.py | how_to/launch.md
+    distributed/test_launch.py::test_restarts
+    distributed/test_launch.py::test_failure_names_the_rank_its_code_and_last_lines
+    distributed/test_launch.py::test_redirected_output
+The paper
+  one mechanism for all parallelism and divided optimizers | alpha | oneflow_graph.py | tutorials/parallel_training.md
+    graph/test_matrix.py::test_every_three_values_meet
+    graph/pipeline/test_training.py::test_options_compose
+  resource-bounded execution with back-pressure | alpha | pipeline.py | how_to/pipeline.md
+    graph/pipeline/test_paper.py::test_no_process_waits_for_ever
+    graph/pipeline/test_timing.py::test_what_stages_hold_does_not_grow_with_the_number_of_micro_batches
+    data/loading/test_dataloader.py::test_a_slow_consumer_stops_the_workers
+  against Megatron-LM, HugeCTR, ZeRO-DP on clusters | planned
+  elastic scaling | pre-alpha | | how_to/launch.md
+    distributed/test_launch.py::test_a_rank_may_ask_for_a_restart
+  auto placement | pre-alpha | pipeline.py | how_to/pipeline.md
+    graph/pipeline/test_paper.py::test_auto_stages_places_the_modules
+Old tutorials
+  an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md
+    documentation/test_guides.py::test_code_runs
+  old names say what to write today | alpha | | how_to/oneflow_scripts.md
+    api/test_coverage.py::test_old_names_say_how_it_is_written_today
+"""
+
+
+def _features(text: str) -> Iterator[Feature]:
+    area, lines = "", text.strip("\n").split("\n")
+    for i, line in enumerate(lines):
+        if not line.startswith(" "):
+            area = line
+        elif not line.startswith("    "):
+            tests = itertools.takewhile(lambda below: below.startswith("    "), lines[i + 1 :])
+            name, stage, benchmark, page, note = [*map(str.strip, line.split("|")), "", "", ""][:5]
+            yield Feature(area, name, stage, tuple(map(str.strip, tests)), benchmark, page, note)
+
+
+FEATURES = tuple(_features(_ROWS))
+
+
+class Stages(Shown):
+    """The table of features; `features` has the rows."""
+
+    def __init__(self, features: Iterable[Feature]) -> None:
+        self.features = tuple(features)
+
+    def _blocks(self) -> Iterable[Any]:
+        rows = [
+            (f.area, f.name, f.stage, str(len(f.tests)), f.benchmark or "-", f.page or "-", f.note)
+            for f in self.features
+        ]
+        if rows:
+            yield Table(rows, ("area", "feature", "stage", "tests", "benchmark", "page", "note"), right=(3,))
+        else:
+            yield "no such feature"
+
+
+def stages(about: str = "") -> Stages:
+    """Return which features there are, how far each is, and what shows it.
+
+    Args:
+        about: only features whose area, name or stage has this text in it, capitals aside.
+
+    Returns:
+        A `Stages`: print it, or show it in a notebook; ``stages().features`` names the tests.
+
+    Example:
+        >>> [feature.stage for feature in stages("zero").features][:1]
+        ['alpha']
+    """
+    wanted = about.lower()
+    return Stages(f for f in FEATURES if any(wanted in text.lower() for text in (f.area, f.name, f.stage)))
