@@ -43,6 +43,8 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     constants: dict = {}
     outvars = list(jaxpr.outvars)
     if any(eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") for eqn in eqns):
+        # Without dead equations: losses of which only the gradient was wanted are still there behind autodiff, and
+        # would count as readers of the logits.
         eqns, outvars = _fused(live(eqns, outvars), outvars, constants)
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
@@ -58,6 +60,8 @@ def _fused(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:
     while True:
         program = _Program(eqns, outvars)
         for eqn in eqns:
+            # By logits, not by number: every change numbers the equations anew, and logits that were refused once are
+            # not looked at again.
             if eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") and eqn.invars[0] not in seen:
                 seen.add(eqn.invars[0])
                 found = _match(program, eqn.invars[0])
@@ -144,6 +148,7 @@ def _match(program: _Program, logits) -> _Match | None:
     readers = {i: program.eqns[i].primitive.name if i >= 0 else "" for i in program.readers[logits]}
     forward = [i for i, name in readers.items() if name == "cross_entropy"]
     backward = [i for i, name in readers.items() if name == "cross_entropy_grad"]
+    # With any other reader the logits are there anyway, and to compute them in the loss once more would only cost time.
     if len(readers) > len(forward) + len(backward) or len(forward) > 1 or len(backward) > 1:
         return None
     if len({program.eqns[i].invars[1] for i in readers}) > 1:
@@ -175,6 +180,7 @@ def _product_of(program: _Program, v):
             return (eqn, bias) if _is_linear(eqn) else None
         else:
             return None
+        # A reader on the way, as a metric that takes the logits before their reshape, needs them as a whole, too.
         if v is None or len(program.readers[v]) != 1:
             return None
     return None
@@ -192,6 +198,7 @@ def _vector(program: _Program, v, classes: int):
         return None
     (source,) = eqn.invars[:1]
     last = len(v.aval.shape) - 1
+    # With as many tokens as classes a vector over the tokens has the same shape: the dims of the broadcast tell.
     along = eqn.primitive.name == "reshape" or tuple(eqn.params["broadcast_dimensions"]) == (last,)
     fits = along and v.aval.shape[-1] == classes and source.aval.shape == (classes,)
     return source if fits and not isinstance(source, Literal) else None
@@ -251,7 +258,7 @@ def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, 
     eqns, now = program.eqns, {}
     positions = [i for i in (found.forward, found.backward) if i is not None]
     moved: list[int] = []
-    if found.forward is not None and found.backward is not None:
+    if found.forward is not None and found.backward is not None and _at_once(eqns, found.forward, found.backward):
         ct = eqns[found.backward].invars[2]
         moved = program.needed_for(ct, found.forward)
         if ct not in (program.depending_on(found.forward) if not isinstance(ct, Literal) else ()) and not any(
@@ -269,6 +276,8 @@ def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, 
     order: list = []
     for i, eqn in enumerate(eqns):
         if i in made:
+            # What the losses' gradient is made of stands behind the losses as a rule (a mean's 1/n, a loss scale): it
+            # has to come before the equation that makes both.
             order += [eqns[j] for j in moved] + made[i]
         elif i not in moved:
             order.append(eqn)
@@ -278,6 +287,14 @@ def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, 
     kept = [e.replace(invars=[renamed(v) for v in e.invars]) if any(_in(now, v) for v in e.invars) else e for e in kept]
     outvars = [renamed(v) for v in program.outvars]
     return live(kept, outvars), outvars
+
+
+def _at_once(eqns: list, forward: int, backward: int) -> bool:
+    """Return whether losses and a gradient may be results of one equation, in the losses' place."""
+    # The gradient may belong to other losses of these logits, which nothing reads: with another label smoothing, or
+    # computed earlier, so that its readers stand before these losses.
+    same = {**eqns[forward].params, "dtypes": ()} == {**eqns[backward].params, "dtypes": ()}
+    return same and forward < backward
 
 
 def _in(now: dict, v) -> bool:

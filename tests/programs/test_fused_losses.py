@@ -146,6 +146,31 @@ def test_a_gradient_that_depends_on_the_losses_comes_after_them():
     assert kept == ["linear_cross_entropy", "linear_cross_entropy_grad"] and not logits_of(graph)
 
 
+@pytest.mark.parametrize("smoothing, first", [(0.1, True), (0.0, True), (0.1, False), (0.0, False)])
+def test_a_gradient_of_other_losses_than_those_returned(smoothing, first):
+    # The losses whose gradient is taken are dead: those returned may have another smoothing, and may come later.
+    def both(linear, x, y):
+        logits = linear(x)
+        shown = F.cross_entropy(logits, y, label_smoothing=smoothing) if first else None
+        (dx,) = flow.autograd.grad(F.cross_entropy(logits, y, label_smoothing=0.1), [x], retain_graph=True)
+        twice = dx * 2
+        return twice, shown if first else F.cross_entropy(logits, y, label_smoothing=smoothing)
+
+    class Both(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(WIDTH, CLASSES)
+
+        def build(self, x, y):
+            return both(self.linear, x, y)
+
+    graph = Both()
+    data, target = (a.reshape(48, *a.shape[2:]) for a in arrays())
+    x, y = flow.tensor(data, requires_grad=True), flow.tensor(target)
+    found = graph(x, y)
+    compare([t.numpy() for t in found], [t.numpy() for t in both(graph.linear, x, y)])
+
+
 def test_logits_that_others_read_stay():
     found, graph = trained(FOUR, [S0], [B], "read twice")
     compare(found, by_torch("read twice"))
