@@ -40,6 +40,8 @@ def groups(program: Program, members: Mapping[Any, Sequence[Var]]) -> dict[Any, 
     found = {}
     for value, variables in members.items():
         starts, ends = {start.get(v, 0) for v in variables}, {end.get(v, 0) for v in variables}
+        # The start before the end: parameters are all there from the beginning, whereas their layers lie at unlike
+        # distances from the end.
         if starts == {0}:
             found[value] = "start", 0
         elif len(ends) == 1:
@@ -92,6 +94,7 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
         for step in boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target):
             if step.bytes:
                 waits |= add((step.kind, step.axis), step.bytes, waits)
+        # The next reader in this layout takes the same copy and launches nothing.
         copies.known[variable][target] = waits
         return waits
 
@@ -107,6 +110,8 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             waits |= read(variable, target)
         if i in plan.bodies:
+            # XLA's combiners work on one computation at a time, and a loop's body is one of its own: nothing in it is
+            # combined with what stands outside, or with the next iteration's.
             for kind, count in launches(plan.bodies[i], model).items():
                 found[kind] += count * eqn.params["length"]
         elif inside := hidden_bytes(eqn, plan.strategies[i], plan.sizes):
