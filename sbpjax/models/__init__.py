@@ -24,6 +24,8 @@ from . import gpt2 as gpt2
 from . import layers as layers
 from . import llama as llama
 from .config import Config as Config
+from .generate import Generator as Generator
+from .generate import generate as generate
 from .parallel import Parallel as Parallel
 from .parallelize import Sharding as Sharding
 from .parallelize import parallelize as parallelize

@@ -1,8 +1,9 @@
 """What `transformers` computes with tiny random models: ``python -m tests.models.record``, where it is installed.
 
 A folder of `data/` for each case: `config.json` and `model.safetensors` as `save_pretrained` writes them,
-`gradients.safetensors` of the loss by the same names, and `facts.npz` with inputs, logits and loss. And `rotary.json`:
-frequencies of every scaling. `transformers` is no test dependency, so the tests read what is recorded.
+`gradients.safetensors` of the loss by the same names, and `facts.npz` with inputs, logits and loss. Beside them
+`rotary.json`: frequencies of every scaling; `generated.json`: tokens behind prompts. `transformers` is no test
+dependency, so the tests read what is recorded.
 """
 
 import json
@@ -94,6 +95,26 @@ def facts(torch, case, model):
     return {"loss": loss} | logits
 
 
+PROMPTS = [[3, 5, 7, 2, 9], [4, 1], [8], [11, 12, 13]]
+NEW_TOKENS = 10
+
+
+def generated(torch, model):
+    """Return what a model says behind `PROMPTS`, padded on the left; with a stop, the token that comes third first."""
+    length = max(map(len, PROMPTS))
+    tokens = torch.tensor([[0] * (length - len(prompt)) + prompt for prompt in PROMPTS])
+    present = torch.tensor([[0] * (length - len(prompt)) + [1] * len(prompt) for prompt in PROMPTS])
+    options = {"attention_mask": present, "max_new_tokens": NEW_TOKENS, "do_sample": False, "pad_token_id": 0}
+
+    def run(**more):
+        with torch.no_grad():
+            return model.generate(tokens, **options, **more)[:, length:].tolist()
+
+    greedy = run(eos_token_id=None)
+    stop = greedy[0][2]
+    return {"greedy": greedy, "stop": stop, "stopped": run(eos_token_id=stop), "beams": run(num_beams=3)}
+
+
 def main():
     import torch
     import transformers as t
@@ -102,6 +123,7 @@ def main():
     assert t.__version__ == VERSION
     shutil.rmtree(DATA, ignore_errors=True)
     torch.manual_seed(0)
+    said = {}
     for case, model in models(t):
         for parameter in model.parameters():  # norms and biases too
             parameter.data += 0.1 * torch.randn_like(parameter)
@@ -109,8 +131,11 @@ def main():
         (DATA / case / "generation_config.json").unlink(missing_ok=True)
         found = {name: value.detach().numpy() for name, value in facts(torch, case, model).items()}
         np.savez(DATA / case / "facts.npz", **inputs(case), **found)
+        if case not in ("bert", "bert_classes"):
+            said[case] = generated(torch, model)
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         save_file(gradients, DATA / case / "gradients.safetensors")
+    (DATA / "generated.json").write_text(json.dumps(said, indent=1) + "\n")
     rotary = {}
     for name, table in ROTARY.items():
         config = t.LlamaConfig(

@@ -200,6 +200,7 @@ def test_transformers_reads_what_we_write(case, tmp_path):
     theirs, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert not any(told.values()), told
     options = {"token_type_ids": torch.tensor(given["segments"])} if case == "bert" else {}
-    out = theirs.eval()(torch.tensor(given["tokens"]), torch.tensor(given["present"]).long(), **options)
+    options["attention_mask"] = torch.tensor(given["present"]).long()
+    out = theirs.eval()(torch.tensor(given["tokens"]), **options)
     logits = out.prediction_logits if case == "bert" else out.logits
     np.testing.assert_allclose(logits.detach().numpy(), given["logits"], **TOLERANCE)

@@ -6,10 +6,11 @@ Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.models.layers import MLP, Attention, attention_mask, normal_weights, positions_of, token_loss
+from sbpjax.models.layers import MLP, Attention, KeyValues, attention_mask, normal_weights, positions_of, token_loss
 from sbpjax.nn import functional as F
 
 from .config import GPT2Config
@@ -30,9 +31,16 @@ class Block(nn.Module):
         self.mlp = MLP(config.n_embd, config.hidden, config.activation_function)
         self.drop = nn.Dropout(config.resid_pdrop)
 
-    def forward(self, x: flow.Tensor, mask: flow.Tensor | None = None, is_causal: bool = True) -> flow.Tensor:
+    def forward(
+        self,
+        x: flow.Tensor,
+        mask: flow.Tensor | None = None,
+        is_causal: bool = True,
+        cache: KeyValues | None = None,
+        at: flow.Tensor | None = None,
+    ) -> flow.Tensor:
         """Return the stream `(B, T, D)` behind the block."""
-        x = x + self.drop(self.attention(self.norm1(x), mask=mask, is_causal=is_causal))
+        x = x + self.drop(self.attention(self.norm1(x), None, mask, is_causal, cache, at))
         return x + self.drop(self.mlp(self.norm2(x)))
 
 
@@ -62,7 +70,12 @@ class GPT2(nn.Module):
                 nn.init.normal_(parameter, std=config.initializer_range / math.sqrt(2 * config.n_layer))
 
     def forward(
-        self, tokens: flow.Tensor, present: flow.Tensor | None = None, positions: flow.Tensor | None = None
+        self,
+        tokens: flow.Tensor,
+        present: flow.Tensor | None = None,
+        positions: flow.Tensor | None = None,
+        caches: Sequence[KeyValues] | None = None,
+        at: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits of the token behind each one.
 
@@ -70,15 +83,17 @@ class GPT2(nn.Module):
             tokens: `(B, T)` integers, T at most `n_positions`.
             present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
             positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
+            caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
+            at: with caches: the slot of the first of these tokens.
 
         Returns:
             ``(B, T, V)``.
         """
-        mask, is_causal = attention_mask(tokens, causal=True, present=present)
+        mask, is_causal = attention_mask(tokens, causal=True, present=present, at=at)
         x = self.token(tokens) + self.position(positions_of(tokens) if positions is None else positions)
         x = self.drop(x)  # (B, T, D)
-        for block in self.blocks:
-            x = block(x, mask, is_causal)
+        for i, block in enumerate(self.blocks):
+            x = block(x, mask, is_causal, None if caches is None else caches[i], at)
         return F.linear(self.norm(x), self.token.weight)  # (B, T, V)
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:

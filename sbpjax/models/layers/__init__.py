@@ -1,6 +1,8 @@
 """Layers that several families share. Shapes: B batch, T and S positions, D width, H heads, K heads of keys, C head."""
 
 from .attention import Attention as Attention
+from .cache import KeyValues as KeyValues
+from .cache import put as put
 from .masks import attention_mask as attention_mask
 from .mlp import ACTIVATIONS as ACTIVATIONS
 from .mlp import MLP as MLP

@@ -6,6 +6,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn import functional as F
 
+from .cache import KeyValues
 from .rotary import rotate
 
 
@@ -60,14 +61,19 @@ class Attention(nn.Module):
         rotation: tuple[flow.Tensor, flow.Tensor] | None = None,
         mask: flow.Tensor | None = None,
         is_causal: bool = False,
+        cache: KeyValues | None = None,
+        at: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return what each position gathers from the others.
 
         Args:
             x: `(B, T, D)`.
             rotation: cosines and sines of `rotary.rotation`; None rotates nothing.
-            mask: bools that broadcast to `(B, H, T, T)`; False hides a key from a query.
+            mask: bools that broadcast to `(B, H, T, T)`; False hides a key from a query. With a cache of S slots
+                `(B, H, T, S)`.
             is_causal: hide all keys behind a query; not together with a mask.
+            cache: keys and values of the tokens before these; these are put into it.
+            at: with a cache: the slot of the first of these.
 
         Returns:
             ``(B, T, D)``; of a split batch split alike, of heads split over ranks a partial sum.
@@ -79,6 +85,8 @@ class Attention(nn.Module):
             q, k = self.q_norm(q), self.k_norm(k)
         if rotation is not None:
             q, k = rotate(q, *rotation), rotate(k, *rotation)
+        if cache is not None and at is not None:
+            k, v = cache.extend(k, v, at)  # (B, K, S, C)
         y = F.scaled_dot_product_attention(
             q,
             k,

@@ -8,7 +8,12 @@ from .tokens import positions_of
 
 
 def attention_mask(
-    tokens: flow.Tensor, *, causal: bool, window: int | None = None, present: flow.Tensor | None = None
+    tokens: flow.Tensor,
+    *,
+    causal: bool,
+    window: int | None = None,
+    present: flow.Tensor | None = None,
+    at: flow.Tensor | None = None,
 ) -> tuple[flow.Tensor | None, bool]:
     """Return the arguments `attn_mask` and `is_causal` of an attention.
 
@@ -18,10 +23,13 @@ def attention_mask(
         tokens: `(B, T)`, for their number and placement.
         causal: hide what stands behind a query.
         window: with `causal`: how many keys a query reads, itself included; None for all.
-        present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
+        present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding. With a cache
+            of S slots `(B, S)`.
+        at: with a cache: the slot of the first token.
 
     Returns:
-        A mask of bools that broadcasts to ``(B, H, T, T)``, or None, and whether the attention is causal beside it.
+        A mask of bools that broadcasts to ``(B, H, T, T)``, with a cache to ``(B, H, T, S)``, or None; and whether the
+        attention is causal beside it.
 
     Example:
         >>> mask, is_causal = flow.models.layers.attention_mask(flow.zeros(1, 3), causal=True, window=2)
@@ -34,10 +42,12 @@ def attention_mask(
         return None, causal
     mask = None
     if causal:
-        at = positions_of(tokens)
-        behind = at[:, None] - at[None, :]  # (T, S)
+        queries = keys = positions_of(tokens)
+        if at is not None and present is not None:
+            queries, keys = queries + at, positions_of(present)
+        behind = queries[:, None] - keys[None, :]  # (T, T) or (T, S)
         mask = behind >= 0
-        if reach < length:
+        if reach < length or (at is not None and window is not None):
             mask = mask & (behind < reach)
     if present is not None:
         there = present.bool()[:, None, None, :]  # (B, 1, 1, S)

@@ -5,11 +5,14 @@ Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.models.layers import (
     Attention,
     GatedMLP,
+    KeyValues,
     attention_mask,
     normal_weights,
     positions_of,
@@ -51,9 +54,11 @@ class Block(nn.Module):
         sin: flow.Tensor,
         mask: flow.Tensor | None = None,
         is_causal: bool = True,
+        cache: KeyValues | None = None,
+        at: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the stream `(B, T, D)` behind the block."""
-        x = x + self.attention(self.attention_norm(x), (cos, sin), mask, is_causal)
+        x = x + self.attention(self.attention_norm(x), (cos, sin), mask, is_causal, cache, at)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -82,7 +87,12 @@ class Llama(nn.Module):
         self.apply(normal_weights(config.initializer_range))
 
     def forward(
-        self, tokens: flow.Tensor, present: flow.Tensor | None = None, positions: flow.Tensor | None = None
+        self,
+        tokens: flow.Tensor,
+        present: flow.Tensor | None = None,
+        positions: flow.Tensor | None = None,
+        caches: Sequence[KeyValues] | None = None,
+        at: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits of the token behind each one.
 
@@ -90,6 +100,8 @@ class Llama(nn.Module):
             tokens: `(B, T)` integers.
             present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
             positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
+            caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
+            at: with caches: the slot of the first of these tokens.
 
         Returns:
             ``(B, T, V)``.
@@ -101,10 +113,10 @@ class Llama(nn.Module):
             self.config.rope_scaling,
         )
         windows = [self.config.window(i) for i in range(len(self.blocks))]
-        masks = {w: attention_mask(tokens, causal=True, window=w, present=present) for w in set(windows)}
+        masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
         x = self.embedding(tokens)  # (B, T, D)
-        for block, window in zip(self.blocks, windows):
-            x = block(x, cos, sin, *masks[window])
+        for i, block in enumerate(self.blocks):
+            x = block(x, cos, sin, *masks[windows[i]], None if caches is None else caches[i], at)
         x = self.norm(x)
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)  # (B, T, V)
 

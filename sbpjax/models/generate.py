@@ -1,0 +1,284 @@
+"""Tokens behind a prompt, with a cache of keys and values: one compiled step for each token.
+
+    generator = Generator(model, parallel, temperature=0.8, top_p=0.95)
+    texts = generator([[1, 15, 7], [1, 4]], new_tokens=32)
+
+Prompts are padded on the left, so that the last tokens of all stand in the same slot, to one of a few lengths. One
+program reads the prompts, another one token of each; both write the caches and choose the next tokens on the devices.
+Nothing comes to the host until the end, or until it is asked whether all have stopped.
+
+    slots       0   1   2   3   4   5 …
+    prompt 0    –   1  15   7   *   *        present   0 1 1 1 …   positions  – 0 1 2 …
+    prompt 1    –   –   1   4   *   *                  0 0 1 1 …              – – 0 1 …
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import OpValueError
+
+from .layers import Attention, KeyValues, put
+from .parallel import Parallel
+
+BUCKET = 16  # prompts and answers are padded to a multiple of this, or to a power of two of it
+LOOK_EVERY = 8  # tokens between two looks whether all sequences have stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How the next token is chosen from logits.
+
+    Attributes:
+        temperature: the logits are divided by it; 0 takes the likeliest token.
+        top_k: only so many of the likeliest tokens; None for all.
+        top_p: only the likeliest tokens that have this probability together; None for all.
+    """
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, fits, rule in (
+            ("temperature", self.temperature >= 0, "a temperature is at least 0"),
+            ("top_k", self.top_k is None or self.top_k >= 1, "at least one token can be chosen"),
+            ("top_p", self.top_p is None or 0 < self.top_p <= 1, "a probability is above 0 and at most 1"),
+        ):
+            if not fits:
+                raise OpValueError("generate(...)", f"{name}={getattr(self, name)!r}", rule, f"leave {name} out")
+
+    def __call__(self, logits: flow.Tensor) -> flow.Tensor:
+        """Return the chosen tokens `(B, 1)` of logits `(B, V)`."""
+        logits = logits.float()
+        if self.temperature == 0:
+            return logits.argmax(-1, keepdim=True)
+        logits = logits / self.temperature
+        if self.top_k is not None and self.top_k < logits.shape[-1]:
+            least = logits.topk(self.top_k, dim=-1)[0][:, -1:]
+            logits = flow.where(logits < least, -math.inf, logits)
+        if self.top_p is not None and self.top_p < 1:
+            falling = logits.sort(dim=-1, descending=True)[0]
+            odds = falling.softmax(-1)
+            before = odds.cumsum(-1) - odds  # of the tokens that are likelier
+            least = flow.where(before >= self.top_p, math.inf, falling).amin(-1, keepdim=True)
+            logits = flow.where(logits < least, -math.inf, logits)
+        # The largest of logits with Gumbel noise is a sample of their softmax.
+        noise = -(-flow.rand_like(logits).clamp(min=1e-20).log()).log()
+        return (logits + noise).argmax(-1, keepdim=True)
+
+
+class _Slots(nn.Module):
+    """What changes from token to token.
+
+    Args:
+        model: whose layers have caches.
+        tokens: `(B, T)`, padded prompts in the layout of a batch.
+        slots: S.
+    """
+
+    present: flow.Tensor
+    token: flow.Tensor
+    done: flow.Tensor
+    at: flow.Tensor
+
+    def __init__(self, model: nn.Module, tokens: flow.Tensor, slots: int):
+        super().__init__()
+        batch = tokens.shape[0]
+        layers = [module for module in model.modules() if isinstance(module, Attention)]
+        self.caches = nn.ModuleList(KeyValues(*(_zeros_of(layer, tokens, slots) for _ in "kv")) for layer in layers)
+        where = {} if not tokens.is_global else {"placement": tokens.placement, "sbp": tokens.sbp}
+        self.register_buffer("present", flow.zeros(batch, slots, dtype=flow.int64, **where))
+        self.register_buffer("token", flow.zeros(batch, 1, dtype=flow.int64, **where))
+        self.register_buffer("done", flow.zeros(batch, 1, dtype=flow.bool, **where))
+        if where:
+            where["sbp"] = [flow.sbp.broadcast] * len(tokens.sbp)
+        self.register_buffer("at", flow.zeros((), dtype=flow.int64, **where))
+
+
+def _zeros_of(layer: Attention, tokens: flow.Tensor, slots: int) -> flow.Tensor:
+    """Return an empty cache of a layer: split as the batch is, and as the layer's heads of keys are."""
+    shape = (tokens.shape[0], layer.kv_heads, slots, layer.head_dim)
+    weight = layer.k.weight
+    if not tokens.is_global:
+        return flow.zeros(shape, dtype=weight.dtype)
+    split, whole = flow.sbp.split, flow.sbp.broadcast
+    layout = [
+        split(0) if of_batch == split(0) else split(1) if of_heads == split(0) else whole
+        for of_batch, of_heads in zip(tokens.sbp, weight.sbp)
+    ]
+    return flow.zeros(shape, dtype=weight.dtype, placement=tokens.placement, sbp=layout)
+
+
+class _Read(nn.Graph):
+    """Read the prompts, or the last token, and choose the next one.
+
+    Args:
+        model: the model.
+        slots: its caches.
+        choice: how.
+        stop: tokens behind which a sequence ends.
+        pad: what stands behind the end.
+    """
+
+    def __init__(self, model: nn.Module, slots: _Slots, choice: Choice, stop: tuple[int, ...], pad: int):
+        super().__init__()
+        self.model, self.slots = model, slots
+        self.choice, self.stop, self.pad = choice, stop, pad
+        self.config.enable_block_scan(False)  # a block that is traced once for all would write one layer's cache
+
+    @flow.no_grad()
+    def build(self, tokens: flow.Tensor | None = None, present: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the next tokens `(B, 1)`; without prompts of those that were chosen before."""
+        slots = self.slots
+        if tokens is None or present is None:
+            tokens, at = slots.token, slots.at
+            now = put(slots.present, flow.ones_like(tokens), at, 1)
+            positions = now.sum(1, keepdim=True) - 1  # (B, 1)
+        else:
+            at = flow.zeros_like(slots.at)
+            now = put(flow.zeros_like(slots.present), present, at, 1)
+            positions = (present.cumsum(1) - 1).clamp(min=0)  # (B, T)
+            slots.done.fill_(False)
+        logits = self.model(tokens, now, positions, list(slots.caches), at)[:, -1]
+        token = self.choice(logits)
+        if self.stop:
+            token = flow.where(slots.done, flow.full_like(token, self.pad), token)
+            for one in self.stop:
+                slots.done.copy_(slots.done | (token == one))
+        slots.present.copy_(now)
+        slots.token.copy_(token)
+        slots.at.copy_(at + tokens.shape[1])
+        return token.clone()
+
+
+class Generator:
+    """Generates with one model; keeps its programs for batches of the same size and prompts of about the same length.
+
+    Args:
+        model: of tokens, with `caches` as of `llama.Llama.forward`.
+        parallel: the mesh that the model was laid out for; None for local parameters.
+        temperature: the logits are divided by it; 0 takes the likeliest token.
+        top_k: choose among so many of the likeliest tokens only.
+        top_p: choose among the likeliest tokens that have this probability together only.
+        stop: tokens behind which a sequence ends.
+
+    Raises:
+        OpValueError: an option is out of its range, or the mesh has stages.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        parallel: Parallel | None = None,
+        *,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        stop: Sequence[int] = (),
+    ):
+        if parallel is not None and parallel.pipeline > 1:
+            rule = "a token goes through all blocks in one program, so all are on one placement"
+            fix = "load the model with from_pretrained(directory, Parallel(tensor=…))"
+            raise OpValueError("generate(...)", parallel.equation, rule, fix)
+        self.model, self.parallel, self.stop = model, parallel, tuple(stop)
+        self.choice = Choice(temperature=temperature, top_k=top_k, top_p=top_p)
+        self._graphs: dict[tuple[int, int], tuple[_Slots, _Read, _Read]] = {}
+
+    def __call__(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> list[list[int]]:
+        """Return what comes behind prompts.
+
+        Args:
+            prompts: token numbers of each, at least one; lengths may differ. On a mesh their number is a multiple of
+                data × fsdp.
+            new_tokens: the most that come behind each.
+
+        Returns:
+            The new tokens of each prompt, the one that stopped it included.
+
+        Raises:
+            OpValueError: there is nothing to read or nothing to write.
+        """
+        if new_tokens < 1 or not prompts or not all(len(prompt) for prompt in prompts):
+            shortest = min(map(len, prompts), default=0)
+            seen = f"{len(prompts)} prompts, the shortest of {shortest} tokens, {new_tokens} new ones"
+            raise OpValueError("generate(...)", seen, "prompts have a token, and one is generated", "new_tokens=1")
+        length = _bucket(max(map(len, prompts)))
+        tokens, present = np.zeros((2, len(prompts), length), np.int64)
+        for row, prompt in enumerate(prompts):
+            tokens[row, length - len(prompt) :] = prompt
+            present[row, length - len(prompt) :] = 1
+        place = flow.tensor if self.parallel is None else self.parallel.place
+        given = place(tokens)
+        slots, read, step = self._programs(given, length + -(-new_tokens // BUCKET) * BUCKET)
+        was_training = self.model.training
+        self.model.eval()
+        chosen = [read(given, place(present))]
+        while len(chosen) < new_tokens:
+            if self.stop and len(chosen) % LOOK_EVERY == 0 and bool(slots.done.all().item()):
+                break
+            chosen.append(step())
+        self.model.train(was_training)
+        return [self._cut(row) for row in np.concatenate([token.numpy() for token in chosen], 1).tolist()]
+
+    def _programs(self, tokens: flow.Tensor, slots: int) -> tuple[_Slots, _Read, _Read]:
+        key = (tokens.shape[0], slots)
+        if key not in self._graphs:
+            made = _Slots(self.model, tokens, slots)
+            pad = self.stop[0] if self.stop else 0
+            graphs = [_Read(self.model, made, self.choice, self.stop, pad) for _ in range(2)]
+            self._graphs[key] = (made, graphs[0], graphs[1])
+        return self._graphs[key]
+
+    def _cut(self, row: list[int]) -> list[int]:
+        ends = [i for i, token in enumerate(row) if token in self.stop]
+        return row[: ends[0] + 1] if ends else row
+
+
+def _bucket(length: int) -> int:
+    return BUCKET * 2 ** max(0, math.ceil(math.log2(length / BUCKET)))
+
+
+def generate(
+    model: nn.Module,
+    prompts: Sequence[Sequence[int]],
+    new_tokens: int,
+    parallel: Parallel | None = None,
+    *,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    stop: Sequence[int] = (),
+) -> list[list[int]]:
+    """Return what comes behind prompts; for many calls keep a `Generator`, which compiles once.
+
+    Args:
+        model: of tokens.
+        prompts: token numbers of each; lengths may differ.
+        new_tokens: the most that come behind each.
+        parallel: the mesh that the model was laid out for; None for local parameters.
+        temperature: the logits are divided by it; 0 takes the likeliest token.
+        top_k: choose among so many of the likeliest tokens only.
+        top_p: choose among the likeliest tokens that have this probability together only.
+        stop: tokens behind which a sequence ends.
+
+    Returns:
+        The new tokens of each prompt, the one that stopped it included.
+
+    Raises:
+        OpValueError: an option is out of its range, or the mesh has stages.
+
+    Example:
+        >>> config = flow.models.gpt2.GPT2Config(vocab_size=64, n_positions=64, n_embd=16, n_layer=1, n_head=2)
+        >>> found = flow.models.generate(flow.models.gpt2.GPT2(config), [[1, 2], [3]], new_tokens=3)
+        >>> [len(tokens) for tokens in found]
+        [3, 3]
+    """
+    made = Generator(model, parallel, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop)
+    return made(prompts, new_tokens)
