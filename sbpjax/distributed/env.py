@@ -75,7 +75,10 @@ def prepare_process() -> None:
 
     Raises:
         ValueError: ``SBPJAX_CPU_DEVICES`` is not a positive integer.
-        DeviceStateError: it asks for another number of devices than JAX has already started.
+
+    Warns:
+        RuntimeWarning: JAX has already started with another number of CPU devices, which stays, or with several of them
+            on a small pool of threads.
     """
     wanted = os.environ.get("SBPJAX_CPU_DEVICES", "")
     if wanted:
@@ -86,7 +89,14 @@ def prepare_process() -> None:
                 "the number of CPU devices is an integer of at least 1",
                 "SBPJAX_CPU_DEVICES=8",
             )
-        set_cpu_devices(int(wanted))
+        if devices_started() and len(jax.devices("cpu")) != int(wanted):
+            have = len(jax.devices("cpu"))
+            seen = f"SBPJAX_CPU_DEVICES={wanted} in the environment, and JAX has already started with {have} of them"
+            rule = "the number of CPU devices is fixed when the first JAX array is made, and stays"
+            fix = "import sbpjax before the first JAX array is made"
+            warnings.warn(message("importing sbpjax", seen, rule, fix), RuntimeWarning, stacklevel=2)
+        else:
+            set_cpu_devices(int(wanted))
     if not devices_started():
         _size_pool_at_start()
     elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:

@@ -106,6 +106,20 @@ def test_late_import_on_a_small_pool_warns():
     assert printed(code, NPROC="2") == ["1"]
 
 
+def test_late_import_keeps_the_devices_that_are_there_and_warns():
+    code = """
+        import warnings
+        import jax.numpy as jnp
+        before = jnp.ones(3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import sbpjax
+        print([w.category.__name__ for w in caught if "SBPJAX_CPU_DEVICES=4 in the environment" in str(w.message)])
+        print(sbpjax.placement.all("cpu").ranks, (sbpjax.from_jax(before) + 1).sum().item())
+    """
+    assert printed(code, SBPJAX_CPU_DEVICES="4", NPROC="32") == ["['RuntimeWarning']", "[0]", "6.0"]
+
+
 def test_import_starts_no_device():
     assert printed("import sbpjax; print(sbpjax.env.devices_started())", SBPJAX_CPU_DEVICES="8") == ["False"]
 
