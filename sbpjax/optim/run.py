@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
+from sbpjax.compiler.eager_options import QUICK
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
@@ -139,7 +140,8 @@ def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]):
     def update(*arrays):
         return fn(*arrays, **keywords)
 
-    return jax.jit(update, donate_argnums=donate)
+    options = QUICK if jax.default_backend() == "cpu" else None  # elements of many arrays: a loop for each
+    return jax.jit(update, donate_argnums=donate, compiler_options=options)
 
 
 class _Holder:

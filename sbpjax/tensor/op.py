@@ -8,12 +8,15 @@ intermediate values it computes again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import numpy as np
 from jax._src.core import trace_state_clean  # no public name
 from jax.interpreters import partial_eval as pe
 
 from sbpjax.compiler import program_cache
+from sbpjax.compiler.eager_options import options_of
 from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp.abstract import of_aval
 from sbpjax.world.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
@@ -36,10 +39,11 @@ class Op:
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
+        options: XLA's options for it, see `sbpjax.compiler.eager_options`.
         programs: how many shapes it was compiled for.
     """
 
-    __slots__ = ("call", "check", "entries", "fn", "name", "programs", "shapes", "static", "traced")
+    __slots__ = ("call", "check", "entries", "fn", "name", "options", "programs", "shapes", "static", "traced")
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
         self.fn = fn
@@ -51,6 +55,7 @@ class Op:
         self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
         self.shapes = {}
+        self.options = None
         self.programs = 0
         self.check = SAVES.get(self.name, "inputs")
 
@@ -58,17 +63,22 @@ class Op:
         """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
         if name != "call":
             raise AttributeError(name)
-        self.call = self._jitted()
+        self.call = _First(self)
         return self.call
 
-    def _jitted(self):
-        # A fresh function per Op: jit's cache is keyed by the function.
+    def function(self) -> Callable:
+        """Return the function to compile, a fresh one each time: jit's cache is keyed by the function."""
+
         def call(*arrays):
             shapes.traced(self, arrays)
             return self.traced(*arrays)
 
         call.__name__ = self.name
-        return jax.jit(call)
+        return call
+
+    def jitted(self) -> Callable:
+        """Return a compiled function of its own."""
+        return jax.jit(self.function(), compiler_options=self.options)
 
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""
@@ -76,7 +86,31 @@ class Op:
 
     def spread(self) -> None:
         """Go over to programs that are dropped one by one."""
-        self.call = shapes.ByShape(self, self.call, self._jitted)
+        self.call = shapes.ByShape(self, self.call, self.jitted)
+
+
+class _First:
+    """What `Op.call` is until the first call, whose trace says with which options the op is compiled."""
+
+    __slots__ = ("_function", "_op", "_plain")
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+        self._function = op.function()
+        self._plain = jax.jit(self._function)
+
+    # `op.call` is asked for `lower` and the like by reports.
+    def __getattr__(self, name: str):
+        return getattr(self._plain, name)
+
+    def __call__(self, *arrays):
+        if not trace_state_clean():
+            return self._plain(*arrays)
+        op = self._op
+        options = op.options = options_of(self._plain.trace(*arrays).jaxpr)
+        # The function is the same, so JAX does not trace it again.
+        op.call = self._plain if options is None else jax.jit(self._function, compiler_options=options)
+        return op.call(*arrays)
 
 
 def _closed(fn, keywords: dict, name: str, rule: str | None = None):

@@ -1,0 +1,58 @@
+"""Compiler options of local eager ops on CPU: a first step waits for a hundred small programs.
+
+XLA:CPU (jaxlib 0.10) writes each fused loop as MLIR first, compiles it as an LLVM module of its own, and optimises that
+at LLVM's second level. Without the MLIR, with one module per program and at the first level, programs of a convolution
+take a fifth of the time to compile, those of a batch norm a third, and both run as fast: `benchmarks/cold_start.py` and
+`benchmarks/eager_options.py` measure the two.
+
+Programs with the primitives of `_KEEP_USUAL` keep the usual options: their loops run slower with these, a padding up to
+twice. So do the programs of graphs, which are compiled once and run for hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import jax
+from jax._src import pjit  # its primitive has no public name
+from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `sbpjax.world.jaxprs`
+from jax._src.interpreters import partial_eval
+
+from sbpjax.world.jaxprs import ClosedJaxpr
+
+QUICK = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_backend_optimization_level": 1,
+}
+_QUICK_ITEMS = tuple(QUICK.items())
+_KEEP_USUAL = frozenset(("pad", "transpose", "exp"))
+
+
+def options_of(closed: ClosedJaxpr) -> dict | None:
+    """Return the compiler options of a local program, None for the usual ones."""
+    if jax.default_backend() != "cpu" or not _KEEP_USUAL.isdisjoint(_names(closed.jaxpr)):
+        return None
+    return QUICK
+
+
+def _names(jaxpr) -> Iterator[str]:
+    """Yield the names of the primitives of a jaxpr, those of inner jaxprs too."""
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _names(inner)
+
+
+# A jit with options may not be a part of another program (jax 0.10, `pjit_staging_rule`), yet users call tensors' ops
+# in their own `jax.jit`. There the options are those of the whole program. Goes when JAX drops them itself.
+_staged: Callable = partial_eval.custom_staging_rules[pjit.jit_p]
+
+
+def _stage_without_options(trace, source_info, *args, **params):
+    if params["compiler_options_kvs"] == _QUICK_ITEMS:
+        params["compiler_options_kvs"] = ()
+    return _staged(trace, source_info, *args, **params)
+
+
+partial_eval.custom_staging_rules[pjit.jit_p] = _stage_without_options

@@ -1,0 +1,93 @@
+"""Which programs are compiled quickly, that they compute the same, and that users' own jits take them in."""
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+from jax import numpy as jnp
+
+import sbpjax as flow
+from sbpjax.compiler.eager_options import QUICK, options_of
+from sbpjax.ops import conv, norm
+from sbpjax.tensor.op import Op
+
+X = np.random.RandomState(0).randn(2, 8, 12, 12).astype("f")
+W = np.random.RandomState(1).randn(8, 8, 3, 3).astype("f")
+C = np.random.RandomState(2).rand(8).astype("f")
+
+
+@pytest.mark.parametrize(
+    ("function", "quick"),
+    [
+        (lambda x: jnp.tanh(x) * 2, True),
+        (lambda x: jax.jit(jnp.tanh)(x), True),
+        (lambda x: jnp.pad(x, 1), False),
+        (lambda x: jax.jit(lambda x: x.transpose(0, 2, 3, 1))(x), False),
+        (lambda x: lax.fori_loop(0, 3, lambda i, x: jnp.exp(x), x), False),
+    ],
+)
+def test_programs_that_pad_or_transpose_keep_the_usual_options(function, quick):
+    assert options_of(jax.make_jaxpr(function)(X)) == (QUICK if quick else None)
+
+
+def test_accelerators_keep_the_usual_options(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert options_of(jax.make_jaxpr(jnp.tanh)(X)) is None
+
+
+def _convolution(x, w):
+    return conv.conv2d(x, w, None, padding=(1, 1))
+
+
+def _batch_norm(x, m, v):
+    return norm.batch_norm(x, m, v, m, v, training=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays"),
+    [
+        (_convolution, (X, W)),
+        (lambda g, x, w: jax.vjp(_convolution, x, w)[1](g), (X, X, W)),
+        (lambda x: x * jnp.clip(x + 3, 0, 6) / 6, (X,)),
+        (lambda p, g: p - 0.1 * (0.9 * g + p), (X, X)),
+        (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"), (X,)),
+    ],
+)
+def test_quick_programs_without_sums_compute_the_same_bits(function, arrays):
+    lowered = jax.jit(function).lower(*arrays)
+    usual, quick = lowered.compile()(*arrays), lowered.compile(QUICK)(*arrays)
+    for a, b in zip(jax.tree.leaves(usual), jax.tree.leaves(quick), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_sums_differ_by_rounding_alone():
+    lowered = jax.jit(_batch_norm).lower(X, C, C)
+    for a, b in zip(lowered.compile()(X, C, C), lowered.compile(QUICK)(X, C, C), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_an_op_takes_its_options_from_its_first_trace():
+    op, padding = Op(jnp.tanh), Op(lambda x: jnp.pad(x, 1))
+    traced = []
+    op.traced = lambda x: traced.append(x.shape) or jnp.tanh(x)
+    op.call(X)
+    op.call(X)
+    op.call(X[:1])
+    padding.call(X)
+    assert op.options == QUICK and padding.options is None
+    assert traced == [X.shape, (1, *X.shape[1:])]
+    op.spread()
+    op.call(X[:, :1])
+    assert op.call._make()._jit_info.compiler_options_kvs == tuple(QUICK.items())
+
+
+def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
+    x = flow.tensor(X)
+    y = flow.tanh(x)  # compiled by itself
+    inside = jax.jit(lambda a: flow.tanh(x).jax() * a)(2.0)
+    np.testing.assert_allclose(inside, 2 * y.numpy(), rtol=1e-6)
+    op = Op(jnp.tanh)
+    op.call(X)
+    np.testing.assert_allclose(jax.grad(lambda x: op.call(x).sum())(X), 1 - np.tanh(X) ** 2, atol=1e-6)
+    np.testing.assert_allclose(jax.vmap(op.call)(X), np.tanh(X), rtol=1e-6)
+    assert "tanh" in str(jax.make_jaxpr(op.call)(X))
