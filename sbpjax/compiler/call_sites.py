@@ -48,14 +48,15 @@ class Waited:
 waited = Waited()
 
 
-def count(name: str, shapes: tuple) -> None:
-    """Count a program of the user's line that is running.
+def count(name: str, shapes: tuple, line: str | None = None) -> None:
+    """Count a program of a line of the user's.
 
     Args:
         name: the op.
         shapes: of its inputs; None for an absent one.
+        line: the line; by default the one that is running.
     """
-    line = user_line()
+    line = line or user_line()
     key = line, name, shapes[1:]
     found = (_programs.get(key) or _programs.recall(key) or 0) + 1
     _programs.keep(key, found)

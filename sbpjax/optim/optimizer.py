@@ -32,6 +32,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
+from sbpjax.tensor.first_call import expect_backward
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.tensor.tape.node import RemovableHandle
@@ -95,6 +96,7 @@ class Optimizer:
         self._repeat = Repeat()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+        expect_backward()
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")

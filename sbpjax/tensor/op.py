@@ -16,13 +16,13 @@ from jax._src.core import trace_state_clean  # no public name
 from jax.interpreters import partial_eval as pe
 
 from sbpjax.compiler import program_cache
-from sbpjax.compiler.eager_options import options_of
 from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp.abstract import of_aval
 from sbpjax.world.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
 from sbpjax.world.recent import Recent, most_programs
 
 from . import shapes
+from .first_call import FirstCall, compile_ahead
 from .wrong_call import check_attributes
 
 _OPS = Recent(most_programs())
@@ -63,7 +63,7 @@ class Op:
         """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
         if name != "call":
             raise AttributeError(name)
-        self.call = _First(self)
+        self.call = FirstCall(self)
         return self.call
 
     def function(self) -> Callable:
@@ -87,30 +87,6 @@ class Op:
     def spread(self) -> None:
         """Go over to programs that are dropped one by one."""
         self.call = shapes.ByShape(self, self.call, self.jitted)
-
-
-class _First:
-    """What `Op.call` is until the first call, whose trace says with which options the op is compiled."""
-
-    __slots__ = ("_function", "_op", "_plain")
-
-    def __init__(self, op: Op) -> None:
-        self._op = op
-        self._function = op.function()
-        self._plain = jax.jit(self._function)
-
-    # `op.call` is asked for `lower` and the like by reports.
-    def __getattr__(self, name: str):
-        return getattr(self._plain, name)
-
-    def __call__(self, *arrays):
-        if not trace_state_clean():
-            return self._plain(*arrays)
-        op = self._op
-        options = op.options = options_of(self._plain.trace(*arrays).jaxpr)
-        # The function is the same, so JAX does not trace it again.
-        op.call = self._plain if options is None else jax.jit(self._function, compiler_options=options)
-        return op.call(*arrays)
 
 
 def _closed(fn, keywords: dict, name: str, rule: str | None = None):
@@ -289,6 +265,16 @@ class Entry:
             found = self._variants[self.diff_outs, places] = Op(backward)
         return found
 
+    def compile_ahead(self) -> None:
+        """Let another thread compile the backward that will probably run, see `first_call`."""
+        mask = self.diff_outs
+        # Outputs of other shapes than the first are statistics: those of batch norm have no gradient.
+        if self.n_out > 1 and len({o.shape for o in self.out_structs}) > 1:
+            mask = mask[:1]
+        op = self.variant(mask) if mask != self.diff_outs else self.first if self.passed is None else self.rest
+        if op is not None:
+            compile_ahead(op, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
+
     def _program(self, mask: tuple[int, ...]):
         """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
         op, needs, structs = self.op, self.needs, self._structs
@@ -383,4 +369,6 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
         found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
+        if op.programs and not on_disk and found.first is not None:  # it has run, so its backward may run too
+            found.compile_ahead()
     return found

@@ -31,6 +31,7 @@ _programs = Recent(most_programs())
 class _Traced(threading.local):
     op: Any = None
     shapes: tuple = ()
+    line: str | None = None
 
 
 _traced = _Traced()
@@ -73,6 +74,11 @@ def traced(op: Any, arrays: tuple) -> None:
     _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])
 
 
+def at_line(line: str) -> None:
+    """Note for which line of the user's this thread compiles, which runs none itself."""
+    _traced.line = line
+
+
 def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
     if event != _COMPILED:
         return
@@ -84,7 +90,7 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
     op.programs += 1
     if op.programs == MANY:
         op.spread()
-    call_sites.count(op.name, shapes)
+    call_sites.count(op.name, shapes, _traced.line)
 
 
 jax.monitoring.register_event_duration_secs_listener(_compiled)

@@ -1,0 +1,130 @@
+"""The first call of an op: its options are found, and another thread may have compiled it by then.
+
+The program of an op's backward is known when the forward is recorded, a forward and a loss before it is called:
+
+    this thread     conv2d ─ batch_norm ─ hardswish ─ … ─ loss │ hardswish_backward ─ …
+    another one              conv2d_backward ─ batch_norm_backward ─ …
+
+XLA compiles without Python's lock, so with two cores a first step takes a little more than half as long. The other
+threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles by itself what
+no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from typing import Any
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax.compiler.eager_options import options_of
+from sbpjax.errors import user_line
+
+from . import shapes
+
+_MOST_WAITING = 256  # new shapes may come faster than they are compiled
+_MOST_THREADS = 4
+
+
+class FirstCall:
+    """What `Op.call` is until the first call.
+
+    Args:
+        op: the op.
+    """
+
+    def __init__(self, op: Any) -> None:
+        self._op = op
+        self._function = op.function()
+        self._plain = jax.jit(self._function)
+
+    # `op.call` is asked for `lower` and the like by reports.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+    def __call__(self, *arrays: Any) -> Any:
+        if not trace_state_clean():
+            return self._plain(*arrays)
+        self._op.options, self._op.call = self._for(arrays)
+        return self._op.call(*arrays)
+
+    def _for(self, arrays: tuple) -> tuple:
+        """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the compiled function."""
+        options = options_of(self._plain.trace(*arrays).jaxpr)
+        # Of the same function: JAX keeps its trace, and what was compiled with the same options.
+        return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
+
+
+class Ahead(FirstCall):
+    """A first call that another thread may compile before.
+
+    Args:
+        op: the op.
+        structs: shape and dtype of its inputs.
+    """
+
+    def __init__(self, op: Any, structs: list) -> None:
+        super().__init__(op)
+        self._structs = structs
+        self._line = user_line()
+        self._done = threading.Event()
+
+    def __call__(self, *arrays: Any) -> Any:
+        with _lock:
+            waits = self not in _waiting
+            if not waits:
+                _waiting.remove(self)
+        if waits:
+            self._done.wait()
+        return super().__call__(*arrays)
+
+    def compile(self) -> None:
+        """Compile on this thread."""
+        shapes.at_line(self._line)
+        # An error, of whatever class, meets the call again, and is raised where the user sees it.
+        with contextlib.suppress(Exception):
+            self._for(tuple(self._structs))[1].lower(*self._structs).compile()
+        self._done.set()
+
+
+_lock = threading.Lock()
+_waiting: deque[Ahead] = deque()
+_threads = 0
+_expected = False
+
+
+def expect_backward() -> None:
+    """Note that what is recorded will be differentiated, so that backwards are worth compiling before."""
+    global _expected
+    _expected = True
+
+
+def compile_ahead(op: Any, structs: list) -> None:
+    """Let another thread compile an op for inputs like these, if one is free and a backward is expected."""
+    global _threads
+    most = min(_MOST_THREADS, len(os.sched_getaffinity(0)) - 1)
+    if not _expected or most < 1 or len(_waiting) >= _MOST_WAITING or not trace_state_clean():
+        return
+    op.call = ahead = Ahead(op, structs)
+    with _lock:
+        _waiting.append(ahead)
+        if _threads >= most:
+            return
+        _threads += 1
+    threading.Thread(target=_work, name="sbpjax-compile").start()
+
+
+def _work() -> None:
+    """Compile what waits, then end; a process that ends waits for one program at most."""
+    global _threads
+    while True:
+        with _lock:
+            if not _waiting or not threading.main_thread().is_alive():
+                _threads -= 1
+                return
+            ahead = _waiting.popleft()
+        ahead.compile()
