@@ -5,8 +5,9 @@ at LLVM's second level. Without the MLIR, with one module per program and at the
 take a fifth of the time to compile, those of a batch norm a third, and both run as fast: `benchmarks/cold_start.py` and
 `benchmarks/eager_options.py` measure the two.
 
-Programs with the primitives of `_KEEP_USUAL` keep the usual options: their loops run slower with these, a padding up to
-twice. So do the programs of graphs, which are compiled once and run for hours.
+Programs with the primitives of `_SLOWER` keep the usual options: their loops run slower with these, a padding up to
+twice. So do programs that draw random numbers, which have the same bits in each layout, and the programs of graphs,
+which are compiled once and run for hours.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ QUICK = {
     "xla_backend_optimization_level": 1,
 }
 _QUICK_ITEMS = tuple(QUICK.items())
-_KEEP_USUAL = frozenset(("pad", "transpose", "exp"))
+_SLOWER = frozenset(("pad", "transpose", "exp"))
+_DRAW = frozenset(("random_bits", "random_wrap", "random_unwrap", "random_fold_in", "threefry2x32"))
 
 
 def options_of(closed: ClosedJaxpr) -> dict | None:
     """Return the compiler options of a local program, None for the usual ones."""
-    if jax.default_backend() != "cpu" or not _KEEP_USUAL.isdisjoint(_names(closed.jaxpr)):
+    if jax.default_backend() != "cpu":
         return None
-    return QUICK
+    return QUICK if (_SLOWER | _DRAW).isdisjoint(_names(closed.jaxpr)) else None
 
 
 def _names(jaxpr) -> Iterator[str]:

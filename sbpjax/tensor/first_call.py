@@ -16,6 +16,7 @@ import contextlib
 import os
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -49,11 +50,11 @@ class FirstCall:
     def __call__(self, *arrays: Any) -> Any:
         if not trace_state_clean():
             return self._plain(*arrays)
-        self._op.options, self._op.call = self._for(arrays)
+        self._op.options, self._op.call = self.chosen(arrays)
         return self._op.call(*arrays)
 
-    def _for(self, arrays: tuple) -> tuple:
-        """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the compiled function."""
+    def chosen(self, arrays: Sequence) -> tuple:
+        """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
         options = options_of(self._plain.trace(*arrays).jaxpr)
         # Of the same function: JAX keeps its trace, and what was compiled with the same options.
         return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
@@ -87,7 +88,8 @@ class Ahead(FirstCall):
         shapes.at_line(self._line)
         # An error, of whatever class, meets the call again, and is raised where the user sees it.
         with contextlib.suppress(Exception):
-            self._for(tuple(self._structs))[1].lower(*self._structs).compile()
+            self.chosen(self._structs)[1].lower(*self._structs).compile()
+        shapes.at_line(None)
         self._done.set()
 
 

@@ -9,6 +9,7 @@ intermediate values it computes again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -124,6 +125,7 @@ def op_of(fn, static: tuple = ()) -> Op:
 
 
 _KEPT = Recent(most_programs())
+_NOT_KEPT: Any = object()  # in `_KEPT`: the op runs as others do
 
 
 def call_kept(op: Op, inputs: list, device=None):
@@ -138,16 +140,14 @@ def call_kept(op: Op, inputs: list, device=None):
     """
     # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
-    # In a trace the op becomes a part of the program.
-    call = _KEPT.get(key) if trace_state_clean() else op.call
+    call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT  # in a trace the op becomes a part of the program
     if call is None:
-        call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or op.call)
-    if call is not op.call:
+        call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or _NOT_KEPT)
+    if call is not _NOT_KEPT:
         try:
             return call(*inputs)
         except (TypeError, ValueError):
-            # An input lies elsewhere, or is a tracer: the program takes what it was made for.
-            _KEPT[key] = op.call
+            _KEPT[key] = _NOT_KEPT  # an input lies elsewhere, or is a tracer: the program takes what it was made for
     if device is None:
         return op.call(*inputs)
     with jax.default_device(device):
@@ -170,9 +170,8 @@ def _kept(op: Op, inputs: list, device):
     found = program_cache.load(on_disk)
     call = None if found is None else program_cache.unpacked(found, [where])
     if call is None:
-        # A function of its own: `op.call` may be compiled already.
-        again = jax.jit(lambda *arrays: op.traced(*arrays))
         with jax.default_device(where):
+            _, again = FirstCall(op).chosen(inputs)  # a function of its own: `op.call` may be compiled already
             compiled = program_cache.compiled_afresh(again.lower(*inputs))
         found = program_cache.packed(compiled)
         if found is not None:

