@@ -4,7 +4,8 @@
     python benchmarks/cold_start.py --against ../before   # and another one, in turns in one run
 
 Every round is a new process with the cache off, the checkouts in turns. Printed are medians of the process's CPU
-seconds, all threads counted, and the number of programs that XLA compiled, which does not depend on the machine's load.
+seconds, all threads counted, of the seconds that passed, and the number of programs that XLA compiled, which does not
+depend on the machine's load.
 The net has 27 shapes of parameters; the batch is 2 × 3 × 64 × 64, the optimizer SGD with momentum.
 """
 
@@ -23,7 +24,7 @@ STEPS = 3
 
 
 def measure() -> None:
-    """Build and train in this process; print a list of [name, CPU seconds, programs] as JSON."""
+    """Build and train in this process; print a list of [name, CPU seconds, programs, seconds] as JSON."""
     import jax
 
     programs = 0
@@ -36,13 +37,13 @@ def measure() -> None:
     import sbpjax as flow
     from sbpjax import nn
 
-    laps: list[tuple[str, float, int]] = []
-    start = time.process_time()
+    laps: list[tuple[str, float, int, float]] = []
+    start, began = time.process_time(), time.perf_counter()
 
     def lap(name: str) -> None:
-        nonlocal start, programs
-        laps.append((name, time.process_time() - start, programs))
-        start, programs = time.process_time(), 0
+        nonlocal start, began, programs
+        laps.append((name, time.process_time() - start, programs, time.perf_counter() - began))
+        start, began, programs = time.process_time(), time.perf_counter(), 0
 
     def block(inputs: int, outputs: int, stride: int) -> nn.Sequential:
         wide = inputs * 4
@@ -89,10 +90,13 @@ def main() -> None:
             command = [sys.executable, str(here), "--measure"]
             done = subprocess.run(command, env=env, cwd=root, check=True, capture_output=True, text=True)
             found[root].append(json.loads(done.stdout.splitlines()[-1]))
-    print("| what | " + " | ".join(f"{root.name}: CPU s | programs" for root in roots) + " |")
-    print("|---|" + "---:|---:|" * len(roots))
+    print("| what | " + " | ".join(f"{root.name}: CPU s | wall s | programs" for root in roots) + " |")
+    print("|---|" + "---:|---:|---:|" * len(roots))
     for i, (name, *_) in enumerate(found[roots[0]][0]):
-        cells = [f"{statistics.median(r[i][1] for r in found[root]):.2f} | {found[root][0][i][2]}" for root in roots]
+        cells = []
+        for root in roots:
+            cpu, wall = (statistics.median(r[i][k] for r in found[root]) for k in (1, 3))
+            cells.append(f"{cpu:.2f} | {wall:.2f} | {found[root][0][i][2]}")
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 

@@ -27,6 +27,7 @@ from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
 
+from . import progress
 from .outputs import Outputs
 from .passes import passed
 from .program import Options, Program
@@ -99,7 +100,8 @@ def build_program(
         ]
         asked_codes = tuple(layout.codes for layout in whole)
         laid = {*(1 + number for number in free_slots), *local}
-        made = _planned(jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options)
+        with progress.shown(asked, "planning"):
+            made = _planned(jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options)
         run, plan, in_layouts, out_layouts = made.call, made.plan, list(made.in_layouts), list(made.out_layouts)
         for number in free_slots:
             slots[number].layout = in_layouts[1 + number]

@@ -37,6 +37,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.world import processes as world
 from sbpjax.world.jaxprs import ClosedJaxpr
 
+from . import progress
 from .agreement import agree, agree_on_numbers
 from .interrupt import Uninterrupted
 from .outputs import Outputs
@@ -185,7 +186,8 @@ class Program:
                 name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
                 devices = self.placement.devices
                 self._together = spread.together(devices, name, text, numbered=True, names=self.number_names)
-            self._compiled = lowered.compile()
+            with progress.shown(self.asked, "compiling"):
+                self._compiled = lowered.compile()
             if to_run and spans:
                 spread.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start

@@ -125,7 +125,8 @@ def op_of(fn, static: tuple = ()) -> Op:
 
 
 _KEPT = Recent(most_programs())
-_NOT_KEPT: Any = object()  # in `_KEPT`: the op runs as others do
+# In `_KEPT`: the op runs as others do.
+_NOT_KEPT: Any = object()
 
 
 def call_kept(op: Op, inputs: list, device=None):
@@ -140,14 +141,16 @@ def call_kept(op: Op, inputs: list, device=None):
     """
     # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
-    call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT  # in a trace the op becomes a part of the program
+    # In a trace the op becomes a part of the program.
+    call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT
     if call is None:
         call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or _NOT_KEPT)
     if call is not _NOT_KEPT:
         try:
             return call(*inputs)
         except (TypeError, ValueError):
-            _KEPT[key] = _NOT_KEPT  # an input lies elsewhere, or is a tracer: the program takes what it was made for
+            # An input lies elsewhere, or is a tracer: the program takes what it was made for.
+            _KEPT[key] = _NOT_KEPT
     if device is None:
         return op.call(*inputs)
     with jax.default_device(device):
@@ -171,7 +174,8 @@ def _kept(op: Op, inputs: list, device):
     call = None if found is None else program_cache.unpacked(found, [where])
     if call is None:
         with jax.default_device(where):
-            _, again = FirstCall(op).chosen(inputs)  # a function of its own: `op.call` may be compiled already
+            # A function of its own: `op.call` may be compiled already.
+            _, again = FirstCall(op).chosen(inputs)
             compiled = program_cache.compiled_afresh(again.lower(*inputs))
         found = program_cache.packed(compiled)
         if found is not None:
@@ -368,6 +372,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
         found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
-        if op.programs and not on_disk and found.first is not None:  # it has run, so its backward may run too
+        # The op has run, not only been asked for its shapes, so its backward may run too.
+        if op.programs and not on_disk and found.first is not None:
             found.compile_ahead()
     return found
