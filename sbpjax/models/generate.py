@@ -24,6 +24,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import OpValueError
 
+from .beams import Beams
 from .layers import Attention, KeyValues, put
 from .parallel import Parallel
 
@@ -158,6 +159,58 @@ class _Read(nn.Graph):
         return token.clone()
 
 
+class _Continue(nn.Graph):
+    """Read the prompts, or a token of each beam, and give the best continuations.
+
+    Args:
+        model: the model.
+        slots: its caches, of N rows for each prompt.
+        beams: N.
+        candidates: how many continuations of each prompt.
+    """
+
+    def __init__(self, model: nn.Module, slots: _Slots, beams: int, candidates: int):
+        super().__init__()
+        self.model, self.slots, self.beams, self.candidates = model, slots, beams, candidates
+        self.config.enable_block_scan(False)  # as in `_Read`
+
+    @flow.no_grad()
+    def build(
+        self,
+        tokens: flow.Tensor,
+        scores: flow.Tensor,
+        order: flow.Tensor | None = None,
+        present: flow.Tensor | None = None,
+    ) -> tuple[flow.Tensor, flow.Tensor]:
+        """Return sums of log-probabilities, falling, and places, two `(B, candidates)`.
+
+        Args:
+            tokens: `(B N, T)` prompts with `present`, or `(B N, 1)` tokens with `order`.
+            scores: `(B N, 1)`, the sums so far.
+            order: `(B N,)`: the row that each row continues.
+            present: `(B N, T)`.
+        """
+        slots = self.slots
+        if present is not None:
+            at = flow.zeros_like(slots.at)
+            now = put(flow.zeros_like(slots.present), present, at, 1)
+            positions = (present.cumsum(1) - 1).clamp(min=0)
+        else:
+            at = slots.at
+            for cache in slots.caches:
+                cache.k.copy_(cache.k.index_select(0, order))
+                cache.v.copy_(cache.v.index_select(0, order))
+            now = put(slots.present, flow.ones_like(tokens), at, 1)
+            positions = now.sum(1, keepdim=True) - 1
+        logits = self.model(tokens, now, positions, list(slots.caches), at)[:, -1].float()
+        sums = logits.log_softmax(-1) + scores  # (B N, V)
+        slots.present.copy_(now)
+        slots.at.copy_(at + tokens.shape[1])
+        rows, vocab = sums.shape
+        values, places = sums.reshape(rows // self.beams, self.beams * vocab).topk(self.candidates, dim=-1)
+        return values, places
+
+
 class Generator:
     """Generates with one model; keeps its programs for batches of the same size and prompts of about the same length.
 
@@ -168,6 +221,8 @@ class Generator:
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
         stop: tokens behind which a sequence ends.
+        beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
+        length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.
 
     Raises:
         OpValueError: an option is out of its range, or the mesh has stages.
@@ -182,14 +237,21 @@ class Generator:
         top_k: int | None = None,
         top_p: float | None = None,
         stop: Sequence[int] = (),
+        beams: int = 1,
+        length_penalty: float = 1.0,
     ):
+        if beams < 1 or (beams > 1 and (temperature != 0 or top_k is not None or top_p is not None)):
+            seen = f"beams={beams}, temperature={temperature}, top_k={top_k}, top_p={top_p}"
+            rule = "a beam search has at least one beam, and takes the likeliest tokens"
+            raise OpValueError("generate(...)", seen, rule, "beams=1 with temperature=, top_k= and top_p=")
         if parallel is not None and parallel.pipeline > 1:
             rule = "a token goes through all blocks in one program, so all are on one placement"
             fix = "load the model with from_pretrained(directory, Parallel(tensor=…))"
             raise OpValueError("generate(...)", parallel.equation, rule, fix)
         self.model, self.parallel, self.stop = model, parallel, tuple(stop)
         self.choice = Choice(temperature=temperature, top_k=top_k, top_p=top_p)
-        self._graphs: dict[tuple[int, int], tuple[_Slots, _Read, _Read]] = {}
+        self.beams, self.length_penalty = beams, length_penalty
+        self._graphs: dict[tuple[int, int], tuple[_Slots, nn.Graph, nn.Graph]] = {}
 
     def __call__(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> list[list[int]]:
         """Return what comes behind prompts.
@@ -214,26 +276,53 @@ class Generator:
         for row, prompt in enumerate(prompts):
             tokens[row, length - len(prompt) :] = prompt
             present[row, length - len(prompt) :] = 1
-        place = flow.tensor if self.parallel is None else self.parallel.place
-        given = place(tokens)
-        slots, read, step = self._programs(given, length + -(-new_tokens // BUCKET) * BUCKET)
+        slots = length + -(-new_tokens // BUCKET) * BUCKET
         was_training = self.model.training
         self.model.eval()
-        chosen = [read(given, place(present))]
+        try:
+            return (self._chosen if self.beams == 1 else self._searched)(tokens, present, slots, new_tokens)
+        finally:
+            self.model.train(was_training)
+
+    def _place(self, value: np.ndarray) -> flow.Tensor:
+        return flow.tensor(value) if self.parallel is None else self.parallel.place(value)
+
+    def _chosen(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
+        given = self._place(tokens)
+        state, read, step = self._programs(given, slots)
+        chosen = [read(given, self._place(present))]
         while len(chosen) < new_tokens:
-            if self.stop and len(chosen) % LOOK_EVERY == 0 and bool(slots.done.all().item()):
+            if self.stop and len(chosen) % LOOK_EVERY == 0 and bool(state.done.all().item()):
                 break
             chosen.append(step())
-        self.model.train(was_training)
         return [self._cut(row) for row in np.concatenate([token.numpy() for token in chosen], 1).tolist()]
 
-    def _programs(self, tokens: flow.Tensor, slots: int) -> tuple[_Slots, _Read, _Read]:
+    def _searched(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
+        beams = Beams(len(tokens), self.beams, new_tokens, self.stop, self.length_penalty)
+        given, there = (self._place(x.repeat(self.beams, 0)) for x in (tokens, present))
+        _, read, step = self._programs(given, slots)
+        vocab = self.model.config.vocab_size
+        values, places = read(given, self._place(beams.scores.reshape(-1, 1)), present=there)
+        while True:
+            order = beams.advance(values.numpy(), places.numpy(), vocab)
+            if beams.is_done:
+                return beams.best()
+            rows = order + self.beams * np.arange(len(tokens))[:, None]  # of all prompts
+            last, scores = beams.tokens[..., -1:].reshape(-1, 1), beams.scores.reshape(-1, 1)
+            values, places = step(self._place(last), self._place(scores), order=self._place(rows.reshape(-1)))
+
+    def _programs(self, tokens: flow.Tensor, slots: int) -> tuple[_Slots, nn.Graph, nn.Graph]:
         key = (tokens.shape[0], slots)
         if key not in self._graphs:
             made = _Slots(self.model, tokens, slots)
-            pad = self.stop[0] if self.stop else 0
-            graphs = [_Read(self.model, made, self.choice, self.stop, pad) for _ in range(2)]
-            self._graphs[key] = (made, graphs[0], graphs[1])
+
+            def graph() -> nn.Graph:
+                if self.beams == 1:
+                    return _Read(self.model, made, self.choice, self.stop, pad=self.stop[0] if self.stop else 0)
+                candidates = Beams(0, self.beams, 1, self.stop, self.length_penalty).candidates
+                return _Continue(self.model, made, self.beams, candidates)
+
+            self._graphs[key] = (made, graph(), graph())
         return self._graphs[key]
 
     def _cut(self, row: list[int]) -> list[int]:
@@ -255,6 +344,8 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     stop: Sequence[int] = (),
+    beams: int = 1,
+    length_penalty: float = 1.0,
 ) -> list[list[int]]:
     """Return what comes behind prompts; for many calls keep a `Generator`, which compiles once.
 
@@ -267,6 +358,8 @@ def generate(
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
         stop: tokens behind which a sequence ends.
+        beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
+        length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.
 
     Returns:
         The new tokens of each prompt, the one that stopped it included.
@@ -280,5 +373,6 @@ def generate(
         >>> [len(tokens) for tokens in found]
         [3, 3]
     """
-    made = Generator(model, parallel, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop)
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+    made = Generator(model, parallel, **options, beams=beams, length_penalty=length_penalty)
     return made(prompts, new_tokens)

@@ -112,7 +112,13 @@ def generated(torch, model):
 
     greedy = run(eos_token_id=None)
     stop = greedy[0][2]
-    return {"greedy": greedy, "stop": stop, "stopped": run(eos_token_id=stop), "beams": run(num_beams=3)}
+    return {
+        "greedy": greedy,
+        "stop": stop,
+        "stopped": run(eos_token_id=stop),
+        "beams": run(num_beams=3, eos_token_id=None),
+        "stopped_beams": run(num_beams=3, eos_token_id=stop, length_penalty=0.5),
+    }
 
 
 def main():

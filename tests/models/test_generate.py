@@ -35,6 +35,21 @@ def test_a_mesh_says_the_same(case):
     assert models.generate(model, PROMPTS, NEW_TOKENS, spec) == RECORDED[case]["greedy"]
 
 
+@pytest.mark.exhaustive
+def test_beams_on_a_mesh():
+    spec = models.Parallel(data=2, tensor=2, device="cpu")
+    model = models.from_pretrained(DATA / "gpt2", spec)
+    assert models.generate(model, PROMPTS, NEW_TOKENS, spec, beams=3) == RECORDED["gpt2"]["beams"]
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_beams_are_those_of_transformers(case):
+    model, said = models.from_pretrained(DATA / case), RECORDED[case]
+    assert models.generate(model, PROMPTS, NEW_TOKENS, beams=3) == said["beams"]
+    found = models.generate(model, PROMPTS, NEW_TOKENS, beams=3, stop=[said["stop"]], length_penalty=0.5)
+    assert found == until(said["stop"], said["stopped_beams"])
+
+
 def test_programs_are_kept():
     generator = models.Generator(models.from_pretrained(DATA / "llama"))
     first = generator(PROMPTS, NEW_TOKENS)
@@ -95,6 +110,8 @@ def test_seeds_say_which_sample():
         (lambda m: models.Generator(m, temperature=-1.0), "temperature=-1.0"),
         (lambda m: models.Generator(m, top_k=0), "top_k=0"),
         (lambda m: models.Generator(m, top_p=1.5), "top_p=1.5"),
+        (lambda m: models.Generator(m, beams=0), "beams=0"),
+        (lambda m: models.Generator(m, beams=2, temperature=1.0), "beams=2, temperature=1.0"),
         (lambda m: models.Generator(m, models.Parallel(pipeline=2)), "pipeline=2 = 2"),
     ],
 )
