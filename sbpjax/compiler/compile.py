@@ -74,6 +74,7 @@ def compile_program(
     whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
+    compiler_options: Mapping[str, object] | None = None,
 ) -> CompiledProgram:
     """Plan and lower a function of logical arrays; XLA compiles it at the first call.
 
@@ -92,6 +93,7 @@ def compile_program(
         whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices.
         memory_bytes: what one device may hold at most.
+        compiler_options: of XLA's compiler for this program.
 
     Raises:
         SbpError: unknown lowering, or a pin that does not fit its output.
@@ -137,7 +139,9 @@ def compile_program(
         function = spmd_function(plan, placement, repeats=repeats, over=partners(laid_in, laid_out, donate))
     else:
         function = gspmd_function(plan, placement)
-    return CompiledProgram(jax.jit(function, donate_argnums=tuple(donate)), plan, laid_in, laid_out)
+    options = None if compiler_options is None else dict(compiler_options)
+    call = jax.jit(function, donate_argnums=tuple(donate), compiler_options=options)
+    return CompiledProgram(call, plan, laid_in, laid_out)
 
 
 def trace(fn: Callable, layouts: Sequence[Layout]) -> ClosedJaxpr:

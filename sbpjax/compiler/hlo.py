@@ -6,7 +6,9 @@ Every plan says what it moves; what the compiler made of it must agree. For the 
 
 `collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the interconnect per device. A
 collective inside a loop counts as often as the loop iterates; of an asynchronous pair the start counts; an all-reduce
-that the TPU compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter.
+that the TPU compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter. A collective that
+it fused with products (`sbpjax.compiler.options`) stands in the fusion that starts it, in those that it goes on in, and
+in the one that ends it: the first counts.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
 _MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\][^{]*\{([^}]*)\}")
 # The TPU compiler's name for an all-reduce fused with its slice.
 _FUSED_REDUCE_SCATTER = "all-reduce-scatter"
+# Where the TPU compiler writes a collective again that goes on beside products.
+_GOES_ON = "async_collective_fusion"
+_ENDS = re.compile(r"^\s*%async-collective-done[\w.-]* = .*?calls=%([\w.-]+)", re.MULTILINE)
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}(?:,|$)")
 
 
@@ -82,8 +87,11 @@ def collectives(text: str) -> list[Collective]:
     """
     computations = _computations(text)
     counts = _counts(computations)
+    again = set(_ENDS.findall(text)) | {name for name in computations if name.startswith(_GOES_ON)}
     found = []
     for name, lines in computations.items():
+        if name in again:
+            continue
         for line in lines:
             match = _LINE.match(line)
             if match and counts.get(name, 0):

@@ -14,6 +14,7 @@ import jax
 
 from sbpjax.compiler.compile import CompiledProgram, compile_program
 from sbpjax.compiler.in_place import in_place, partners
+from sbpjax.compiler.options import compiler_options
 from sbpjax.errors import MixedTensorError
 from sbpjax.graph.auto.graph import check_arguments as check_local_arguments
 from sbpjax.programs.normalise import Program as FlatProgram
@@ -88,7 +89,8 @@ def build_program(
     donate = tuple(1 + i for i in written)
     asked_codes = plan = None
     if place is None:
-        run = jax.jit(_outlined(jaxpr, flat, donate), donate_argnums=donate)
+        asked_of_xla = compiler_options(None, dict(options.compiler_options))
+        run = jax.jit(_outlined(jaxpr, flat, donate), donate_argnums=donate, compiler_options=asked_of_xla)
         in_layouts: list = [None] * len(layouts)
         out_layouts: list = [None] * len(jaxpr.out_avals)
     else:
@@ -199,6 +201,7 @@ def _planned(
         whole_dims={1 + i: (0,) for i in free_slots if 1 + i in free and len(slots[i].places) > 1},
         cost=options.cost,
         memory_bytes=options.memory_bytes,
+        compiler_options=compiler_options(place, dict(options.compiler_options)),
     )
 
 

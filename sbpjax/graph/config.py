@@ -11,7 +11,7 @@ checked, and listed by ``repr`` with what becomes of them, so that no option is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,6 +85,7 @@ class GraphConfig:
         clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
         auto_memory: what memory may cost in time, see `enable_auto_memory`.
         memory_limit_bytes: what one device may hold, or None.
+        compiler_options: of XLA's compiler, see `set_compiler_options`.
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
         auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
         auto_placement: where a local state goes then; devices whose grid is to be chosen until the first program.
@@ -114,6 +115,7 @@ class GraphConfig:
         self.clip_grad_norm: tuple[float, float] | None = None
         self.auto_memory = "Disable"
         self.memory_limit_bytes: float | None = None
+        self.compiler_options: dict[str, object] = {}
         self.pipeline_schedule: str | tuple = "1f1b"
         self.auto_parallel = False
         self.auto_placement: Placement | Hierarchies | None = None
@@ -143,6 +145,7 @@ class GraphConfig:
             self.clip_grad_norm,
             (self.auto_memory, self.memory_limit_bytes),
             self.pipeline_schedule,
+            tuple(sorted(self.compiler_options.items())),
             self.auto(),
             (
                 self.auto_trunk,
@@ -265,6 +268,24 @@ class GraphConfig:
                 left to XLA's partitioner).
         """
         self.lowering = _one_of("set_lowering", lowering, LOWERINGS)
+
+    def set_compiler_options(self, options: Mapping[str, Any]) -> None:
+        """Set options of XLA's compiler for this graph's programs.
+
+        They go before those that the graph sets by platform, so that collectives go on while the devices compute; the
+        page of graph options lists those.
+
+        Args:
+            options: names and values, such as ``{"xla_tpu_enable_async_collective_fusion": False}``; None leaves an
+                option to the compiler. The compiler refuses names that it does not know.
+
+        Raises:
+            GraphConfigError: no mapping from names.
+        """
+        if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+            rule, fix = "options are a dict from XLA's names to values", 'set_compiler_options({"xla_…": True})'
+            raise _error(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
+        self.compiler_options = dict(options)
 
     def set_static_inputs(self, mode: bool = True) -> None:
         """Make it an error to call the graph with other shapes, dtypes, layouts or static values than at first.
@@ -516,6 +537,7 @@ class GraphConfig:
             f"  amp: {amp}",
             f"  zero: {zero}",
             f"  lowering: {self.lowering}",
+            *([f"  compiler_options: {self.compiler_options}"] if self.compiler_options else []),
             f"  static_inputs: {self.static_inputs}",
             f"  block_scan: {blocks}",
             f"  max_programs: {self.max_programs}",

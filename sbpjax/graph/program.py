@@ -56,6 +56,7 @@ class Options:
         cost: the prices by which the planner chooses.
         memory_bytes: what one device may hold at most; None for no limit.
         auto: which of the state the planner lays out; None for what the planner does without auto parallelism.
+        compiler_options: the user's options of XLA's compiler, by name.
     """
 
     lowering: str = "spmd"
@@ -63,6 +64,7 @@ class Options:
     cost: CostModel = DEFAULT
     memory_bytes: float | None = None
     auto: Auto | None = None
+    compiler_options: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(eq=False, repr=False)

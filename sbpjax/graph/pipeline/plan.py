@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from sbpjax.planner.prices.cost import CostModel
@@ -123,6 +124,7 @@ class Planner:
         lowering: as `sbpjax.compiler.compile.compile_program`.
         rule: which schedule.
         asked: what the user asked for, for messages.
+        compiler_options: the user's options of XLA's compiler.
     """
 
     program: Program
@@ -133,6 +135,7 @@ class Planner:
     lowering: str
     rule: object
     asked: str
+    compiler_options: Mapping[str, object] = MappingProxyType({})
 
     def plan(self) -> Pipeline:
         """Cut the program, plan every task, and find a schedule."""
@@ -249,6 +252,7 @@ class Planner:
                 signals=signals,
                 cost=self.cost,
                 lowering=self.lowering,
+                compiler_options=self.compiler_options,
             )
             run.tasks.append(done)
             self._layouts.update(zip(task.outs, done.out_layouts, strict=False))

@@ -115,7 +115,8 @@ class PipelinedProgram:
             *(t.layout for t in rest),
         ]
         flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
-        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
+        given = dict(options.compiler_options)
+        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked, given)
         self.pipeline: Pipeline = planner.plan()
         post = self.pipeline.post
         self._outs = post.outvars

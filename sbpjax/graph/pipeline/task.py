@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jax.core import ShapedArray
 
+from sbpjax.compiler import options
 from sbpjax.compiler.compile import CompiledProgram, compile_program
 from sbpjax.planner.prices.cost import CostModel
 from sbpjax.programs.normalise import Program
@@ -90,6 +91,7 @@ def plan_task(
     signals: bool = False,
     cost: CostModel,
     lowering: str,
+    compiler_options: Mapping[str, object],
 ) -> CompiledTask:
     """Return a task planned.
 
@@ -104,6 +106,7 @@ def plan_task(
         signals: whether it returns a number to wait for.
         cost: the prices.
         lowering: as `compile_program`.
+        compiler_options: the user's options of XLA's compiler.
     """
     place = task.placement
     position = {v: i for i, v in enumerate(task.ins)}
@@ -132,6 +135,7 @@ def plan_task(
             free_inputs=free,
             cost=cost,
             lowering=lowering,
+            compiler_options=options.compiler_options(place, compiler_options),
         )
 
     made = planned({})
