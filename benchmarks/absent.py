@@ -9,10 +9,10 @@ in its backward; vectors are left whole. Needs the extra `aot`.
 
 For each: seconds to build, trace, plan and compile; the memory report beside the compiler's own figures; bytes on the
 wire by kind, planned and compiled; `optimal_seconds` of the TPU compiler. ``--peer`` adds the same model written by
-hand (`benchmarks.gpt_by_hand`). The compiler's cost analysis counts the body of a loop once, so its figure tells
-something only with ``--flat``: four layers without loops, on both sides. The compiler prices a custom call, such as
-the halves of a 64-bit number, at minus one second; whole seconds are added until the figure is above what the products
-alone take at the chip's peak.
+hand, with the attention kernel of the machine and the same compiler options (`benchmarks.gpt_by_hand`). The compiler's
+cost analysis counts the body of a loop once, so its figure tells something only with ``--flat``: four layers without
+loops, on both sides. The compiler prices a custom call, such as the halves of a 64-bit number, at minus one second;
+whole seconds are added until the figure is above what the products alone take at the chip's peak.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
 from sbpjax.compiler import hlo
+from sbpjax.compiler.options import compiler_options
 from sbpjax.inspect.display import bytes_text
 from sbpjax.planner.prices.cost import PRESETS
 
@@ -68,6 +69,11 @@ class Case:
     level: int = 1
 
     vocab = 32768
+
+    @property
+    def kernel(self) -> str:
+        """The peer's attention: the kernel that the machine has."""
+        return "splash" if self.machine.startswith("v") else "cudnn"
 
 
 DIVIDED_FROM = 1 << 16  # elements: more than a vector has, fewer than a matrix
@@ -177,9 +183,10 @@ def run_peer(case: Case, name: str, folder: str | None) -> None:
         lowered = gpt_by_hand.lowered(
             where.mesh, layers=case.layers, width=case.width, heads=case.heads, vocab=case.vocab, time=case.context,
             batch=case.batch, dtype=jax.numpy.bfloat16, scan=case.scan, checkpoint=case.checkpoint,
+            attention=case.kernel,
         )  # fmt: skip
         traced, cpu = time.perf_counter(), time.process_time()
-        compiled = lowered.compile()
+        compiled = lowered.compile(compiler_options=compiler_options(where, {}))
     took = time.perf_counter() - traced
     print(f"peer: trace {traced - began:.1f} s, compile {took:.1f} s ({time.process_time() - cpu:.1f} s of CPU time)")
     print(f"peer: {figures(compiled)}")

@@ -17,6 +17,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
 D, T = "a0", "a1"  # the data and the tensor axis
+ATTENTION = ("splash", "cudnn", "plain")
 
 # Of every parameter: its shape in (L, V, C, W) for layers, vocabulary, context, width; where it lies; where it is used.
 BLOCK = {
@@ -52,7 +53,42 @@ def _norm(x, w, b):
     return (scaled * w + b).astype(x.dtype)
 
 
-def _block(x, p, *, heads: int, put):
+def _plain(q, k, v):
+    """Return causal attention of ``(B, H, T, W / H)`` with all scores."""
+    time, width = q.shape[-2:]
+    score = jnp.einsum("bhtd,bhsd->bhts", q, k, preferred_element_type=jnp.float32) / math.sqrt(width)
+    score = jnp.where(jnp.tril(jnp.ones((time, time), bool)), score, -jnp.inf)
+    return jnp.einsum("bhts,bhsd->bhtd", jax.nn.softmax(score, -1).astype(q.dtype), v)
+
+
+def _cudnn(q, k, v):
+    q, k, v = (x.transpose(0, 2, 1, 3) for x in (q, k, v))
+    return jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn").transpose(0, 2, 1, 3)
+
+
+def _splash(q, k, v):
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    heads, time, width = q.shape[1:]
+    names = ("q", "kv", "kv_compute", "q_dkv", "kv_dkv", "kv_dkv_compute", "q_dq", "kv_dq")
+    kernel = splash.make_splash_mha_single_device(
+        masks.MultiHeadMask([masks.CausalMask((time, time))] * heads),
+        block_sizes=splash.BlockSizes(**{f"block_{name}": 512 for name in names}),
+    )
+    return jax.vmap(kernel)(q * jnp.asarray(width**-0.5, q.dtype), k, v)
+
+
+def _attention(mesh, kind: str):
+    """Return attention on a mesh; the partitioner does not know kernels, so each device calls its own."""
+    run = {"splash": _splash, "cudnn": _cudnn, "plain": _plain}[kind]
+    if kind == "plain":
+        return run
+    spec = PartitionSpec(D, T)  # sequences over data, heads over tensor
+    return jax.shard_map(run, mesh=mesh, in_specs=(spec,) * 3, out_specs=spec, check_vma=False)
+
+
+def _block(x, p, *, heads: int, put, attention):
     batch, time, width = x.shape
     p = {k: put(v, BLOCK[k][2]) for k, v in p.items()}
     y = _norm(x, p["norm1.w"], p["norm1.b"])
@@ -60,20 +96,17 @@ def _block(x, p, *, heads: int, put):
         (y @ p["qkv.w"].T + p["qkv.b"]).reshape(batch, time, heads, 3 * width // heads), PartitionSpec(D, None, T)
     )
     q, k, v = jnp.split(qkv.transpose(0, 2, 1, 3), 3, -1)  # (B, H, T, W / H)
-    score = jnp.einsum("bhtd,bhsd->bhts", q, k, preferred_element_type=jnp.float32) / math.sqrt(width // heads)
-    score = jnp.where(jnp.tril(jnp.ones((time, time), bool)), score, -jnp.inf)
-    weight = jax.nn.softmax(score, -1).astype(x.dtype)
-    y = put(jnp.einsum("bhts,bhsd->bhtd", weight, v), PartitionSpec(D, T)).transpose(0, 2, 1, 3)
+    y = put(attention(q, k, v), PartitionSpec(D, T)).transpose(0, 2, 1, 3)
     x = put(x + y.reshape(batch, time, width) @ p["out.w"].T + p["out.b"], PartitionSpec(D))
     y = _norm(x, p["norm2.w"], p["norm2.b"])
     hidden = put(jax.nn.gelu(y @ p["up.w"].T + p["up.b"], approximate=True), PartitionSpec(D, None, T))
     return put(x + hidden @ p["down.w"].T + p["down.b"], PartitionSpec(D))
 
 
-def _loss(params, tokens, targets, *, heads: int, put, scan: bool, checkpoint: bool):
+def _loss(params, tokens, targets, *, heads: int, put, attention, scan: bool, checkpoint: bool):
     outside = {k: put(v, OUTSIDE[k][2]) for k, v in params["outside"].items()}
     x = put(outside["token"][tokens] + outside["position"][: tokens.shape[1]], PartitionSpec(D))
-    block = functools.partial(_block, heads=heads, put=put)
+    block = functools.partial(_block, heads=heads, put=put, attention=attention)
     block = jax.checkpoint(block) if checkpoint else block
     if scan:
         x, _ = jax.lax.scan(lambda x, p: (block(x, p), None), x, params["blocks"])
@@ -85,8 +118,9 @@ def _loss(params, tokens, targets, *, heads: int, put, scan: bool, checkpoint: b
     return -jnp.take_along_axis(log_p, targets[..., None], -1).mean()
 
 
-def lowered(mesh, *, layers, width, heads, vocab, time, batch, dtype, scan: bool, checkpoint: bool):
-    """Return the lowered training step, without any array at hand."""
+def lowered(mesh, *, layers, width, heads, vocab, time, batch, dtype, scan: bool, checkpoint: bool, attention: str):
+    """Return the lowered training step, without any array at hand; ``attention`` is one of `ATTENTION`."""
+    attend = _attention(mesh, attention)
     sizes = {"L": layers, "V": vocab, "C": time, "W": width}
     put = lambda x, spec: jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))  # noqa: E731
     lies = {
@@ -114,7 +148,7 @@ def lowered(mesh, *, layers, width, heads, vocab, time, batch, dtype, scan: bool
 
     def step(params, state, tokens, targets):
         loss, grads = jax.value_and_grad(_loss)(
-            params, tokens, targets, heads=heads, put=put, scan=scan, checkpoint=checkpoint
+            params, tokens, targets, heads=heads, put=put, attention=attend, scan=scan, checkpoint=checkpoint
         )
         grads = jax.tree.map(put, grads, lies)
         updates, state = optimizer.update(grads, state, params)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from sbpjax.planner.prices.cost import CostModel
@@ -135,7 +134,7 @@ class Planner:
     lowering: str
     rule: object
     asked: str
-    compiler_options: Mapping[str, object] = MappingProxyType({})
+    compiler_options: Mapping[str, object]
 
     def plan(self) -> Pipeline:
         """Cut the program, plan every task, and find a schedule."""
