@@ -34,7 +34,9 @@ def cross_entropy(eqn, size: int) -> list[Strategy]:
         by_class = shared or {0}
         code = 0 if shared else last
         ins = tuple(code if i in by_class else B for i in range(count))
-        found.append(Strategy(ins, (B, *(code if i in by_class else P for i in wanted)), hidden=(0,)))
+        # The largest logit, the sum of exponentials, the target's logit, and with smoothing the sum of logits.
+        hidden = (0,) * (3 + (params["smoothing"] > 0))
+        found.append(Strategy(ins, (B, *(code if i in by_class else P for i in wanted)), hidden=hidden))
     return found
 
 
