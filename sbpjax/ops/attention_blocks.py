@@ -1,9 +1,10 @@
 """Attention block by block: the scores of some queries and some keys at a time, in memory that grows with T and not T².
 
-For 4,096 queries and keys in blocks of 512, 64 blocks of scores are made one after the other. With the largest score
-`m` and the sum `l` of the weights so far, a further block of keys multiplies both by ``exp(m - m')`` and adds to them
-(online softmax; Milakov and Gimelshein 2018, Dao et al. 2022). The backward makes the scores again from the logarithm
-of the sum of their exponentials, the *lse*, that the forward returns. Blocks above the diagonal are left out.
+For 4,096 queries in blocks of 512 and keys in blocks of 256, 128 blocks of scores are made one after the other. With
+the largest score `m` and the sum `l` of the weights so far, a further block of keys multiplies both by ``exp(m - m')``
+and adds to them (online softmax; Milakov and Gimelshein 2018, Dao et al. 2022). The backward makes the scores again
+from the logarithm of the sum of their exponentials, the *lse*, that the forward returns. Blocks above the diagonal are
+left out.
 
 Everywhere ``q`` is ``(*lead, G, T, D)``, ``k`` and ``v`` are ``(*lead, S, D)`` and ``(*lead, S, Dv)``: G queries share
 a key head. The mask has q's rank, ``(*lead, G, T, S)``, and dims of size 1 stand for all of theirs.
@@ -22,7 +23,7 @@ from jax import lax
 
 from .promote import BOOL, compute_dtype
 
-_ROWS, _KEYS = 512, 512  # a block of scores takes 1 MB in float32, which stays in the cache of a core
+_ROWS, _KEYS = 512, 256  # a block of scores takes 512 kB in float32, which stays in the cache of a core
 
 
 @dataclass(frozen=True)
