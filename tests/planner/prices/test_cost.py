@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from sbpjax.errors import SbpError
+from sbpjax.ops.attention_primitive import attention
 from sbpjax.planner.prices import cost
 from sbpjax.sbp.conversion_steps import Step, make_step
 
@@ -48,6 +49,28 @@ def test_small_work_is_bound_by_memory():
 def test_convolutions_count_their_kernel():
     eqn = _eqn(lambda x, k: jax.lax.conv(x, k, (1, 1), "SAME"), (2, 3, 16, 16), (8, 3, 5, 5))
     assert cost.flops(eqn) == 2 * (2 * 8 * 16 * 16) * (3 * 5 * 5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_is_priced_by_a_count_by_hand(causal):
+    # Compilers count a kernel as nothing: what it computes and moves is what is written here.
+    model, heads, width = cost.PRESETS["h100"].with_latency(0.0), 4, 64
+
+    def eqns(length):
+        q = jax.ShapeDtypeStruct((heads, 1, length, width), jnp.bfloat16)
+        k = jax.ShapeDtypeStruct((heads, length, width), jnp.bfloat16)
+        run = lambda q, k, v: attention(q, k, v, scale=0.125, causal=causal)  # noqa: E731
+        both = jax.make_jaxpr(lambda q, k, v: jax.vjp(run, q, k, v)[1](q))(q, k, k).eqns
+        return [next(e for e in both if e.primitive.name == name) for name in ("attention", "attention_grad")]
+
+    forward, backward = eqns(4096)
+    product = 2 * heads * 4096 * 4096 * width * (0.5 if causal else 1)  # scores, or their product with values
+    assert model.equation_us(forward) == pytest.approx(2 * product / 989e12 * 1e6)
+    assert model.equation_us(backward) == pytest.approx(5 * product / 989e12 * 1e6)
+    forward, backward = eqns(16)
+    one, lse = heads * 16 * width * 2, heads * 16 * 4
+    assert model.equation_us(forward) == pytest.approx((4 * one + lse) / 3.35e12 * 1e6)  # q, k, v; out and its lse
+    assert model.equation_us(backward) == pytest.approx((8 * one + lse) / 3.35e12 * 1e6)  # those, ct; dq, dk, dv
 
 
 def test_loops_take_their_body_times_their_length():
