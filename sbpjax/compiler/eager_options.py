@@ -2,12 +2,13 @@
 
 XLA:CPU (jaxlib 0.10) writes each fused loop as MLIR first, compiles it as an LLVM module of its own, and optimises that
 at LLVM's second level. Without the MLIR, with one module per program and at the first level, programs of a convolution
-take a fifth of the time to compile, those of a batch norm a third, and both run as fast: `benchmarks/cold_start.py` and
-`benchmarks/eager_options.py` measure the two.
+take a fifth of the time to compile and those of a batch norm a third, and both run as fast (`benchmarks/cold_start.py`,
+`benchmarks/eager_models.py`).
 
-Programs with the primitives of `_SLOWER` keep the usual options: their loops run slower with these, a padding up to
-twice. So do programs that draw random numbers, which have the same bits in each layout, and the programs of graphs,
-which are compiled once and run for hours.
+These are the programs that read images, or whatever has four dims or more. Programs of fewer dims gain little, and keep
+the usual options. So do those with the primitives of `_SLOWER`, whose loops run slower with these, a padding up to
+twice; those that draw random numbers, which have the same bits in each layout; and the programs of graphs, which are
+compiled once and run for hours.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ QUICK = {
     "xla_backend_optimization_level": 1,
 }
 _QUICK_ITEMS = tuple(QUICK.items())
+_DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
 _DRAW = frozenset(("random_bits", "random_wrap", "random_unwrap", "random_fold_in", "threefry2x32"))
 
 
 def options_of(closed: ClosedJaxpr) -> dict | None:
     """Return the compiler options of a local program, None for the usual ones."""
-    if jax.default_backend() != "cpu":
+    if jax.default_backend() != "cpu" or max((v.aval.ndim for v in closed.jaxpr.invars), default=0) < _DIMS:
         return None
     return QUICK if (_SLOWER | _DRAW).isdisjoint(_names(closed.jaxpr)) else None
 

@@ -31,6 +31,12 @@ def test_programs_that_pad_transpose_or_draw_keep_the_usual_options(function, qu
     assert options_of(jax.make_jaxpr(function)(X)) == (QUICK if quick else None)
 
 
+def test_programs_that_read_no_images_keep_the_usual_options():
+    assert options_of(jax.make_jaxpr(lambda x, y: x + y)(X, C[:, None, None])) == QUICK
+    assert options_of(jax.make_jaxpr(jnp.tanh)(C)) is None
+    assert options_of(jax.make_jaxpr(lambda: jnp.ones(X.shape))()) is None
+
+
 def test_accelerators_keep_the_usual_options(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert options_of(jax.make_jaxpr(jnp.tanh)(X)) is None
