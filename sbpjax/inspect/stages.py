@@ -188,7 +188,11 @@ Model library (LiBai)
     models/test_training.py::test_losses_are_those_of_one_device
   ViT in 3-D, Swin data parallel | planned
   Trainer, Evaluator, LazyConfig | planned
-  preprocessing of images and texts | planned
+  token files of Megatron's layout, packed samples, blends | alpha | | how_to/token_data.md
+    train/data/test_token_file.py::test_a_killed_writer_leaves_nothing_half_visible
+    train/data/test_packed.py::test_the_same_global_batches_on_any_number_of_ranks
+    train/test_preprocess.py::test_files_do_not_depend_on_the_number_of_workers
+  preprocessing of images | planned
   fine-tuning, text classification | planned
 Vision (flowvision)
   trunc_normal_ | alpha | | reference/api_coverage.md

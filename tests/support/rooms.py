@@ -46,6 +46,7 @@ PLACES = {
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
     "sbpjax/models/": "leaves",
+    "sbpjax/train/": "leaves",
     "sbpjax/cache.py": "faces",
     "sbpjax/comm.py": "faces",
     "sbpjax/cuda/": "faces",

@@ -1,0 +1,314 @@
+"""Documents of tokens in two files, in the layout of Megatron's indexed datasets: `TokenFile`, `TokenFileWriter`.
+
+``corpus.bin`` is the tokens of all documents, one behind the other. ``corpus.idx`` says where they begin
+(little-endian):
+
+    9 bytes    MMIDIDX, two zeros
+    8          version, 1
+    1          dtype of the tokens: 1 uint8, 2 int8, 3 int16, 4 int32, 5 int64, 8 uint16
+    8, 8       number s of sequences; number d of documents, and one
+    4 s        tokens of each sequence, int32
+    8 s        where each sequence begins in the other file, in bytes, int64
+    8 (d + 1)  the first sequence of each document, and s, int64
+
+Here every document that is written is one sequence; a file that is read may have several in a document (sentences).
+
+The writer works on ``corpus.bin.part`` and ``corpus.idx.part``, and gives them their names when both are whole and on
+disk, the index last. So a file is there if its index is there, whenever the writer is killed.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import os
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sbpjax.errors import DataError
+
+_MAGIC = b"MMIDIDX\x00\x00"
+_HEAD = struct.Struct("<9sQBQQ")
+_CODES = {1: np.uint8, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 8: np.uint16}
+_FLUSH_TOKENS = 1 << 18
+
+
+def token_dtype(vocabulary: int) -> np.dtype:
+    """Return the smallest dtype for tokens below a number that Megatron's own files have: uint16 or int32.
+
+    Example:
+        >>> token_dtype(50_257), token_dtype(128_256)
+        (dtype('uint16'), dtype('int32'))
+    """
+    return np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.int32)
+
+
+class _Index(NamedTuple):
+    """What an index says: arrays that are read from disk where they are looked at."""
+
+    dtype: np.dtype
+    lengths: np.ndarray
+    pointers: np.ndarray
+    documents: np.ndarray
+
+
+class TokenFile:
+    """The documents of ``<prefix>.bin`` and ``<prefix>.idx``, memory-mapped: nothing is read before it is asked for.
+
+    What is sent to another process (a data worker) is the path.
+
+    Args:
+        prefix: the path without ``.bin`` or ``.idx``.
+
+    Attributes:
+        prefix: the path.
+        tokens: all tokens, one document behind the other, read-only.
+        dtype: of the tokens.
+
+    Raises:
+        DataError: a file is missing, of another kind or version, cut off, or the two do not belong together.
+
+    Example:
+        >>> with TokenFileWriter("greetings", token_dtype(100)) as writer:
+        ...     writer.add([7, 8, 9])
+        ...     writer.add([10, 11])
+        >>> file = TokenFile("greetings")
+        >>> len(file), file[1].tolist(), file.tokens.tolist()
+        (2, [10, 11], [7, 8, 9, 10, 11])
+    """
+
+    def __init__(self, prefix: str | os.PathLike) -> None:
+        self.prefix = os.fspath(prefix)
+        index = _read_index(self.prefix)
+        self.dtype, self._pointers, self._documents = index.dtype, index.pointers, index.documents
+        _check_together(self.prefix, index)
+        self.tokens = np.memmap(f"{self.prefix}.bin", index.dtype, "r").view(np.ndarray)
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.prefix,)
+
+    def __len__(self) -> int:
+        return len(self._documents) - 1
+
+    def __getitem__(self, document: int) -> np.ndarray:
+        if not -len(self) <= document < len(self):
+            raise IndexError(f"document {document} is outside a file of {len(self)} documents")
+        document %= len(self)
+        return self.tokens[self._begin(document) : self._begin(document + 1)]
+
+    def _begin(self, document: int) -> int:
+        """Return where a document begins, in tokens; the end of the file for the number behind the last."""
+        sequence = int(self._documents[document])
+        if sequence == len(self._pointers):
+            return self.tokens.size
+        return int(self._pointers[sequence]) // self.dtype.itemsize
+
+
+def _refused(prefix: str, seen: str, rule: str, fix: str = "write the two files anew") -> DataError:
+    return DataError(f"TokenFile({prefix!r})", seen, rule, fix)
+
+
+def _read_index(prefix: str) -> _Index:
+    path = f"{prefix}.idx"
+    for each in (path, f"{prefix}.bin"):
+        if not os.path.isfile(each):
+            named = prefix.removesuffix(".bin").removesuffix(".idx")
+            fix = f"TokenFile({named!r})" if named != prefix else "python -m sbpjax.train.preprocess writes both"
+            raise _refused(prefix, f"there is no file {each}", "a path is given without .bin and .idx", fix)
+    with open(path, "rb") as file:
+        head = file.read(_HEAD.size)
+    if not head.startswith(_MAGIC):
+        rule = f"an index of tokens begins with {_MAGIC!r}"
+        raise _refused(prefix, f"{path} begins with {head[: len(_MAGIC)]!r}", rule, "another path")
+    if len(head) < _HEAD.size:
+        raise _refused(prefix, f"{path} has {len(head)} bytes", f"an index has a head of {_HEAD.size} bytes")
+    _, version, code, sequences, documents = _HEAD.unpack(head)
+    if version != 1:
+        raise _refused(prefix, f"{path} is of version {version}", "version 1 is read")
+    if code not in _CODES:
+        rule = "tokens are whole numbers: " + ", ".join(f"{code} {np.dtype(t)}" for code, t in _CODES.items())
+        raise _refused(prefix, f"{path} has dtype code {code}", rule)
+    size, wanted = os.path.getsize(path), _HEAD.size + 12 * sequences + 8 * documents
+    if size != wanted or not documents:
+        rule = f"{sequences} sequences and {documents} ends of documents (one at least) make {wanted} bytes"
+        raise _refused(prefix, f"{path} has {size} bytes", rule)
+    raw, begin = np.memmap(path, np.uint8, "r").view(np.ndarray), _HEAD.size
+    arrays = []
+    for dtype, count in (("<i4", sequences), ("<i8", sequences), ("<i8", documents)):
+        arrays.append(np.frombuffer(raw, dtype, count, begin))
+        begin += arrays[-1].nbytes
+    return _Index(np.dtype(_CODES[code]), *arrays)
+
+
+def _check_together(prefix: str, index: _Index) -> None:
+    """Refuse a pair of files whose ends do not meet; the millions between them are not gone through."""
+    lengths, pointers, documents = index.lengths, index.pointers, index.documents
+    size, tokens = os.path.getsize(f"{prefix}.bin"), 0
+    if len(lengths):
+        tokens = int(pointers[-1]) + int(lengths[-1]) * index.dtype.itemsize
+    if size != tokens or size == 0:
+        rule = f"its index speaks of {tokens} bytes, and there is one token at least"
+        raise _refused(prefix, f"{prefix}.bin has {size} bytes", rule)
+    if pointers[0] != 0 or documents[0] != 0 or documents[-1] != len(lengths):
+        seen = f"the first sequence at byte {pointers[0]}, documents from {documents[0]} to {documents[-1]}"
+        rule = f"sequences begin at byte 0, and documents go from sequence 0 to {len(lengths)}"
+        raise _refused(prefix, seen, rule)
+
+
+class TokenFileWriter:
+    """Writes documents of tokens, one after the other, into files that appear when they are whole.
+
+    As a context, it finishes the files at the end of the block, and leaves nothing behind if the block raises.
+
+    Args:
+        prefix: the path without ``.bin`` or ``.idx``.
+        dtype: of the tokens in the file, as from `token_dtype`.
+        overwrite: whether files that are there are replaced.
+
+    Raises:
+        DataError: files are there already, another process writes them, a document is no list of tokens, a token does
+            not fit the dtype, or there was none.
+
+    Example:
+        >>> with TokenFileWriter("numbers", token_dtype(50_257)) as writer:
+        ...     for document in ([1, 2, 3], [50_256]):
+        ...         writer.add(document)
+        >>> TokenFile("numbers").tokens.tolist()
+        [1, 2, 3, 50256]
+    """
+
+    def __init__(self, prefix: str | os.PathLike, dtype: Any, *, overwrite: bool = False) -> None:
+        self.prefix, self.dtype, self.overwrite = os.fspath(prefix), np.dtype(dtype), overwrite
+        if self.dtype not in map(np.dtype, _CODES.values()):
+            allowed = ", ".join(str(np.dtype(each)) for each in _CODES.values())
+            raise self._refused(f"dtype {self.dtype}", f"tokens are one of {allowed}", "token_dtype(vocabulary)")
+        there = [path for path in (f"{self.prefix}.bin", f"{self.prefix}.idx") if os.path.lexists(path)]
+        if there and not overwrite:
+            raise self._refused(f"{there[0]} is there", "what is there is not overwritten", "overwrite=True")
+        self._bin_path, self._index_path = f"{self.prefix}.bin.part", f"{self.prefix}.idx.part"
+        os.makedirs(os.path.dirname(self.prefix) or ".", exist_ok=True)
+        self._file = self._locked()
+        self._lengths = array.array("i")
+        self._waiting: list[np.ndarray] = []  # documents that are not written yet
+        self._waiting_tokens = 0
+
+    def _refused(self, seen: str, rule: str, fix: str) -> DataError:
+        return DataError(f"TokenFileWriter({self.prefix!r})", seen, rule, fix)
+
+    def _locked(self) -> Any:
+        """Return the unfinished file, empty; nobody else has it while it is open here."""
+        file = os.fdopen(os.open(self._bin_path, os.O_RDWR | os.O_CREAT, 0o666), "wb")  # it is not emptied by that
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system gives it back when a process is killed
+            if os.fstat(file.fileno()).st_ino != os.stat(self._bin_path).st_ino:
+                raise BlockingIOError  # finished by another writer between the two lines above
+        except (BlockingIOError, FileNotFoundError):
+            file.close()
+            seen = f"{self._bin_path} is open in another writer"
+            raise self._refused(seen, "one writer at a time", "another path, or wait") from None
+        file.truncate(0)
+        return file
+
+    def add(self, tokens: Any) -> None:
+        """Write one document.
+
+        Args:
+            tokens: a list or array of whole numbers, ``(n,)``; none is an empty document.
+        """
+        document = np.array(tokens)  # a copy: it is written later
+        self._take(document)
+        self._lengths.append(document.size)
+
+    def add_many(self, tokens: Any, lengths: Any) -> None:
+        """Write several documents.
+
+        Args:
+            tokens: of all of them, one behind the other, ``(n,)``.
+            lengths: how many belong to each, of sum n.
+        """
+        documents, sizes = np.array(tokens), np.array(lengths, np.int64)
+        if sizes.ndim != 1 or sizes.sum() != documents.size or (sizes < 0).any() or (sizes >= 1 << 31).any():
+            seen = f"{documents.size} tokens, {sizes.size} lengths of sum {sizes.sum()}"
+            rule = "lengths are not negative, below 2³¹, and their sum is the number of tokens"
+            raise self._refused(seen, rule, "add(tokens) for each document")
+        self._take(documents)
+        self._lengths.frombytes(sizes.astype(np.int32).tobytes())
+
+    def _take(self, tokens: np.ndarray) -> None:
+        if tokens.size == 0:
+            return
+        if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+            seen = f"an array of {tokens.dtype}, shape {tokens.shape}"
+            raise self._refused(seen, "a document is whole numbers in one dim", "writer.add([1, 2, 3])")
+        self._waiting.append(tokens)
+        self._waiting_tokens += tokens.size
+        if self._waiting_tokens >= _FLUSH_TOKENS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        tokens = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
+        self._waiting, self._waiting_tokens = [], 0
+        limits, low, high = np.iinfo(self.dtype), int(tokens.min()), int(tokens.max())
+        if low < limits.min or high > limits.max:
+            seen = f"token {low if low < limits.min else high}"
+            rule = f"tokens of {self.dtype} are from {limits.min} to {limits.max}"
+            raise self._refused(seen, rule, "dtype=token_dtype(vocabulary)")
+        self._file.write(tokens.astype(self.dtype, copy=False).data)
+
+    def close(self) -> None:
+        """Finish the files and give them their names."""
+        self._flush()
+        if not self._file.tell():
+            self.discard()
+            raise self._refused("no token", "a file has one token at least", "look at what was to be written")
+        _to_disk(self._file)
+        lengths = np.frombuffer(self._lengths, np.int32)
+        with open(self._index_path, "wb") as index:
+            code = next(code for code, dtype in _CODES.items() if np.dtype(dtype) == self.dtype)
+            index.write(_HEAD.pack(_MAGIC, 1, code, lengths.size, lengths.size + 1))
+            ends = np.cumsum(lengths, dtype="<i8") * self.dtype.itemsize
+            index.write(lengths.astype("<i4").data)
+            index.write((ends - lengths * np.int64(self.dtype.itemsize)).data)
+            index.write(np.arange(lengths.size + 1, dtype="<i8").data)
+            _to_disk(index)
+        with contextlib.suppress(FileNotFoundError):  # an old index must not stand beside new tokens
+            os.unlink(f"{self.prefix}.idx")
+        for path in (self._bin_path, self._index_path):
+            os.replace(path, path.removesuffix(".part"))
+            self._names_to_disk()
+        self._file.close()
+
+    def _names_to_disk(self) -> None:
+        folder = os.open(os.path.dirname(self.prefix) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def discard(self) -> None:
+        """Give up: leave no file behind; harmless behind `close`."""
+        if not self._file.closed:
+            for path in (self._index_path, self._bin_path):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+            self._file.close()
+
+    def __enter__(self) -> TokenFileWriter:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self.discard()
+
+
+def _to_disk(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,113 @@
+"""Tokenizers of the `tokenizers` package: read, trained, and asked for the token that ends a document."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from sbpjax.errors import DataError
+
+END_OF_DOCUMENT = "<|endoftext|>"  # of a tokenizer that is trained here
+_ENDS = (END_OF_DOCUMENT, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
+
+
+def package() -> Any:
+    """Return the module `tokenizers`, which is an extra.
+
+    Raises:
+        DataError: it is not installed.
+    """
+    try:
+        import tokenizers  # type: ignore[import-not-found]
+    except ImportError:
+        rule, fix = "text is cut into tokens by the package tokenizers", 'pip install "sbpjax[train]"'
+        raise DataError("a tokenizer", "tokenizers is not installed", rule, fix) from None
+    return tokenizers
+
+
+def read_tokenizer(path: str | os.PathLike) -> Any:
+    """Return the tokenizer of a ``tokenizer.json``, or of a folder of Hugging Face that holds one.
+
+    Raises:
+        DataError: there is none, or it cannot be read.
+    """
+    file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else os.fspath(path)
+    asked = f"read_tokenizer({os.fspath(path)!r})"
+    if not os.path.isfile(file):
+        rule = "a tokenizer is a file tokenizer.json, or a folder with one"
+        raise DataError(asked, f"there is no file {file}", rule, "leave --tokenizer out to train one")
+    try:
+        return package().Tokenizer.from_file(file)
+    except DataError:
+        raise
+    except Exception as error:  # the package raises plain ones
+        seen = f"{type(error).__name__}: {error}"
+        raise DataError(asked, seen, f"{file} is a file that tokenizers wrote", "another file") from error
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool = False) -> Any:
+    """Return a byte-level BPE, trained on texts: any text becomes tokens, and tokens the same text again.
+
+    Args:
+        texts: what it is trained on.
+        vocabulary: how many tokens it shall have, `END_OF_DOCUMENT` among them; short texts give fewer.
+        show_progress: whether progress is printed.
+
+    Raises:
+        DataError: the 256 bytes and the end of a document alone are more than `vocabulary`.
+    """
+    if vocabulary < 257:
+        rule = "256 bytes and the end of a document are tokens in any case"
+        raise DataError("train_tokenizer(texts, vocabulary)", f"vocabulary={vocabulary}", rule, "257 or more")
+    its = package()
+    tokenizer = its.Tokenizer(its.models.BPE())
+    tokenizer.pre_tokenizer = its.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = its.decoders.ByteLevel()
+    trainer = its.trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[END_OF_DOCUMENT],
+        initial_alphabet=its.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=show_progress,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def vocabulary_of(tokenizer: Any) -> int:
+    """Return the number behind the highest token."""
+    return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
+
+
+def end_of_document(tokenizer: Any, path: str | os.PathLike | None, name: str | None = None) -> int:
+    """Return the token that ends a document.
+
+    Args:
+        tokenizer: whose token.
+        path: where it was read: a ``tokenizer_config.json`` beside it says ``eos_token``.
+        name: the token's text, if the caller knows it.
+
+    Raises:
+        DataError: the tokenizer has no such token, or none of the usual ones.
+    """
+    names = (name,) if name is not None else (*_stated(path), *_ENDS)
+    for each in names:
+        token = tokenizer.token_to_id(each)
+        if token is not None:
+            return token
+    rule = "documents end with a token of the tokenizer"
+    raise DataError("the end of a document", f"none of {', '.join(names)}", rule, "--eod-token TOKEN")
+
+
+def _stated(path: str | os.PathLike | None) -> list[str]:
+    if path is None:
+        return []
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    file = os.path.join(folder, "tokenizer_config.json")
+    if not os.path.isfile(file):
+        return []
+    with open(file, encoding="utf-8") as opened:
+        stated = json.load(opened).get("eos_token")
+    stated = stated.get("content") if isinstance(stated, dict) else stated
+    return [stated] if isinstance(stated, str) else []

@@ -1,0 +1,125 @@
+"""``python -m sbpjax.train.preprocess INPUT... --output PREFIX``: texts to files of tokens, `PREFIX.bin` and `.idx`.
+
+    python -m sbpjax.train.preprocess docs/*.txt --tokenizer llama-3-8b/ --append-eod --output data/docs
+    python -m sbpjax.train.preprocess crawl.jsonl --train-vocab 32000 --append-eod --output data/crawl
+
+Worker processes encode chunks of the inputs; the chunks are written in their order, so the files do not depend on how
+many workers there are. They appear when they are whole: a run that is killed leaves ``.part`` files alone, which the
+next run overwrites.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sbpjax.errors import DataError, SbpjaxError
+from sbpjax.utils.data import DataLoader
+
+from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
+from .data.token_file import TokenFileWriter, token_dtype
+from .data.tokenizer import end_of_document, read_tokenizer, train_tokenizer, vocabulary_of
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command's options."""
+    made = argparse.ArgumentParser("python -m sbpjax.train.preprocess", description="Texts to files of tokens.")
+    made.add_argument("input", nargs="+", help="text, or an object per line in .jsonl and .json")
+    made.add_argument("--output", required=True, metavar="PREFIX", help="path of the files, without .bin and .idx")
+    made.add_argument("--tokenizer", metavar="PATH", help="tokenizer.json, or a folder with one; else one is trained")
+    made.add_argument("--train-vocab", type=int, default=32_000, metavar="N", help="tokens of a trained byte-level BPE")
+    made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object (text)")
+    made.add_argument("--per-line", action="store_true", help="a line of text is a document, not the whole file")
+    made.add_argument("--append-eod", action="store_true", help="write the end-of-document token behind each document")
+    made.add_argument("--eod-token", metavar="TOKEN", help="which one that is, if the tokenizer's files do not say it")
+    made.add_argument("--workers", type=int, metavar="N", help="processes that encode; as many as processors")
+    made.add_argument("--force", action="store_true", help="overwrite files that are there")
+    return made
+
+
+class _Progress:
+    """A line on a terminal; silent elsewhere."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.done, self.documents, self.tokens = max(size, 1), 0, 0, 0
+        self.shown, self.begin_s, self.last_s = sys.stderr.isatty(), time.monotonic(), 0.0
+
+    def add(self, chunk: Chunk, documents: int, tokens: int) -> None:
+        """Count a chunk, and show the line ten times a second at most."""
+        self.done, self.documents = self.done + chunk.end - chunk.begin, self.documents + documents
+        self.tokens += tokens
+        now = time.monotonic()
+        if self.shown and (now - self.last_s > 0.1 or self.done >= self.size):
+            self.last_s = now
+            rate = self.tokens / max(now - self.begin_s, 1e-9)
+            line = f"{self.done / self.size:4.0%}  {self.documents:,} documents  {rate:,.0f} tokens/s"
+            end = "\n" if self.done >= self.size else ""
+            print(f"\r{line:<60}", end=end, file=sys.stderr, flush=True)
+
+
+def preprocess(options: argparse.Namespace) -> str:
+    """Write the files, and return what was written, in words.
+
+    Raises:
+        DataError: an input or the tokenizer cannot be used, or files are there already.
+    """
+    chunks = chunks_of(options.input, options.per_line)
+    trained = None if options.tokenizer is not None else f"{options.output}.tokenizer.json"
+    if trained is not None and os.path.lexists(trained) and not options.force:
+        raise DataError("preprocess", f"{trained} is there", "what is there is not overwritten", "--force")
+    _refuse_if_there(options)
+    tokenizer = _tokenizer(options, chunks)
+    named = options.append_eod or options.eod_token is not None
+    end = end_of_document(tokenizer, options.tokenizer, options.eod_token) if named else None
+    vocabulary = vocabulary_of(tokenizer)
+    dtype = token_dtype(vocabulary)
+    documents = EncodedDocuments(chunks, tokenizer.to_str(), dtype, options.json_key, end)
+    progress = _Progress(sum(chunk.end - chunk.begin for chunk in chunks))
+    with TokenFileWriter(options.output, dtype, overwrite=options.force) as writer:
+        loader = DataLoader(documents, None, collate_fn=as_it_is, num_workers=_workers(options, len(chunks)))
+        for chunk, (tokens, lengths) in zip(chunks, loader, strict=True):
+            writer.add_many(tokens, lengths)
+            progress.add(chunk, len(lengths), len(tokens))
+        if trained is not None:
+            tokenizer.save(f"{trained}.part")
+            os.replace(f"{trained}.part", trained)
+    written = f"{options.output}.bin: {progress.documents:,} documents, {progress.tokens:,} tokens of {dtype}"
+    return f"{written}, vocabulary {vocabulary:,}" + ("" if trained is None else f" ({trained})")
+
+
+def _refuse_if_there(options: argparse.Namespace) -> None:
+    """Refuse before a tokenizer is trained what the writer would refuse behind that."""
+    there = [path for path in (f"{options.output}.bin", f"{options.output}.idx") if os.path.lexists(path)]
+    if there and not options.force:
+        raise DataError("preprocess", f"{there[0]} is there", "what is there is not overwritten", "--force")
+
+
+def _tokenizer(options: argparse.Namespace, chunks: Sequence[Chunk]) -> Any:
+    if options.tokenizer is not None:
+        return read_tokenizer(options.tokenizer)
+    texts = (text for chunk in chunks for text in texts_of(chunk, options.json_key))
+    return train_tokenizer(texts, options.train_vocab, show_progress=sys.stderr.isatty())
+
+
+def _workers(options: argparse.Namespace, chunks: int) -> int:
+    """Return how many processes encode; 0 where this one does it, with the threads of tokenizers."""
+    wanted = len(os.sched_getaffinity(0)) if options.workers is None else options.workers
+    wanted = min(wanted, chunks)
+    return wanted if wanted > 1 else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    options = parser().parse_args(arguments)
+    try:
+        print(preprocess(options))
+    except SbpjaxError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
