@@ -17,7 +17,6 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-from sbpjax.compiler.eager_options import QUICK
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
@@ -140,9 +139,7 @@ def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]):
     def update(*arrays):
         return fn(*arrays, **keywords)
 
-    # A loop over the elements of each of many arrays, as fast with these options.
-    options = QUICK if jax.default_backend() == "cpu" else None
-    return jax.jit(update, donate_argnums=donate, compiler_options=options)
+    return jax.jit(update, donate_argnums=donate)
 
 
 class _Holder:
