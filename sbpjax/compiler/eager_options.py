@@ -22,11 +22,9 @@ from jax._src.interpreters import partial_eval
 
 from sbpjax.world.jaxprs import ClosedJaxpr
 
-QUICK = {
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-    "xla_backend_optimization_level": 1,
-}
+QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
+if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters
+    QUICK["xla_cpu_use_fusion_emitters"] = False
 _QUICK_ITEMS = tuple(QUICK.items())
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
