@@ -2163,6 +2163,7 @@ def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: built
     """
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
+from sbpjax import train as train
 def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
 

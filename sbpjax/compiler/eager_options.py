@@ -20,6 +20,7 @@ from jax._src import pjit  # its primitive has no public name
 from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `sbpjax.world.jaxprs`
 from jax._src.interpreters import partial_eval
 
+from sbpjax.programs.primitives import RANDOM
 from sbpjax.world.jaxprs import ClosedJaxpr
 
 QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
@@ -28,14 +29,13 @@ if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no 
 _QUICK_ITEMS = tuple(QUICK.items())
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
-_DRAW = frozenset(("random_bits", "random_wrap", "random_unwrap", "random_fold_in", "threefry2x32"))
 
 
 def options_of(closed: ClosedJaxpr) -> dict | None:
     """Return the compiler options of a local program, None for the usual ones."""
     if jax.default_backend() != "cpu" or max((v.aval.ndim for v in closed.jaxpr.invars), default=0) < _DIMS:
         return None
-    return QUICK if (_SLOWER | _DRAW).isdisjoint(_names(closed.jaxpr)) else None
+    return QUICK if (_SLOWER | RANDOM).isdisjoint(_names(closed.jaxpr)) else None
 
 
 def _names(jaxpr) -> Iterator[str]:

@@ -13,7 +13,6 @@ no thread has begun. All this needs a hint that there will be a backward, `expec
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax.compiler.eager_options import options_of
 from sbpjax.errors import user_line
+from sbpjax.world.cores import cores
 
 from . import shapes
 
@@ -108,7 +108,7 @@ def expect_backward() -> None:
 def compile_ahead(op: Any, structs: list) -> None:
     """Let another thread compile an op for inputs like these, if one is free and a backward is expected."""
     global _threads
-    most = min(_MOST_THREADS, len(os.sched_getaffinity(0)) - 1)
+    most = min(_MOST_THREADS, cores() - 1)
     if not _expected or most < 1 or len(_waiting) >= _MOST_WAITING or not trace_state_clean():
         return
     op.call = ahead = Ahead(op, structs)

@@ -19,6 +19,7 @@ from typing import Any
 
 from sbpjax.errors import DataError, SbpjaxError
 from sbpjax.utils.data import DataLoader
+from sbpjax.world.cores import cores
 
 from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
 from .data.token_file import TokenFileWriter, token_dtype
@@ -107,7 +108,7 @@ def _tokenizer(options: argparse.Namespace, chunks: Sequence[Chunk]) -> Any:
 
 def _workers(options: argparse.Namespace, chunks: int) -> int:
     """Return how many processes encode; 0 where this one does it, with the threads of tokenizers."""
-    wanted = len(os.sched_getaffinity(0)) if options.workers is None else options.workers
+    wanted = cores() if options.workers is None else options.workers
     wanted = min(wanted, chunks)
     return wanted if wanted > 1 else 0
 

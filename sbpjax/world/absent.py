@@ -71,7 +71,6 @@ OLD: tuple[tuple[str, str], ...] = (
     ("optimizer optimizer.*", "sbpjax.optim, and add_optimizer in an nn.Graph"),
     ("losses losses.*", "loss.backward() in the build of an nn.Graph"),
     ("math math.* experimental experimental.*", "the function of the same name in sbpjax or sbpjax.nn.functional"),
-    ("train train.*", "sbpjax.save and sbpjax.load"),
     ("watch watch_diff", "print(x), and x.register_hook for its gradient"),
     ("consistent_* *.consistent_*", "placement= and sbp= where a tensor is made"),
 )
