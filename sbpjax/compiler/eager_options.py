@@ -5,10 +5,11 @@ at LLVM's second level. Without the MLIR, with one module per program and at the
 take a fifth of the time to compile and those of a batch norm a third, and both run as fast (`benchmarks/cold_start.py`,
 `benchmarks/eager_models.py`).
 
-These are the programs that read images, or whatever has four dims or more. Programs of fewer dims gain little, and keep
-the usual options. So do those with the primitives of `_SLOWER`, whose loops run slower with these, a padding up to
-twice; those that draw random numbers, which have the same bits in each layout; and the programs of graphs, which are
-compiled once and run for hours.
+These are convolutions, and backwards that read images, or whatever has four dims or more. A backward is of one shape,
+and a convolution has the same bits with both options. Other forwards serve many shapes, and their bits must not depend
+on which of them came first. Programs of fewer dims gain little. Programs with the primitives of `_SLOWER` keep the
+usual options, since their loops run slower with these, a padding up to twice; so do those that draw random numbers,
+which have the same bits in each layout, and the programs of graphs, which are compiled once and run for hours.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
 
 
-def options_of(closed: ClosedJaxpr) -> dict | None:
-    """Return the compiler options of a local program, None for the usual ones."""
+def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
+    """Return the compiler options of a local op, by its name and program; None for the usual ones."""
+    if not name.startswith("conv") and not name.endswith("_backward"):
+        return None
     if jax.default_backend() != "cpu" or max((v.aval.ndim for v in closed.jaxpr.invars), default=0) < _DIMS:
         return None
     return QUICK if (_SLOWER | RANDOM).isdisjoint(_names(closed.jaxpr)) else None

@@ -55,7 +55,7 @@ class FirstCall:
 
     def chosen(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
-        options = options_of(self._plain.trace(*arrays).jaxpr)
+        options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
         # Of the same function: JAX keeps its trace, and what was compiled with the same options.
         return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
 
