@@ -194,7 +194,8 @@ nn.functional.huber_loss: an object for 0; an object for 1; text for 0; text for
 nn.functional.instance_norm: an object for 0; text for 0
 nn.functional.interpolate: an object for 0; text for 0
 nn.functional.l1_loss: an object for 0; an object for 1; text for 0; text for 1
-nn.functional.linear_cross_entropy: an object for 0; text for 0
+nn.functional.linear_cross_entropy: an object for 0; an object for 1; an object for 2
+nn.functional.linear_cross_entropy: text for 0; text for 1; text for 2
 nn.functional.local_response_norm: an object for 0; text for 0
 nn.functional.log_softmax: an object for 0; text for 0
 nn.functional.lp_pool1d: an object for 0; text for 0
