@@ -62,7 +62,7 @@ def chain(lib, backward: bool):
     return run
 
 
-def settle(results: list) -> list[np.ndarray]:
+def values_of(results: list) -> list[np.ndarray]:
     return [np.array(jax.block_until_ready(r._array)) if isinstance(r, flow.Tensor) else r.numpy() for r in results]
 
 
@@ -78,7 +78,7 @@ def measure(name: str, ours, peer) -> None:
                 jax.block_until_ready([r._array for r in found])
             if number >= 3:
                 side.append(time.process_time() - began)
-            results.append(settle(found))
+            results.append(values_of(found))
         for mine, theirs in zip(*results, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=2e-5)
     ms = [statistics.median(side) * 1e3 for side in times]

@@ -98,15 +98,16 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         donated: where the targets stand in `inputs`.
         like: a tensor that says which place that is.
     """
-    if place_of(like) is TRACE:
+    place = place_of(like)
+    if place is TRACE:
         results = dispatch.run(op_of(fn, static), tuple(inputs))
         put_all(targets, payloads(results), [target.layout for target in targets])
         return
-    if like.layout is None and place_of(like) is not META:
+    if place is not META and like.layout is None:
         run_on_device(fn, static, inputs, targets, donated)
         return
     arrays = payloads_and_numbers(inputs)
-    if place_of(like) is META:
+    if place is META:
         put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()), *arrays))))
         return
     from sbpjax.compiler import eager
