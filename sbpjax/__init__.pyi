@@ -2327,6 +2327,7 @@ def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     Args:
         shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
     """
+from sbpjax import vision as vision
 from sbpjax.inspect.explain import visualize as visualize
 def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
     """Return a function that runs ``func`` once per example of a batch, as one program.

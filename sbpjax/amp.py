@@ -1,4 +1,8 @@
-"""Mixed precision: autocasting, and scaling of the loss so that gradients of float16 neither vanish nor overflow."""
+"""Mixed precision: autocasting, and scaling of the loss so that gradients of float16 neither vanish nor overflow.
+
+``"fp8"`` as dtype of `autocast` or of a graph's ``enable_amp`` is bfloat16 with 8-bit products of linear layers, see
+`sbpjax.ops.fp8`.
+"""
 
 from sbpjax.optim.grad_scaler import GradScaler as GradScaler
 from sbpjax.optim.static_scaler import StaticGradScaler as StaticGradScaler

@@ -423,6 +423,10 @@ class ConfigError(SbpjaxError, ValueError):
     """
 
 
+class TrainError(SbpjaxError, ValueError, RuntimeError):
+    """A training run cannot begin or go on: its parts do not fit each other, or a directory is not that of this run."""
+
+
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot register under a name, or has nothing under a key.
 
@@ -467,7 +471,7 @@ class GraphConfigError(GraphError, ValueError):
 
 
 class NanError(GraphError, FloatingPointError):
-    """Under ``jax.debug_nans`` a task of a pipeline made a nan; the step ends there, and nothing was written."""
+    """Under ``jax.debug_nans`` a step of a graph made a nan; it ends there, and parameters are as before it."""
 
 
 class StaticInputError(GraphError):

@@ -3,6 +3,9 @@
 from sbpjax.functions.gradcheck import GradcheckError as GradcheckError
 from sbpjax.functions.gradcheck import gradcheck as gradcheck
 from sbpjax.functions.gradcheck import gradgradcheck as gradgradcheck
+from sbpjax.tensor.tape.anomaly import detect_anomaly as detect_anomaly
+from sbpjax.tensor.tape.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from sbpjax.tensor.tape.anomaly import set_detect_anomaly as set_detect_anomaly
 from sbpjax.tensor.tape.backward import backward as backward
 from sbpjax.tensor.tape.backward import grad as grad
 from sbpjax.tensor.tape.function import Function as Function

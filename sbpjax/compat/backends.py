@@ -1,7 +1,8 @@
 """The settings as modules, so that ``import sbpjax.backends.cudnn as cudnn; cudnn.benchmark = True`` works.
 
-XLA chooses algorithms when it compiles; `sbpjax` computes float32 products in float32 whatever ``allow_tf32`` says.
-What can be answered is answered honestly: cuDNN is there where a GPU is.
+XLA chooses algorithms when it compiles. ``cuda.matmul.allow_tf32`` is `set_float32_matmul_precision` by another name:
+on GPUs XLA multiplies float32 in TF32 unless it is asked for more, which PyTorch does not. What can be answered is
+answered honestly: cuDNN is there where a GPU is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from sbpjax.functions import settings
 
 _NAME = "sbpjax.backends"
 
@@ -29,9 +32,9 @@ def _always() -> bool:
     return True
 
 
-def _module(name: str, doc: str, is_available: Callable[[], bool], **settings: Any) -> types.ModuleType:
+def _module(name: str, doc: str, is_available: Callable[[], bool], **names: Any) -> types.ModuleType:
     module = types.ModuleType(f"{_NAME}.{name}", doc)
-    vars(module).update(settings, is_available=is_available, is_built=is_available, flags=_flags(module))
+    vars(module).update(names, is_available=is_available, is_built=is_available, flags=_flags(module))
     sys.modules[module.__name__] = module
     return module
 
@@ -48,6 +51,22 @@ def _flags(module: types.ModuleType) -> Callable[..., Any]:
             vars(module).update(before)
 
     return flags
+
+
+class _Matmul:
+    """`torch.backends.cuda.matmul`."""
+
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether float32 products may be computed with fewer bits."""
+        return settings.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        settings.set_float32_matmul_precision("high" if allowed else "highest")
 
 
 def _accepted(value: Any) -> None:
@@ -72,11 +91,7 @@ cuda = _module(
     "cuda",
     "Settings of CUDA's libraries, without effect.",
     _gpu,
-    matmul=types.SimpleNamespace(
-        allow_tf32=False,
-        allow_fp16_reduced_precision_reduction=True,
-        allow_bf16_reduced_precision_reduction=True,
-    ),
+    matmul=_Matmul(),
     flash_sdp_enabled=_always,
     mem_efficient_sdp_enabled=_always,
     math_sdp_enabled=_always,

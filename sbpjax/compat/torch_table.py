@@ -22,7 +22,7 @@ _FLAT = {
     ),
     "torch.autograd": (
         "function grad_mode anomaly_mode gradcheck",
-        (f"{_NAMES}.autograd", "sbpjax.autograd", "sbpjax"),
+        ("sbpjax.autograd", "sbpjax"),
     ),
     "torch.distributions": (
         "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor "
@@ -56,7 +56,6 @@ _FIRST = {
     "nn.init": "init",
     "optim": "optim",
     "optim.lr_scheduler": "lr_scheduler",
-    "autograd": "autograd",
     "utils.checkpoint": "checkpoint",
     "testing": "testing",
     "distributed": "distributed",

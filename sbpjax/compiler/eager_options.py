@@ -5,11 +5,13 @@ at LLVM's second level. Without the MLIR, with one module per program and at the
 take a fifth of the time to compile and those of a batch norm a third, and both run as fast (`benchmarks/cold_start.py`,
 `benchmarks/eager_models.py`).
 
-These are convolutions, and backwards that read images, or whatever has four dims or more. A backward is of one shape,
-and a convolution has the same bits with both options. Other forwards serve many shapes, and their bits must not depend
-on which of them came first. Programs of fewer dims gain little. Programs with the primitives of `_SLOWER` keep the
-usual options, since their loops run slower with these, a padding up to twice; so do those that draw random numbers,
-which have the same bits in each layout, and the programs of graphs, which are compiled once and run for hours.
+These are convolutions and batch norms, programs of pointwise arithmetic, and backwards that read images, or whatever
+has four dims or more. A backward is of one shape. Other programs serve many shapes, and their bits must not depend on
+which of them came first: convolutions, and pointwise arithmetic with one product, have the same bits with both options
+(of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a vector differ from a scalar's), a batch
+norm has these options whatever its shape. Programs with the primitives of `_SLOWER` keep the usual options, since their
+loops run slower with these, a padding up to twice; so do those that draw random numbers, which have the same bits in
+each layout, arithmetic of 16-bit floats, and the programs of graphs, which are compiled once and run for hours.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import jax
+import numpy as np
 from jax._src import pjit  # its primitive has no public name
 from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `sbpjax.world.jaxprs`
 from jax._src.interpreters import partial_eval
 
-from sbpjax.programs.primitives import RANDOM
-from sbpjax.world.jaxprs import ClosedJaxpr
+from sbpjax.programs.primitives import CALLS, CHEAP, JITS, RANDOM
+from sbpjax.world.jaxprs import ClosedJaxpr, JaxprEqn
 
 QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
 if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters
@@ -30,23 +33,35 @@ if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no 
 _QUICK_ITEMS = tuple(QUICK.items())
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
+_ARITHMETIC = CHEAP | set(JITS) | set(CALLS) | {"div", "sqrt", "tanh", "logistic", "broadcast_in_dim"}
+_PRODUCTS = frozenset(("mul", "square", "integer_pow"))
+_WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
 
 
 def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
     """Return the compiler options of a local op, by its name and program; None for the usual ones."""
-    if not name.startswith("conv") and not name.endswith("_backward"):
+    if jax.default_backend() != "cpu":
         return None
-    if jax.default_backend() != "cpu" or max((v.aval.ndim for v in closed.jaxpr.invars), default=0) < _DIMS:
-        return None
-    return QUICK if (_SLOWER | RANDOM).isdisjoint(_names(closed.jaxpr)) else None
+    eqns = list(_eqns(closed.jaxpr))
+    names = {eqn.primitive.name for eqn in eqns}
+    inputs = [v.aval for v in closed.jaxpr.invars]
+    backward = name.endswith("_backward")
+    products = sum(eqn.primitive.name in _PRODUCTS for eqn in eqns)
+    pointwise = names <= _ARITHMETIC and (backward or products <= 1)
+    if pointwise and all(a.dtype in _WIDE for a in (*inputs, *(v.aval for e in eqns for v in e.outvars))):
+        return QUICK
+    if not name.startswith(("conv", "batch_norm")):
+        if not backward or max((a.ndim for a in inputs), default=0) < _DIMS:
+            return None
+    return QUICK if (_SLOWER | RANDOM).isdisjoint(names) else None
 
 
-def _names(jaxpr) -> Iterator[str]:
-    """Yield the names of the primitives of a jaxpr, those of inner jaxprs too."""
+def _eqns(jaxpr) -> Iterator[JaxprEqn]:
+    """Yield the equations of a jaxpr, those of inner jaxprs too."""
     for eqn in jaxpr.eqns:
-        yield eqn.primitive.name
+        yield eqn
         for inner in jaxprs_in_params(eqn.params):
-            yield from _names(inner)
+            yield from _eqns(inner)
 
 
 # A jit with options may not be a part of another program (jax 0.10, `pjit_staging_rule`), yet users call tensors' ops

@@ -41,7 +41,7 @@ _FUSED_REDUCE_SCATTER = "all-reduce-scatter"
 # Where the TPU compiler writes a collective again that goes on beside products.
 _GOES_ON = "async_collective_fusion"
 _ENDS = re.compile(r"^\s*%async-collective-done[\w.-]* = .*?calls=%([\w.-]+)", re.MULTILINE)
-_PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}(?:,|$)")
+_PAIRS = re.compile(r"source_target_pairs=\{(?:\{\d+,\d+\},?)*\}")
 
 
 @dataclass(frozen=True)

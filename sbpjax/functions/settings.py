@@ -123,7 +123,7 @@ def get_default_device():
 
 # ---------------------------------------------------------------------------------------------------- threads, math
 
-_settings = {"threads": None, "interop": None, "precision": "highest", "deterministic": False, "warn_only": False}
+_settings = {"threads": None, "interop": None, "precision": None, "deterministic": False, "warn_only": False}
 
 
 def get_num_threads() -> int:
@@ -168,8 +168,14 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what `set_float32_matmul_precision` was given."""
-    return _settings["precision"]
+    """Return what `set_float32_matmul_precision` was given; before, what XLA does on the default device.
+
+    That is ``"highest"`` on CPU, ``"high"`` (TF32) on GPUs and ``"medium"`` (bfloat16) on TPUs.
+    """
+    import jax
+
+    by_platform = {"cpu": "highest", "tpu": "medium"}
+    return _settings["precision"] or by_platform.get(jax.default_backend(), "high")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -5,9 +5,10 @@ of their tensors (same class, same plain attributes, same shapes) are found befo
 into two small programs (`sbpjax.graph.split`), and every other one is a call of them. So a trace costs what the
 distinct layers cost, and the program says itself which of its parts repeat.
 
-A layer is *plain*, and may be traced once, if all that it does is compute: no hooks, no attribute set by ``forward``,
-no argument written in place, no tensor of its surroundings read but its own and its arguments. Everything else runs as
-it always did. Random ops draw the numbers that they would draw without blocks.
+A layer is *plain*, and may be traced once, if all that it does is compute: no hooks but those that say that they
+``only_computes`` too, no attribute set by ``forward``, no tensor among its arguments written in place, no tensor of its
+surroundings read or written but its own, its arguments, and those of modules among these (a cache of keys and values).
+Everything else runs as it always did. Random ops draw the numbers that they would draw without blocks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
+from sbpjax.nn.module import Module
 from sbpjax.programs.casts import Cast, without_casts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
@@ -35,6 +37,7 @@ from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refreshed
+from sbpjax.tensor.storage import base_of
 from sbpjax.tensor.tape.backward import grad
 from sbpjax.tensor.tape.node import Node, freed, record
 from sbpjax.tensor.tensor import restore, wrap_any
@@ -42,6 +45,7 @@ from sbpjax.tensor.traced import as_traced, logical, unpinned
 from sbpjax.tracing import tree
 from sbpjax.tracing.signature import Call
 
+from .proxy import origin_of
 from .split import Halves, cotangent_p, split
 
 log = logging.getLogger("sbpjax.graph")
@@ -156,11 +160,23 @@ def _form(module) -> tuple:
     for name, value in module.__dict__.items():
         if name.endswith("_hooks"):
             if value:
-                raise NotPlain("it has hooks")
+                rest.append((name, tuple(_hook(h) for h in value.values())))
         elif name not in _TABLES:
             rest.append((name, _value(value)))
     children = tuple((name, None if m is None else _form(m)) for name, m in module._modules.items())
     return type(module), tuple(tensors), tuple(rest), children
+
+
+def _hook(entry):
+    """Return a hook that only computes, as a hashable that is equal for equal ones.
+
+    Raises:
+        NotPlain: it may do anything else.
+    """
+    hook, *options = entry
+    if not getattr(hook, "only_computes", False):
+        raise NotPlain("it has hooks")
+    return hook, *options
 
 
 def _value(value):
@@ -193,13 +209,21 @@ class _Call(Call):
         super().__init__(args, kwargs)
         self.module = module
         self.arguments = [refreshed(t) for t in self.tensors]
-        self.owned = [refreshed(t) for t in (*module.parameters(), *module.buffers())]
+        # A module among the arguments is handed over with its tensors, if it can be compared.
+        self.forms = self.forms_of_leaves()
+        modules = [module, *(origin_of(leaf) for leaf in self.leaves if id(leaf) in self.forms)]
+        self.owned = [refreshed(t) for m in modules for t in (*m.parameters(), *m.buffers())]
         # Of each owned tensor the layout in which its gradient is wanted.
         self.wanted: list[Layout | None] = []
 
+    def forms_of_leaves(self) -> dict[int, tuple]:
+        """Return the forms of the modules among the leaves, by id."""
+        forms = [(id(leaf), form_of(origin_of(leaf))) for leaf in self.leaves if isinstance(leaf, Module)]
+        return {number: form for number, form in forms if form is not None}
+
     def key(self) -> tuple:
         """Return a hashable that is equal for calls that one trace serves."""
-        static = tuple(_static(x) for x in self.leaves if not isinstance(x, Tensor))
+        static = tuple(self.forms.get(id(x)) or _static(x) for x in self.leaves if not isinstance(x, Tensor))
         tensors = [*self.arguments, *self.owned]
         # Which of the tensors are the same one is part of the key: a gradient of ``f(w, w)`` is a sum, that of ``f(w,
         # v)`` is two.
@@ -235,8 +259,8 @@ class _Block:
         stream = default_generator.trace
         self._random = () if stream is None else (jax.typeof(stream.key), jax.ShapeDtypeStruct((), np.uint32))
         closed = inlined(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
-        if before is None or form_of(call.module) != before:
-            raise NotPlain("forward changes its attributes")
+        if before is None or form_of(call.module) != before or call.forms_of_leaves() != call.forms:
+            raise NotPlain("forward changes attributes of a module")
         # Called for a twin, the block would read the tensor of the first one's surroundings.
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
             raise NotPlain("it reads a tensor of the surrounding trace")
@@ -262,7 +286,8 @@ class _Block:
             if outer.requires_grad:
                 as_leaf(handle)
         args, kwargs = call.rebuilt(handles)
-        with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
+        random = arrays[count + len(call.owned) :]
+        with _held(call.owned, owned), _undone([*handles, *call.owned], arrays), _drawing(random), fresh():
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
@@ -386,6 +411,45 @@ def _held(tensors, tracers):
         mode.touch = touch
         for t, before in zip(tensors, saved, strict=True):
             before.put_back(t)
+
+
+@contextlib.contextmanager
+def _undone(own, tracers):
+    """Undo writes to other tensors of the surrounding trace, and refuse a block that has done any.
+
+    Args:
+        own: the tensors that the block may write.
+        tracers: those of the block's trace.
+
+    Raises:
+        NotPlain: another tensor was written.
+    """
+    free, around = set(map(id, own)), mode.touch
+    inner = {tracer._trace for tracer in tracers}
+    written: dict[int, tuple[Any, Snapshot]] = {}
+
+    def touch(x) -> None:
+        if id(x) in free or id(x) in written:
+            return
+        array = Snapshot(x, weakly=True).array if isinstance(x, Tensor) else None
+        if not isinstance(array, jax.core.Tracer):
+            if around is not None:
+                around(x)
+        elif array._trace not in inner:
+            written[id(x)] = x, Snapshot(x, weakly=True)
+            base = base_of(x)
+            if base is not None:
+                touch(base)
+
+    mode.touch = touch
+    try:
+        yield
+    finally:
+        mode.touch = around
+        for x, saved in written.values():
+            saved.put_back(x)
+    if written:
+        raise NotPlain("it writes a tensor of its surroundings")
 
 
 @contextlib.contextmanager

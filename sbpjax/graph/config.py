@@ -26,7 +26,7 @@ from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as _dtypes
 from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
-from sbpjax.tensor.casting import Casting
+from sbpjax.tensor.casting import CASTABLE, Casting
 from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode as _mode
 
@@ -213,15 +213,17 @@ class GraphConfig:
 
         Args:
             mode: on or off; off, a call inside a `sbpjax.autocast` block is cast as that block says.
-            dtype: ``float16`` (with a loss scaler, see `Graph.set_grad_scaler`) or ``bfloat16``.
+            dtype: ``float16`` (with a loss scaler, see `Graph.set_grad_scaler`), ``bfloat16``, or ``"fp8"`` (or
+                ``float8_e4m3fn``): bfloat16, with 8-bit products of linear layers whose dims are multiples of 16.
             lists: which op runs in which precision, the same on every device.
         """
         _flag("enable_amp", mode)
-        if dtype not in (_dtypes.float16, _dtypes.bfloat16):
+        dtype = _dtypes.float8_e4m3fn if dtype == "fp8" else dtype
+        if dtype not in CASTABLE:
             raise _error(
                 f"enable_amp(dtype={dtype!r})",
                 repr(dtype),
-                "autocasting goes to float16 or bfloat16",
+                "autocasting goes to float16, bfloat16 or fp8",
                 "enable_amp(True, dtype=sbpjax.bfloat16)",
             )
         if not isinstance(lists, Lists):

@@ -98,7 +98,7 @@ class Reports:
         return SHOWN["pipeline_report"](self, prepared_or_last(self, "pipeline_report", args, kwargs)[1], rounds)
 
     def profile(
-        self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
+        self, *args: Any, steps: int = 10, directory: str | os.PathLike | None = None, **kwargs: Any
     ) -> Profile:
         """Run steps under the profiler, and return which ops of which modules take the time.
 
@@ -106,8 +106,8 @@ class Reports:
         more, since a program out of the compiler's cache may carry the names of another graph.
 
         Args:
-            steps: how many steps are measured; one more runs before them.
             *args: arguments of ``build``; none for zeros of the last call's signature.
+            steps: how many steps are measured; one more runs before them.
             directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory. Of
                 several processes each takes a folder of its own in it, ``rank0`` and so on.
             **kwargs: arguments by name.
@@ -119,7 +119,7 @@ class Reports:
             GraphError: no arguments, and the graph was not built; less than one step.
 
         Example:
-            >>> print(graph.profile(5, x, y, directory="traces"))
+            >>> print(graph.profile(x, y, steps=5, directory="traces"))
         """
         return SHOWN["profile"](self, args, kwargs, steps, directory)
 

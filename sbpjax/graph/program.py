@@ -37,7 +37,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.world import processes as world
 from sbpjax.world.jaxprs import ClosedJaxpr
 
-from . import progress
+from . import nans, progress
 from .agreement import agree, agree_on_numbers
 from .interrupt import Uninterrupted
 from .outputs import Outputs
@@ -229,14 +229,15 @@ class Program:
             seed = spread.from_first(seed, self.placement)
         # The call takes the memory of what is donated: an array that the user holds too would be lost to him, so it
         # is copied. Only the reference count tells; a payload that nothing else holds has `UNSHARED`.
+        kept = nans.are_looked_for()
         for i in self.written:
-            if sys.getrefcount(arrays[i]) == UNSHARED:
+            if sys.getrefcount(arrays[i]) == UNSHARED and not kept:
                 continue
             slot = self.slots[i]
             alone = slot.own and drop_own_cell(tensors[slot.places[0]])
             # A cell holds the array too, and so does the stack of stored tensors.
             held = UNSHARED + (not alone)
-            if sys.getrefcount(arrays[i]) > held:
+            if sys.getrefcount(arrays[i]) > held or kept:
                 arrays[i] = jax.numpy.copy(arrays[i])
         numbers = self._on_device(numbers)
         inputs = [seed, *arrays, *numbers, *passed_in, *payloads(self.captured)]
@@ -248,7 +249,12 @@ class Program:
         count = len(self.written)
         # From here to the write the old state is donated and the new one held by nobody but this frame.
         with Uninterrupted():
-            outs = compiled(*inputs)
+            try:
+                outs = compiled(*inputs)
+                if kept:
+                    nans.look_at(outs)
+            except nans.FOUND_NAN as error:
+                raise nans.nan_error(self.asked, error) from None
             self.outputs.write(tensors, outs[:count])
         if self.is_random:
             # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.

@@ -270,7 +270,7 @@ class ProxyModule(Proxy):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._proxy_module, name, _origin(value))
+        setattr(self._proxy_module, name, origin_of(value))
 
     def __delattr__(self, name: str) -> None:
         delattr(self._proxy_module, name)
@@ -287,14 +287,14 @@ class ProxyModule(Proxy):
         return map(self._wrapped, iter(self._proxy_module))  # type: ignore[call-overload]
 
     def __contains__(self, item: Any) -> bool:
-        return _origin(item) in self._proxy_module  # type: ignore[operator]
+        return origin_of(item) in self._proxy_module  # type: ignore[operator]
 
     def __getitem__(self, key: Any) -> Any:
         module: Any = self._proxy_module
         return self._wrapped(module[key], f"{self._proxy_path}[{key!r}]")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._proxy_module[key] = _origin(value)  # type: ignore[index]
+        self._proxy_module[key] = origin_of(value)  # type: ignore[index]
 
     def __delitem__(self, key: Any) -> None:
         del self._proxy_module[key]  # type: ignore[attr-defined]
@@ -354,7 +354,7 @@ class ProxyModule(Proxy):
         return self
 
     def __eq__(self, other: object) -> bool:
-        return _origin(other) is self._proxy_module
+        return origin_of(other) is self._proxy_module
 
     def __hash__(self) -> int:
         return hash(self._proxy_module)
@@ -363,7 +363,8 @@ class ProxyModule(Proxy):
         return f"(MODULE:{self._proxy_path}:{self._proxy_module!r})"
 
 
-def _origin(value: Any) -> Any:
+def origin_of(value: Any) -> Any:
+    """Return the module of a proxy; everything else as it is."""
     return value.origin if isinstance(value, ProxyModule) else value
 
 

@@ -32,6 +32,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 from sbpjax.world import processes as world
 
+from . import nans
 from .interrupt import Uninterrupted
 from .program import Program
 
@@ -74,7 +75,7 @@ class Repeat:
 
     def again(self, args: tuple, kwargs: dict) -> Any:
         """Run the program once more and return its result, or `MISSED` if it may not fit."""
-        if changes.now is not self._mark or mode.autocast is not self._autocast:
+        if changes.now is not self._mark or mode.autocast is not self._autocast or nans.are_looked_for():
             return MISSED
         if self._state._scales and not self._state.holds_scalers():
             return MISSED

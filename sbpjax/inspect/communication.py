@@ -25,6 +25,7 @@ from sbpjax.graph.value_names import value_names
 from sbpjax.planner.exact import hidden_bytes
 from sbpjax.programs.normalise import source_line
 from sbpjax.programs.primitives import CONTROL
+from sbpjax.programs.rules import moved_inside
 from sbpjax.sbp import algebra
 from sbpjax.tracing.capture import State
 
@@ -71,6 +72,7 @@ class Communication(Explanation):
     Attributes:
         moves: every conversion, in program order; those without a byte on the interconnect too.
         traffic: the sums per kind, planned and compiled; None if the compiler was not asked.
+        platform: the kind of devices.
         launches: how many collectives a step launches by kind, those counted once that the compiler combines.
     """
 
@@ -87,6 +89,7 @@ class Communication(Explanation):
         whose = value_names(program.plan, program, State(owners_of(graph)))
         self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
         self.traffic: Traffic | None = traffic_of(program) if check else None
+        self.platform = program.placement.type
         self.launches = planned_launches(program.plan, program.placement)
 
     def by_module(self) -> dict[str, int]:
@@ -101,6 +104,7 @@ class Communication(Explanation):
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.launches.items()))
         yield f"{self._summary()}; collectives: {kinds or 'none'}"
         yield from self.losses()
+        yield from self.kernels(self.platform)
         if moving:
             yield Table(moving, _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)
@@ -133,5 +137,6 @@ def _inside(plan: Any, names: Names, times: int, around: str):
             aval = eqn.outvars[0].aval
             text = f"{short_dtype(str(aval.dtype))}{list(aval.shape)} inside the op"
             name = eqn.primitive.name
-            kind = "of its body" if name in CONTROL else "all_reduce"
+            kinds = {COLLECTIVES.get(m.kind, m.kind) for m in moved_inside(eqn, plan.strategies[i], plan.sizes)}
+            kind = "of its body" if name in CONTROL else " + ".join(sorted(kinds))
             yield Move(place.module, place.backward, text, kind, count * times, times, name, source_line(eqn))

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax.ops import attention_primitive
 from sbpjax.programs.normalise import source_line
 from sbpjax.programs.plan import Boxing, Plan
 from sbpjax.sbp import algebra
@@ -72,6 +73,10 @@ class Explanation(Shown):
         """Return a line for each loss of a linear layer that is computed without its logits as a whole."""
         return list(dict.fromkeys(_without_logits(self.plan)))
 
+    def kernels(self, platform: str) -> list[str]:
+        """Return a line for each attention that is one equation: by which kernel it runs on a platform, and why."""
+        return list(dict.fromkeys(_kernels(self.plan, platform)))
+
     def _summary(self) -> str:
         moving = sum(b.bytes > 0 for b in self.boxings)
         inner = f", {self.plan.inner_bytes} B of them inside equations" if self.plan.inner_bytes else ""
@@ -97,6 +102,20 @@ def _without_logits(plan: Plan) -> Iterable[str]:
             where = source_line(eqn)
             yield f"linear and cross_entropy are one op: the logits {logits} are never whole" + f" ({where})" * bool(
                 where
+            )
+
+
+def _kernels(plan: Plan, platform: str) -> Iterable[str]:
+    for i, eqn in enumerate(plan.program.eqns):
+        if i in plan.bodies:
+            yield from _kernels(plan.bodies[i], platform)
+        elif eqn.primitive.name in ("attention", "attention_grad"):
+            q = eqn.invars[0].aval
+            where = source_line(eqn)
+            kernel = attention_primitive.choice(eqn, platform)
+            yield (
+                f"{eqn.primitive.name} of {short_dtype(str(q.dtype))}{list(q.shape)} by {kernel}"
+                + f" ({where})" * bool(where)
             )
 
 

@@ -120,7 +120,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
     """Run steps of a graph's program under the profiler; see `Graph.profile`."""
     if steps.__class__ is not int or steps < 1:
         raise GraphError(
-            f"{graph.name}.profile({steps!r})", f"{steps!r} steps", "a profile is of one step or more", "10"
+            f"{graph.name}.profile(steps={steps!r})", f"{steps!r} steps", "a profile is of one step or more", "steps=10"
         )
     if program.pipeline is not None:
         raise GraphError(

@@ -186,14 +186,33 @@ Model library (LiBai)
   Llama, GPT-2, BERT laid out by tables, in Hugging Face's folders | alpha | | how_to/models.md
     models/test_pretrained.py::test_logits_loss_and_gradients_are_those_of_transformers
     models/test_training.py::test_losses_are_those_of_one_device
-  ViT in 3-D, Swin data parallel | planned
-  Trainer, Evaluator, LazyConfig | planned
-  token files of Megatron's layout, packed samples, blends | alpha | | how_to/token_data.md
+  Mixtral, experts on an axis of their own by all-to-all | alpha | | how_to/models.md
+    models/layers/test_moe.py::test_tokens_go_to_their_experts_and_back_by_all_to_all
+    models/layers/test_moe.py::test_every_layout_gives_the_values_of_one_device
+  ViT in 3-D | alpha | | how_to/models.md
+    vision/models/vit/test_vit.py::test_losses_are_those_of_one_device
+    vision/models/vit/test_vit.py::test_logits_of_timm
+  Swin data parallel | planned
+  Evaluator: metrics exact on any number of ranks | alpha | | how_to/train.md
+    train/evaluation/test_metric.py::test_the_same_bits_however_samples_are_dealt
+    train/evaluation/test_metric.py::test_two_processes
+  Trainer, LazyConfig, python -m sbpjax.train | alpha | trainer_overhead.py | how_to/train.md
+    train/test_trainer.py::test_losses_do_not_depend_on_the_mesh
+    train/test_trainer.py::test_a_resumed_run_goes_on_as_if_nothing_had_happened
+    train/test_kills.py::test_a_run_that_is_killed
+    train/test_misuse.py::test_one_message_and_nothing_written
+    examples/test_gpt2.py::test_losses_are_those_of_one_device
+  token files of Megatron's layout, packed samples, blends | alpha | token_index.py | how_to/token_data.md
     train/data/test_token_file.py::test_a_killed_writer_leaves_nothing_half_visible
     train/data/test_packed.py::test_the_same_global_batches_on_any_number_of_ranks
     train/test_preprocess.py::test_files_do_not_depend_on_the_number_of_workers
-  preprocessing of images | planned
-  fine-tuning, text classification | planned
+  samples for BERT and T5, any step resumed at once | alpha | | how_to/token_data.md
+    train/data/test_resuming.py::test_the_same_batches_on_any_number_of_ranks_and_workers
+    train/data/test_resuming.py::test_a_killed_run_loses_and_doubles_nothing
+  images of a folder or of CIFAR, cut and mirrored | alpha | | how_to/token_data.md
+    train/data/test_images.py::test_cuts_are_a_function_of_seed_and_number
+  fine-tuning, text classification | alpha | | how_to/token_data.md
+    examples/test_bert.py::test_a_small_run_learns_and_leaves_its_results
 Vision (flowvision)
   trunc_normal_ | alpha | | reference/api_coverage.md
     nn/test_init.py::test_distribution_is_torchs

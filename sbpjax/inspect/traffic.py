@@ -21,11 +21,11 @@ from typing import Any
 from sbpjax.compiler import hlo
 from sbpjax.errors import MixedTensorError
 from sbpjax.planner.control import body_plans, inner_bytes
-from sbpjax.planner.exact import hidden_bytes
 from sbpjax.planner.prices.cost import PRESETS
 from sbpjax.planner.prices.launches import launches
 from sbpjax.planner.prices.links import preset_of, written_as_all_reduce
 from sbpjax.programs.primitives import CONTROL
+from sbpjax.programs.rules import moved_inside
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
 
@@ -36,6 +36,7 @@ _KINDS = {
     "psum_scatter": "reduce-scatter",
     "psum": "all-reduce",
     "all_to_all": "all-to-all",
+    "ppermute": "collective-permute",
 }
 
 
@@ -142,7 +143,8 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
                     for kind, count in body.items():
                         _add(found, kind, count * times * eqn.params.get("length", 1))
         else:
-            _add(found, "all-reduce", hidden_bytes(eqn, plan.strategies[i], plan.sizes) * times)
+            for moved in moved_inside(eqn, plan.strategies[i], plan.sizes):
+                _add(found, _KINDS[moved.kind], moved.bytes * times)
 
 
 def traffic(plan, text: str, placement=None) -> Traffic:

@@ -16,13 +16,17 @@ A family is a folder of four files, and nothing else in this room knows of it:
 * `weights.py`: a table *our name → the name in the files*, with how a tensor is turned or cut on the way.
 
 `parallel.py` gives each purpose an axis of the mesh: so purposes become sbps, on one placement whose hierarchy is the
-product of the axes. `parallelize.py` brings a model there. `pretrained.py` reads and writes folders.
+product of the axes. `parallelize.py` brings a model there. `pretrained.py` reads and writes folders, `lora.py` those of
+adapters.
 """
 
 from . import bert as bert
 from . import gpt2 as gpt2
 from . import layers as layers
 from . import llama as llama
+from . import lora as lora
+from . import mixtral as mixtral
+from . import t5 as t5
 from .config import Config as Config
 from .generate import Generator as Generator
 from .generate import generate as generate

@@ -8,7 +8,7 @@ ones any more. The devices give the best candidates of a step; what becomes of t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Beams:
         new_tokens: the most that come behind a prompt.
         stop: tokens behind which a sequence ends.
         length_penalty: the exponent; above 0 longer sequences are preferred.
+        ends: of the tokens of a sequence, how many it has with the one that ends it otherwise; None for none.
 
     Attributes:
         scores: `(B, N)`, of the beams that go on.
@@ -38,8 +39,16 @@ class Beams:
         [[3]]
     """
 
-    def __init__(self, prompts: int, beams: int, new_tokens: int, stop: Collection[int], length_penalty: float):
-        self.new_tokens, self.stop, self.penalty = new_tokens, list(stop), length_penalty
+    def __init__(
+        self,
+        prompts: int,
+        beams: int,
+        new_tokens: int,
+        stop: Collection[int],
+        length_penalty: float,
+        ends: Callable[[list[int]], int | None] | None = None,
+    ):
+        self.new_tokens, self.stop, self.penalty, self.ends = new_tokens, list(stop), length_penalty, ends
         self.tokens = np.zeros((prompts, beams, 0), np.int64)
         self.scores = np.full((prompts, beams), WORST, np.float32)
         self.scores[:, 0] = 0  # in the beginning all beams of a prompt are the same
@@ -66,6 +75,8 @@ class Beams:
         parents, tokens = places // vocab, places % vocab
         stops = np.isin(tokens, self.stop) | (length == self.new_tokens)
         longer = np.concatenate([np.take_along_axis(self.tokens, parents[..., None], 1), tokens[..., None]], -1)
+        if self.ends is not None:
+            stops |= np.array([[self.ends(row) is not None for row in rows] for rows in longer.tolist()])
         for prompt in np.flatnonzero(self.open):
             ended = [
                 (float(values[prompt, i]) / length**self.penalty, longer[prompt, i].tolist())

@@ -105,3 +105,34 @@ class Config:
             ConfigError: always.
         """
         raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledConfig(Config):
+    """Base of the configurations of families with models that classify.
+
+    Attributes:
+        num_labels: classes of a classification; in the file the length of ``id2label``.
+    """
+
+    num_labels: int = 2
+
+    @classmethod
+    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields with the number of labels, which files have as the table of their names."""
+        labels = values.get("id2label")
+        if labels is not None:
+            if values.setdefault("num_labels", len(labels)) != len(labels):  # changed by the caller
+                del values["id2label"]
+                values.pop("label2id", None)
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields of ``config.json``."""
+        found = super().to_dict()
+        count = found.pop("num_labels")
+        if count != 2 and "id2label" not in found:
+            names = [f"LABEL_{i}" for i in range(count)]
+            found["id2label"] = {str(i): name for i, name in enumerate(names)}
+            found["label2id"] = {name: i for i, name in enumerate(names)}
+        return found

@@ -10,13 +10,17 @@ Nothing comes to the host until the end, or until it is asked whether all have s
     slots       0   1   2   3   4   5 …
     prompt 0    –   1  15   7   *   *        present   0 1 1 1 …   positions  – 0 1 2 …
     prompt 1    –   –   1   4   *   *                  0 0 1 1 …              – – 0 1 …
+
+Of a model with an encoder the prompts are its source. One more program reads them, and leaves what the decoder's blocks
+look at, keys and values of the source; the decoder begins with one token.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +31,7 @@ from sbpjax.errors import OpValueError
 from .beams import Beams
 from .layers import Attention, KeyValues, put
 from .parallel import Parallel
+from .stopping import StopStrings
 
 BUCKET = 16  # prompts and answers are padded to a multiple of this, or to a power of two of it
 LOOK_EVERY = 8  # tokens between two looks whether all sequences have stopped
@@ -86,21 +91,39 @@ class _Slots(nn.Module):
 
     present: flow.Tensor
     token: flow.Tensor
+    source: flow.Tensor
     done: flow.Tensor
     at: flow.Tensor
 
     def __init__(self, model: nn.Module, tokens: flow.Tensor, slots: int):
         super().__init__()
         batch = tokens.shape[0]
-        layers = [module for module in model.modules() if isinstance(module, Attention)]
-        self.caches = nn.ModuleList(KeyValues(*(_zeros_of(layer, tokens, slots) for _ in "kv")) for layer in layers)
+        source = tokens.shape[1] if has_encoder(model) else 0
+        layers = [m for m in (model.decoder if source else model).modules() if isinstance(m, Attention)]
+        of_source = [layer for layer in layers if source and layer.is_cross]
+
+        def caches(layers: list, slots: int) -> nn.ModuleList:
+            return nn.ModuleList(KeyValues(*(_zeros_of(layer, tokens, slots) for _ in "kv")) for layer in layers)
+
+        self.caches = caches([layer for layer in layers if layer not in of_source], slots)
+        self.memory = caches(of_source, source)  # of a source: what the decoder's blocks look at
         where = {} if not tokens.is_global else {"placement": tokens.placement, "sbp": tokens.sbp}
         self.register_buffer("present", flow.zeros(batch, slots, dtype=flow.int64, **where))
         self.register_buffer("token", flow.zeros(batch, 1, dtype=flow.int64, **where))
+        self.register_buffer("source", flow.zeros(batch, source, dtype=flow.int64, **where))
         self.register_buffer("done", flow.zeros(batch, 1, dtype=flow.bool, **where))
         if where:
             where["sbp"] = [flow.sbp.broadcast] * len(tokens.sbp)
         self.register_buffer("at", flow.zeros((), dtype=flow.int64, **where))
+
+    def logits(
+        self, model: Any, tokens: flow.Tensor, present: flow.Tensor, positions: flow.Tensor, at: flow.Tensor
+    ) -> flow.Tensor:
+        """Return the logits `(B, V)` behind the last token."""
+        if len(self.memory) == 0:
+            return model(tokens, present, positions, list(self.caches), at)[:, -1]
+        memory = [(one.k, one.v) for one in self.memory]
+        return model.decode(tokens, memory, self.source, present, list(self.caches), at)[:, -1]
 
 
 def _zeros_of(layer: Attention, tokens: flow.Tensor, slots: int) -> flow.Tensor:
@@ -115,6 +138,34 @@ def _zeros_of(layer: Attention, tokens: flow.Tensor, slots: int) -> flow.Tensor:
         for of_batch, of_heads in zip(tokens.sbp, weight.sbp)
     ]
     return flow.zeros(shape, dtype=weight.dtype, placement=tokens.placement, sbp=layout)
+
+
+def has_encoder(model: nn.Module) -> bool:
+    """Return whether a model writes its tokens about a source that its encoder reads, as `t5.T5` does."""
+    return hasattr(model, "encode") and hasattr(model, "decode")
+
+
+class _Source(nn.Graph):
+    """Read the source of a model with an encoder.
+
+    Args:
+        model: the model.
+        slots: where keys and values of the source go.
+    """
+
+    def __init__(self, model: nn.Module, slots: _Slots):
+        super().__init__()
+        self.model, self.slots = model, slots
+
+    @flow.no_grad()
+    def build(self, tokens: flow.Tensor, present: flow.Tensor) -> flow.Tensor:
+        """Return the vectors `(B, S, D)` of a source `(B, S)`."""
+        x = self.model.encode(tokens, present)
+        for block, memory in zip(self.model.decoder.blocks, self.slots.memory):
+            for old, new in zip((memory.k, memory.v), block.cross.keys_values(x)):
+                old.copy_(new)
+        self.slots.source.copy_(present)
+        return x
 
 
 class _Read(nn.Graph):
@@ -132,7 +183,7 @@ class _Read(nn.Graph):
         super().__init__()
         self.model, self.slots = model, slots
         self.choice, self.stop, self.pad = choice, stop, pad
-        self.config.enable_block_scan(False)  # a block that is traced once for all would write one layer's cache
+        self.config.enable_block_scan(False)  # stacks of all layers' caches would be copied for each token
 
     @flow.no_grad()
     def build(self, tokens: flow.Tensor | None = None, present: flow.Tensor | None = None) -> flow.Tensor:
@@ -147,7 +198,7 @@ class _Read(nn.Graph):
             now = put(flow.zeros_like(slots.present), present, at, 1)
             positions = (present.cumsum(1) - 1).clamp(min=0)  # (B, T)
             slots.done.fill_(False)
-        logits = self.model(tokens, now, positions, list(slots.caches), at)[:, -1]
+        logits = slots.logits(self.model, tokens, now, positions, at)
         token = self.choice(logits)
         if self.stop:
             token = flow.where(slots.done, flow.full_like(token, self.pad), token)
@@ -202,7 +253,7 @@ class _Continue(nn.Graph):
                 cache.v.copy_(cache.v.index_select(0, order))
             now = put(slots.present, flow.ones_like(tokens), at, 1)
             positions = now.sum(1, keepdim=True) - 1
-        logits = self.model(tokens, now, positions, list(slots.caches), at)[:, -1].float()
+        logits = slots.logits(self.model, tokens, now, positions, at).float()
         sums = logits.log_softmax(-1) + scores  # (B N, V)
         slots.present.copy_(now)
         slots.at.copy_(at + tokens.shape[1])
@@ -215,12 +266,14 @@ class Generator:
     """Generates with one model; keeps its programs for batches of the same size and prompts of about the same length.
 
     Args:
-        model: of tokens, with `caches` as of `llama.Llama.forward`.
+        model: of tokens, with `caches` as of `llama.Llama.forward`; or with an encoder, as `t5.T5`.
         parallel: the mesh that the model was laid out for; None for local parameters.
         temperature: the logits are divided by it; 0 takes the likeliest token.
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
         stop: tokens behind which a sequence ends.
+        stop_strings: strings behind which a sequence ends; they are looked for in the text of the new tokens.
+        decode: with stop strings: the text of a list of tokens, such as ``tokenizer.decode``.
         beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
         length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.
 
@@ -237,6 +290,8 @@ class Generator:
         top_k: int | None = None,
         top_p: float | None = None,
         stop: Sequence[int] = (),
+        stop_strings: Sequence[str] = (),
+        decode: Callable[[list[int]], str] | None = None,
         beams: int = 1,
         length_penalty: float = 1.0,
     ):
@@ -250,14 +305,16 @@ class Generator:
             raise OpValueError("generate(...)", parallel.equation, rule, fix)
         self.model, self.parallel, self.stop = model, parallel, tuple(stop)
         self.choice = Choice(temperature=temperature, top_k=top_k, top_p=top_p)
+        self.strings = StopStrings(stop_strings, decode)
         self.beams, self.length_penalty = beams, length_penalty
-        self._graphs: dict[tuple[int, int], tuple[_Slots, nn.Graph, nn.Graph]] = {}
+        self._graphs: dict[tuple[int, ...], tuple[_Slots, nn.Graph, nn.Graph, nn.Graph | None]] = {}
 
     def __call__(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> list[list[int]]:
         """Return what comes behind prompts.
 
         Args:
-            prompts: token numbers of each, at least one; lengths may differ. On a mesh their number is a multiple of
+            prompts: token numbers of each, at least one; lengths may differ. Of a model with an encoder, the texts that
+                it reads. On a mesh their number is a multiple of
                 data × fsdp.
             new_tokens: the most that come behind each.
 
@@ -276,7 +333,7 @@ class Generator:
         for row, prompt in enumerate(prompts):
             tokens[row, length - len(prompt) :] = prompt
             present[row, length - len(prompt) :] = 1
-        slots = length + -(-new_tokens // BUCKET) * BUCKET
+        slots = (0 if has_encoder(self.model) else length) + -(-new_tokens // BUCKET) * BUCKET
         was_training = self.model.training
         self.model.eval()
         try:
@@ -288,33 +345,40 @@ class Generator:
         return flow.tensor(value) if self.parallel is None else self.parallel.place(value)
 
     def _chosen(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
-        given = self._place(tokens)
-        state, read, step = self._programs(given, slots)
-        chosen = [read(given, self._place(present))]
+        state, read, step, (given, there) = self._programs(tokens, present, slots)
+        chosen = [read(given, there)]
         while len(chosen) < new_tokens:
-            if self.stop and len(chosen) % LOOK_EVERY == 0 and bool(state.done.all().item()):
+            if len(chosen) % LOOK_EVERY == 0 and self._all_ended(state, chosen):
                 break
             chosen.append(step())
-        return [self._cut(row) for row in np.concatenate([token.numpy() for token in chosen], 1).tolist()]
+        return [row[: self._end(row)] for row in _rows(chosen)]
+
+    def _all_ended(self, state: _Slots, chosen: list[flow.Tensor]) -> bool:
+        if self.strings.strings:
+            return all(self._end(row) is not None for row in _rows(chosen))
+        return bool(self.stop) and bool(state.done.all().item())
 
     def _searched(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
-        beams = Beams(len(tokens), self.beams, new_tokens, self.stop, self.length_penalty)
-        given, there = (self._place(x.repeat(self.beams, 0)) for x in (tokens, present))
-        _, read, step = self._programs(given, slots)
+        ends = self.strings.end if self.strings.strings else None
+        beams = Beams(len(tokens), self.beams, new_tokens, self.stop, self.length_penalty, ends)
+        tokens, present = tokens.repeat(self.beams, 0), present.repeat(self.beams, 0)
+        _, read, step, (given, there) = self._programs(tokens, present, slots)
         vocab = self.model.config.vocab_size
         values, places = read(given, self._place(beams.scores.reshape(-1, 1)), present=there)
         while True:
             order = beams.advance(values.numpy(), places.numpy(), vocab)
             if beams.is_done:
                 return beams.best()
-            rows = order + self.beams * np.arange(len(tokens))[:, None]  # of all prompts
+            rows = order + self.beams * np.arange(len(order))[:, None]  # of all prompts
             last, scores = beams.tokens[..., -1:].reshape(-1, 1), beams.scores.reshape(-1, 1)
             values, places = step(self._place(last), self._place(scores), order=self._place(rows.reshape(-1)))
 
-    def _programs(self, tokens: flow.Tensor, slots: int) -> tuple[_Slots, nn.Graph, nn.Graph]:
-        key = (tokens.shape[0], slots)
+    def _programs(self, tokens: np.ndarray, present: np.ndarray, slots: int) -> tuple[_Slots, nn.Graph, nn.Graph, list]:
+        """Return the state, both programs, and what the first one reads; a source is read."""
+        given = [self._place(tokens), self._place(present)]
+        key = (*tokens.shape, slots) if has_encoder(self.model) else (len(tokens), slots)
         if key not in self._graphs:
-            made = _Slots(self.model, tokens, slots)
+            made = _Slots(self.model, given[0], slots)
 
             def graph() -> nn.Graph:
                 if self.beams == 1:
@@ -322,12 +386,23 @@ class Generator:
                 candidates = Beams(0, self.beams, 1, self.stop, self.length_penalty).candidates
                 return _Continue(self.model, made, self.beams, candidates)
 
-            self._graphs[key] = (made, graph(), graph())
-        return self._graphs[key]
+            source = _Source(self.model, made) if has_encoder(self.model) else None
+            self._graphs[key] = (made, graph(), graph(), source)
+        state, read, step, source = self._graphs[key]
+        if source is not None:
+            source(*given)
+            start = np.full((len(tokens), 1), self.model.config.decoder_start_token_id)
+            given = [self._place(start), self._place(np.ones_like(start))]
+        return state, read, step, given
 
-    def _cut(self, row: list[int]) -> list[int]:
-        ends = [i for i, token in enumerate(row) if token in self.stop]
-        return row[: ends[0] + 1] if ends else row
+    def _end(self, row: list[int]) -> int | None:
+        """Return how many tokens of a row there are with the one that stops it; None if none does."""
+        stopped = next((i + 1 for i, token in enumerate(row) if token in self.stop), None)
+        return self.strings.end(row[:stopped]) or stopped
+
+
+def _rows(tokens: list[flow.Tensor]) -> list[list[int]]:
+    return np.concatenate([token.numpy() for token in tokens], 1).tolist()
 
 
 def _bucket(length: int) -> int:
@@ -344,6 +419,8 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     stop: Sequence[int] = (),
+    stop_strings: Sequence[str] = (),
+    decode: Callable[[list[int]], str] | None = None,
     beams: int = 1,
     length_penalty: float = 1.0,
 ) -> list[list[int]]:
@@ -358,6 +435,8 @@ def generate(
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
         stop: tokens behind which a sequence ends.
+        stop_strings: strings behind which a sequence ends; they are looked for in the text of the new tokens.
+        decode: with stop strings: the text of a list of tokens, such as ``tokenizer.decode``.
         beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
         length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.
 
@@ -373,6 +452,7 @@ def generate(
         >>> [len(tokens) for tokens in found]
         [3, 3]
     """
-    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
-    made = Generator(model, parallel, **options, beams=beams, length_penalty=length_penalty)
+    options: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+    options |= {"stop_strings": stop_strings, "decode": decode, "beams": beams, "length_penalty": length_penalty}
+    made = Generator(model, parallel, **options)
     return made(prompts, new_tokens)

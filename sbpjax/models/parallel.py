@@ -12,10 +12,13 @@ A dim of a tensor has a *purpose*, and a table says which axis of the mesh split
 parallelism that a model's tables and this file have to agree on:
 
     purpose                      axis
-    batch                        data and fsdp: each rank has some of the sequences
+    batch                        data, fsdp and expert: each rank has some of the sequences
+    positions                    context: each rank has a part of every sequence
     heads, kv_heads, hidden,     tensor: each rank has some heads, some hidden units, some of the vocabulary; the
     vocab                        product behind them sums over ranks (Megatron-LM's pairs of matrices)
     width                        fsdp: parameters at rest are divided, and gathered for use (ZeRO 3)
+    experts                      expert: each rank has some of a mixture's experts and some of the sequences, whose
+                                 tokens go to their experts' ranks and back
 
 A new kind is a new purpose: ``Parallel(..., purposes=PURPOSES | {"classes": "tensor"})``.
 """
@@ -33,15 +36,18 @@ from sbpjax import cuda, sbp
 from sbpjax.errors import PlacementError
 
 # Outermost first: what is innermost has the fastest links.
-AXES = ("pipeline", "data", "fsdp", "context", "expert", "sequence", "tensor")
-NOT_BUILT = ("sequence", "context", "expert")
-BATCH = ("data", "fsdp")
+AXES = ("pipeline", "data", "fsdp", "context", "expert", "tensor")
+BATCH = ("data", "fsdp", "expert")
+# How attention reads keys of other ranks, by ``context_by``: the name of its strategy.
+CONTEXT_BY = {"ring": "ring", "ulysses": "heads"}
+_USUAL = {"sequence": False, "context_by": "ring"}
 
 PURPOSES: Mapping[str, str | None] = {
     "vocab": "tensor",
     "heads": "tensor",
     "kv_heads": "tensor",
     "hidden": "tensor",
+    "experts": "expert",
     "width": "fsdp",
     "whole": None,
 }
@@ -55,16 +61,20 @@ class Parallel:
         data: copies of the model, each with a part of the batch.
         fsdp: parts of the batch too; parameters, gradients and optimizer state are divided among them.
         tensor: parts of every matrix.
-        sequence: parts of the positions between the products; not built yet.
-        context: parts of the positions within the attention; not built yet.
-        expert: parts of the experts; not built yet.
+        sequence: between the matrices, where the stream is whole on each rank of `tensor`, divide its positions over
+            these ranks: norms and dropout of a part each (Megatron-LM's sequence parallelism). A flag, no axis.
+        context: parts of every sequence.
+        context_by: how attention reads the keys of other parts: ``"ring"`` sends keys and values from rank to rank,
+            ``"ulysses"`` brings each rank some heads of all positions.
+        expert: parts of the experts of a mixture, and of the batch.
         pipeline: stages, each with some of the blocks.
         ranks: the devices' numbers, in the order of the axes; by default the first ones.
-        device: ``"cpu"``, ``"cuda"`` or ``"tpu"``; by default ``"cuda"`` where there is a GPU.
+        device: ``"cpu"``, ``"cuda"`` or ``"tpu"``; by default ``"cuda"`` where there is a GPU. Or a machine that is not
+            there, such as ``"v5p:4x4x4"``, see `placement.topology`: the axes then share all its devices.
         purposes: which axis splits dims of a purpose; None for none.
 
     Raises:
-        PlacementError: an axis is no whole number of at least 1, is not built, or there are too few devices.
+        PlacementError: an axis is no whole number of at least 1, or there are too few devices.
 
     Example:
         >>> spec = flow.models.Parallel(fsdp=2, tensor=2, device="cpu")
@@ -75,8 +85,9 @@ class Parallel:
     data: int = 1
     fsdp: int = 1
     tensor: int = 1
-    sequence: int = 1
+    sequence: bool = False
     context: int = 1
+    context_by: str = "ring"
     expert: int = 1
     pipeline: int = 1
     ranks: Sequence[int] | None = None
@@ -88,9 +99,14 @@ class Parallel:
             size = getattr(self, axis)
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 self.refuse(f"{axis}={size!r}", "an axis has a whole number of parts, at least 1", f"{axis}=1")
-            if size > 1 and axis in NOT_BUILT:
-                rule = f"the axes that are built are {', '.join(a for a in AXES if a not in NOT_BUILT)}"
-                self.refuse(f"{axis}={size}", rule, f"{axis}=1, and its devices on data, fsdp or tensor")
+        if not isinstance(self.sequence, bool):
+            rule = "sequence is a flag: positions are divided over the ranks of tensor, between its matrices"
+            self.refuse(
+                f"sequence={self.sequence!r}", rule, "sequence=True, tensor=2; or context=2, an axis of its own"
+            )
+        if self.context_by not in CONTEXT_BY:
+            rule = f"context_by is one of {', '.join(CONTEXT_BY)}"
+            self.refuse(f"context_by={self.context_by!r}", rule, "context_by='ring'")
         for purpose, axis in self.purposes.items():
             if axis is not None and axis not in AXES:
                 self.refuse(f"purpose {purpose!r} on {axis!r}", f"axes are {', '.join(AXES)}", f"{purpose!r}: None")
@@ -124,6 +140,10 @@ class Parallel:
         ranks = np.arange(self.devices) if self.ranks is None else np.array(list(self.ranks))
         sizes = [getattr(self, axis) for axis in self.axes]
         device = self.device or ("cuda" if cuda.is_available() else "cpu")
+        if ":" in device:
+            grid = flow.placement.topology(device, [self.pipeline, *sizes]).ranks if self.ranks is None else ranks
+            stages = grid.reshape(self.pipeline, *sizes)
+            return [flow.placement.topology(device, ranks=stage) for stage in stages]
         there = len(flow.placement.all(device).ranks.reshape(-1))
         if there <= ranks.max():
             fix = "make an axis smaller; on CPU, SBPJAX_CPU_DEVICES sets the number of devices"
@@ -137,8 +157,9 @@ class Parallel:
 
     @property
     def batch(self) -> list[Any]:
-        """The nd-sbp of tokens, targets and masks: their first dim split over data and fsdp."""
-        return [sbp.split(0) if axis in BATCH else sbp.broadcast for axis in self.axes]
+        """The nd-sbp of tokens, targets and masks `(B, T)`: B split over data, fsdp and expert, T over context."""
+        dims = {**dict.fromkeys(BATCH, 0), "context": 1}
+        return [sbp.split(dims[axis]) if axis in dims else sbp.broadcast for axis in self.axes]
 
     def sbp(self, purposes: Sequence[str]) -> list[Any]:
         """Return the nd-sbp of a tensor whose dims have these purposes.
@@ -159,17 +180,19 @@ class Parallel:
         return [sbp.split(dims[axis]) if axis in dims else sbp.broadcast for axis in self.axes]
 
     def place(self, value: Any, stage: int = 0) -> flow.Tensor:
-        """Return a batch as a global tensor, split over data and fsdp.
+        """Return a batch as a global tensor, split over data, fsdp and expert, and its positions over context.
 
         Args:
-            value: a NumPy array `(B, …)` that every process has whole.
+            value: a NumPy array `(B, T)` or `(B,)` that every process has whole.
             stage: of a pipeline: which stage reads it; -1 for the last, which reads the targets.
 
         Example:
             >>> flow.models.Parallel(data=2, device="cpu").place([[1, 2], [3, 4]]).sbp
             (sbpjax.sbp.split(dim=0),)
         """
-        return flow.tensor(value, placement=self.placements[stage], sbp=self.batch)
+        value = np.asarray(value)
+        layout = [sbp.broadcast if s == sbp.split(1) and value.ndim < 2 else s for s in self.batch]
+        return flow.tensor(value, placement=self.placements[stage], sbp=layout)
 
     def refuse(self, seen: str, rule: str, fix: str) -> None:
         """Raise the error of a spec that cannot be.
@@ -178,5 +201,10 @@ class Parallel:
             PlacementError: always.
         """
         given = {axis: getattr(self, axis) for axis in AXES if getattr(self, axis) != 1}
+        given |= {
+            name: now
+            for name, usual in (("sequence", False), ("context_by", "ring"))
+            if (now := getattr(self, name)) != usual
+        }
         asked = f"Parallel({', '.join(f'{axis}={size!r}' for axis, size in given.items())})"
         raise PlacementError(asked, seen, rule, fix)

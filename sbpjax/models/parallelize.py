@@ -7,7 +7,8 @@
     )
     parallelize(Llama(config), Parallel(data=2, tensor=4))
 
-The model is not changed, only where its parameters lie; what its ops then do follows from their layouts.
+The model is not changed, only where its parameters lie; what its ops then do follows from their layouts. Where
+positions are divided too, it gets hooks (`positions`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sbpjax.errors import PlacementError, nearest
 from sbpjax.graph import GraphModule
 
 from .parallel import Parallel
+from .positions import divide_positions
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Sharding:
     Attributes:
         purposes: of the names of parameters, in shell patterns, the purpose of each dim; the first match counts.
         units: of a configuration, how many there are of each purpose: heads, not the rows of all heads.
-        blocks: the module list that a pipeline cuts.
+        blocks: the module list that a pipeline cuts, or several that it cuts as one row.
         behind: of a configuration, the modules behind the blocks, and the stage of each: -1, or 0 for those that read a
             parameter of the first stage. All else is of stage 0.
         replicated: purposes that stay whole where their axis does not divide them.
@@ -41,7 +43,7 @@ class Sharding:
 
     purposes: Mapping[str, tuple[str, ...]]
     units: Callable[[Any], Mapping[str, int]]
-    blocks: str = "blocks"
+    blocks: str | tuple[str, ...] = "blocks"
     behind: Callable[[Any], Mapping[str, int]] = lambda config: {}
     replicated: Collection[str] = ("kv_heads",)
 
@@ -80,16 +82,18 @@ class Layouts:
         config = getattr(model, "config", None)
         self.units, self.behind = self.sharding.units(config), self.sharding.behind(config)
         self.places = spec.placements
-        cut = model.get_submodule(self.sharding.blocks).children() if spec.pipeline > 1 else ()
-        self.blocks = len(list(cut))
+        lists = (self.sharding.blocks,) if isinstance(self.sharding.blocks, str) else self.sharding.blocks
+        lists = lists if spec.pipeline > 1 else ()
+        cut = [f"{name}.{i}" for name in lists for i, _ in enumerate(model.get_submodule(name).children())]
+        self.numbers = {name: number for number, name in enumerate(cut)}  # of the blocks that a pipeline cuts
         self._check()
         self.of = {name: self._of(name, p) for name, p in model.named_parameters()}
 
     def _check(self) -> None:
-        if self.blocks < self.spec.pipeline and self.spec.pipeline > 1:
-            seen = f"{self.blocks} blocks"
-            rule = f"{self.spec.equation}: every stage has a block, {self.spec.pipeline} ≤ {self.blocks}"
-            self._refuse(seen, rule, f"pipeline={self.blocks} at most")
+        blocks = len(self.numbers)
+        if blocks < self.spec.pipeline and self.spec.pipeline > 1:
+            rule = f"{self.spec.equation}: every stage has a block, {self.spec.pipeline} ≤ {blocks}"
+            self._refuse(f"{blocks} blocks", rule, f"pipeline={blocks} at most")
         for purpose, units in self.units.items():
             axis = self.spec.purposes.get(purpose)
             size = getattr(self.spec, axis) if axis else 1
@@ -98,7 +102,7 @@ class Layouts:
                 self._refuse(f"{units} {purpose}", rule, f"{axis}={units} at most")
 
     def _of(self, name: str, parameter: flow.Tensor) -> tuple[flow.placement, list[Any]]:
-        purposes = next((p for pattern, p in self.sharding.purposes.items() if fnmatchcase(name, pattern)), None)
+        purposes = self._purposes(name)
         if purposes is None or len(purposes) != parameter.ndim:
             near = nearest(name, self.sharding.purposes)
             seen = f"{name} of shape {tuple(parameter.shape)}" + ("" if purposes is None else f", purposes {purposes}")
@@ -107,27 +111,49 @@ class Layouts:
         kept = tuple("whole" if self._stays_whole(p) else p for p in purposes or ())
         return self.places[self.stage(name)], self.spec.sbp(kept)
 
+    def _purposes(self, name: str) -> tuple[str, ...] | None:
+        layer, _, last = name.rpartition(".")
+        if last in ("lora_a", "lora_b"):  # as the dim of the weight that they share
+            of_weight = self._purposes(f"{layer}.weight")
+            return of_weight and (("whole", of_weight[1]) if last == "lora_a" else (of_weight[0], "whole"))
+        return next((p for pattern, p in self.sharding.purposes.items() if fnmatchcase(name, pattern)), None)
+
     def _stays_whole(self, purpose: str) -> bool:
         axis = self.spec.purposes.get(purpose)
         size = getattr(self.spec, axis) if axis else 1
         return purpose in self.sharding.replicated and self.units.get(purpose, size) % size != 0
 
+    def writers(self, model: nn.Module) -> list[nn.Module]:
+        """Return the layers that write the stream: matrices whose columns, embeddings whose rows tensor may split."""
+        found = []
+        for name, module in model.named_modules():
+            dim = next((d for kind, d in ((nn.Linear, 1), (nn.Embedding, 0)) if isinstance(module, kind)), None)
+            if dim is not None:
+                purposes = self._purposes(f"{name}.weight")
+                found += [module] * (purposes is not None and self.spec.purposes.get(purposes[dim]) == "tensor")
+        return found
+
     def stage(self, name: str) -> int:
         """Return the stage of a parameter or module, by its name."""
         if self.spec.pipeline == 1:
             return 0
-        path = name.split(".")
-        if path[0] == self.sharding.blocks and len(path) > 1:
-            return int(path[1]) * self.spec.pipeline // self.blocks
-        return self.behind.get(path[0], 0) % self.spec.pipeline
+        starts = [name.rsplit(".", i)[0] for i in range(name.count(".") + 1)]  # the longest first
+        block = next((self.numbers[start] for start in starts if start in self.numbers), None)
+        if block is not None:
+            return block * self.spec.pipeline // len(self.numbers)
+        return next((self.behind[start] for start in starts if start in self.behind), 0) % self.spec.pipeline
+
+    def prepare(self, model: nn.Module) -> None:
+        """Tell a model whose parameters lie so what else belongs to the spec: stages, and divided positions."""
+        self.set_stages(model)
+        divide_positions(model, self.spec, self.writers(model))
 
     def set_stages(self, model: nn.Module) -> None:
         """Tell graphs which block belongs to which stage."""
         if self.spec.pipeline == 1:
             return
         for name, module in model.named_modules():
-            path = name.split(".")
-            if (path[0] == self.sharding.blocks and len(path) == 2) or name in self.behind:
+            if name in self.numbers or name in self.behind:
                 stage = self.stage(name)
                 module.to(GraphModule).set_stage(stage, self.places[stage])
 
@@ -168,5 +194,5 @@ def parallelize(model: nn.Module, spec: Parallel, sharding: Sharding | None = No
             continue
         whole = value if value.is_global else value.to_global(place, [sbp.broadcast] * len(layout))
         parameter.data = whole.to_global(place, layout)
-    layouts.set_stages(model)
+    layouts.prepare(model)
     return model

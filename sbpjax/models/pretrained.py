@@ -39,8 +39,10 @@ FAMILIES = {
     "mistral": "llama",
     "qwen2": "llama",
     "qwen3": "llama",
+    "mixtral": "mixtral",
     "gpt2": "gpt2",
     "bert": "bert",
+    "t5": "t5",
 }
 CARRIED = ("tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",
            "generation_config.json", "chat_template*")  # fmt: skip
@@ -97,16 +99,16 @@ def from_pretrained(
     with flow.abstract():
         model = made(config)
     layouts = None if parallel is None else Layouts(model, parallel)
-    arrays = {weights.renamed(name): array for name, array in open_safetensors(directory).items()}
+    arrays = weights.named(open_safetensors(directory))
     parts = _matched(model, arrays, weights, directory, fresh, only_own=architecture is None)
     start = _started(made, config, [name for name, part in parts.items() if part is None])
     for name, parameter in model.named_parameters():
         part = parts[name]
-        value = start[name] if part is None else part.read(arrays[part.name])
+        value = start[name] if part is None else part.of(arrays, tuple(parameter.shape))
         place, layout = (None, None) if layouts is None else layouts.of[name]
         parameter.data = flow.tensor(value, dtype=dtype, placement=place, sbp=layout)
     if layouts is not None:
-        layouts.set_stages(model)
+        layouts.prepare(model)
     return model
 
 
@@ -154,12 +156,13 @@ def save_pretrained(
         values = model.config.to_dict() | {"architectures": [weights.architecture(model)]}
         values["dtype"] = next(name for name, d in DTYPES.items() if d == next(iter(model.parameters())).dtype)
         (partial / "config.json").write_text(json.dumps(values, indent=2, sort_keys=True) + "\n")
-        _replace(partial, directory)
+        replace(partial, directory)
     if env.get_world_size() > 1:
         comm.barrier()
 
 
-def _replace(new: Path, place: Path) -> None:
+def replace(new: Path, place: Path) -> None:
+    """Put a folder in the place of another one, which is removed when the new one is there."""
     old = place.with_name(place.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
@@ -221,22 +224,25 @@ def _matched(
 ) -> dict[str, Part | None]:
     """Return for each parameter where it is in the files, None for a fresh one; raise unless all of it fits."""
     parts: dict[str, Part | None] = {}
-    wrong = []
+    wrong, used = [], set()
     for name, parameter in model.named_parameters():
-        part = weights.part(name)
+        part, shape = weights.part(name), tuple(parameter.shape)
         if part is None:
             wrong.append(f"{name} is in no row of the table of names")
-        elif part.name not in arrays:
-            if any(fnmatchcase(name, pattern) for pattern in fresh):
-                part = None
-            else:
-                wrong.append(f"no {part.name}")
-        elif tuple(arrays[part.name].shape) != part.shape(tuple(parameter.shape)):
-            want = list(part.shape(tuple(parameter.shape)))
-            wrong.append(f"{part.name} of shape {list(arrays[part.name].shape)}, for {want}")
+        rows = [] if part is None else part.rows(shape)
+        if not any(row.name in arrays for row in rows) and any(fnmatchcase(name, pattern) for pattern in fresh):
+            part, rows = None, []
+        for row in rows:
+            if row.name not in arrays:
+                wrong.append(f"no {row.name}")
+            elif tuple(arrays[row.name].shape) != row.shape(shape):
+                wrong.append(f"{row.name} of shape {list(arrays[row.name].shape)}, for {list(row.shape(shape))}")
         parts[name] = part
-    used = {part.name for part in parts.values() if part is not None}
+        used.update(row.name for row in rows)
     left = [name for name in arrays if name not in used and not weights.is_skipped(name)]
+    for name, other in weights.copies.items():
+        if name in arrays and name not in used and other in used and not np.array_equal(arrays[name], arrays[other]):
+            wrong.append(f"{name} that differs from {other}, which config.json says are one")
     if only_own:
         wrong += [f"{name}, which the model has not" for name in left]
     if wrong:
@@ -267,10 +273,14 @@ class _Tensors(Mapping):
         self.parts: dict[str, list[tuple[Part, flow.Tensor]]] = {}
         for name, parameter in model.named_parameters():
             part = weights.part(name)
+            asked = f"save_pretrained({type(model).__name__}(...))"
+            if name.endswith((".lora_a", ".lora_b")):
+                rule, fix = "a whole model has no adapters", "lora.merge(model) first, or lora.save(model, directory)"
+                raise CheckpointError(asked, name, rule, fix)
             if part is None:
-                asked = f"save_pretrained({type(model).__name__}(...))"
                 raise CheckpointError(asked, name, "every parameter is in the table of names", "add a row to it")
-            self.parts.setdefault(part.name, []).append((part, parameter))
+            for row in part.rows(tuple(parameter.shape)):
+                self.parts.setdefault(row.name, []).append((row, parameter))
 
     def only(self, names: Collection[str]) -> _Tensors:
         """Return the same with some of the tensors alone."""
@@ -280,12 +290,15 @@ class _Tensors(Mapping):
 
     def bytes(self, name: str) -> int:
         """Return the size of a tensor."""
-        return sum(p.numel() * p.element_size() for _, p in self.parts[name])
+        return sum(
+            p.numel() * p.element_size() // (1 if part.row is None else p.shape[0]) for part, p in self.parts[name]
+        )
 
     def __getitem__(self, name: str) -> flow.Tensor:
         found = sorted(self.parts[name], key=lambda row: row[0].index)
-        turned = [p.detach().t() if part.transposed and p.ndim == 2 else p.detach() for part, p in found]
-        return turned[0] if len(turned) == 1 else flow.cat(turned, dim=-1)
+        own = [(part, p.detach() if part.row is None else p.detach()[part.row]) for part, p in found]
+        turned = [p.t() if part.transposed and p.ndim == 2 else p for part, p in own]
+        return turned[0] if len(turned) == 1 else flow.cat(turned, dim=found[0][0].dim)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.parts)

@@ -9,15 +9,18 @@
         },
     )
 
-A ``*`` is the number of a block, the same on both sides.
+A ``*`` is the number of a block, the same on both sides. A ``#`` is the number of an expert: the tensors of all experts
+are the rows of one parameter.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from .config import Config
 
@@ -27,10 +30,12 @@ class Part:
     """A part of a tensor of the files, or one that lies turned there.
 
     Attributes:
-        name: the tensor or module, with ``*`` for the number of the block.
-        index: which of the equal parts of its last dim.
-        count: into how many parts its last dim is cut.
+        name: the tensor or module, ``*`` for the number of the block; with ``#`` one for each row of the parameter.
+        index: which of the equal parts of a dim.
+        count: into how many parts the dim is cut.
         transposed: whether a matrix is turned after it was cut.
+        dim: which dim is cut, of the tensor of the files; the last one by default.
+        row: which row of the parameter it is; None if it is all of it.
 
     Example:
         >>> import numpy as np
@@ -43,16 +48,31 @@ class Part:
     index: int = 0
     count: int = 1
     transposed: bool = False
+    dim: int = -1
+    row: int | None = None
+
+    def rows(self, ours: tuple[int, ...]) -> list[Part]:
+        """Return the tensors of the files that make up a parameter of this shape: itself, or one for each row."""
+        if "#" not in self.name:
+            return [self]
+        return [replace(self, name=self.name.replace("#", str(i)), row=i) for i in range(ours[0])]
+
+    def of(self, arrays: Mapping[str, Any], ours: tuple[int, ...]) -> Any:
+        """Return the array of a parameter of this shape: a view of one tensor of the files, or a stack of several."""
+        found = [part.read(arrays[part.name]) for part in self.rows(ours)]
+        return np.stack(found) if "#" in self.name else found[0]
 
     def shape(self, ours: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape that the tensor of the files has, of a parameter's shape."""
+        ours = ours if self.row is None else ours[1:]
         theirs = ours[::-1] if self.transposed else ours
-        return (*theirs[:-1], theirs[-1] * self.count)
+        cut = self.dim % len(theirs)
+        return tuple(size * (self.count if dim == cut else 1) for dim, size in enumerate(theirs))
 
     def read(self, array: Any) -> Any:
         """Return the parameter's array: a view of that of the files."""
-        size = array.shape[-1] // self.count
-        part = array[..., self.index * size : (self.index + 1) * size]
+        size = array.shape[self.dim] // self.count
+        part = array[(slice(None),) * (self.dim % array.ndim) + (slice(self.index * size, (self.index + 1) * size),)]
         return part.T if self.transposed else part
 
 
@@ -65,14 +85,19 @@ class Weights:
         architectures: by the name in ``config.json``, the class of model; the first is that of a file without one.
         names: of each module or parameter, ``*`` for the number of its block, what it is in the files.
         skipped: patterns (`re.fullmatch`) of tensors in the files that the model does without.
+        copies: tensors of the files that another one must equal, where the model has but the other.
         older: patterns and replacements (`re.sub`) from names in older files to those of `names`.
+        fused: patterns (`re.fullmatch`) of tensors that some files have in the place of several, and the replacements
+            with their names: rows are experts, ``#``, and the dim behind them is cut into as many equal parts.
     """
 
     config: type[Config]
     architectures: Mapping[str, type]
     names: Mapping[str, str | Part]
     skipped: Collection[str] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
     older: Collection[tuple[str, str]] = ()
+    fused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def part(self, name: str) -> Part | None:
         """Return where a parameter is in the files; None if no row of the table says it."""
@@ -97,6 +122,21 @@ class Weights:
         for pattern, replacement in self.older:
             name = re.sub(pattern, replacement, name)
         return name
+
+    def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the tensors of files under the names that `names` has; what is fused as views of its parts."""
+        found = {}
+        for given, array in arrays.items():
+            name = self.renamed(given)
+            parts = next(((k, v) for k, v in self.fused.items() if re.fullmatch(k, name)), None)
+            if parts is None:
+                found[name] = array
+                continue
+            size = array.shape[1] // len(parts[1])
+            for n, theirs in enumerate(parts[1]):
+                own = re.sub(parts[0], theirs, name)
+                found |= {own.replace("#", str(i)): expert[n * size : (n + 1) * size] for i, expert in enumerate(array)}
+        return found
 
     def architecture(self, model: Any) -> str:
         """Return the name in ``config.json`` of a model's class."""

@@ -147,6 +147,7 @@ from .pooling import AvgPool3d as AvgPool3d
 from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
 from .pooling import MaxPool3d as MaxPool3d
+from .quantized_linear import QuantizedLinear as QuantizedLinear
 from .rnn import GRU as GRU
 from .rnn import LSTM as LSTM
 from .rnn import RNN as RNN
@@ -176,7 +177,7 @@ from .vision import UpsamplingNearest2d as UpsamplingNearest2d
 _LATER = {
     "adaptive": """AdaptiveLogSoftmaxWithLoss""",
     "data_parallel": """DataParallel""",
-    "datapipe": """CoinFlip CropMirrorNormalize GPTIndexedBinDataReader""",
+    "datapipe": """CoinFlip CropMirrorNormalize""",
     "lazy": """LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
  LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear
  UninitializedBuffer UninitializedParameter""",
@@ -187,6 +188,7 @@ _LATER = {
 }
 _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
 # Graphs build on this package, so their names come when they are asked for.
+_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")  # of a room above, too
 _MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
 __getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
 

@@ -62,7 +62,7 @@ from sbpjax.nn.batchnorm import FusedBatchNorm2d as FusedBatchNorm2d
 from sbpjax.nn.batchnorm import FusedBatchNorm3d as FusedBatchNorm3d
 from sbpjax.nn.activation import GELU as GELU
 from sbpjax.nn.activation import GLU as GLU
-from sbpjax.nn.datapipe import GPTIndexedBinDataReader as GPTIndexedBinDataReader
+from sbpjax.data.token_reader import GPTIndexedBinDataReader as GPTIndexedBinDataReader
 from sbpjax.nn.rnn import GRU as GRU
 from sbpjax.nn.rnn import GRUCell as GRUCell
 from sbpjax.nn.loss import GaussianNLLLoss as GaussianNLLLoss
@@ -136,6 +136,7 @@ from sbpjax.nn.quantization import QatConv1d as QatConv1d
 from sbpjax.nn.quantization import QatConv2d as QatConv2d
 from sbpjax.nn.quantization import QatConv3d as QatConv3d
 from sbpjax.nn.quantization import Quantization as Quantization
+from sbpjax.nn.quantized_linear import QuantizedLinear as QuantizedLinear
 from sbpjax.nn.activation import QuickGELU as QuickGELU
 from sbpjax.nn.normalization import RMSLayerNorm as RMSLayerNorm
 from sbpjax.nn.normalization import RMSNorm as RMSNorm

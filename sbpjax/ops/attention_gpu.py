@@ -1,8 +1,8 @@
 """Attention on NVIDIA's GPUs: cuDNN's kernels, in the terms of `sbpjax.ops.attention_primitive`.
 
-cuDNN takes 16-bit floats, equal widths of keys and values up to 128, and here no mask but the causal one; what it does
-not take stays with `sbpjax.ops.attention_blocks`. `jax.nn.dot_product_attention` calls the same kernels, but has no
-backward of its own to call (jax 0.10), so that they are bound one by one.
+cuDNN takes 16-bit floats, equal widths of keys and values up to 128, and no mask but windows that end at the query,
+such as the causal one; what it does not take stays with `sbpjax.ops.attention_blocks`. `jax.nn.dot_product_attention`
+calls the same kernels, but has no backward of its own to call (jax 0.10), so that they are bound one by one.
 """
 
 from __future__ import annotations
@@ -11,24 +11,38 @@ import math
 
 import jax.numpy as jnp
 
+from .attention_scores import EVERY_KEY, Scores
+
 NAME = "cudnn"
 
 
-def takes(q, k, v, mask, causal: bool) -> bool:
-    """Return whether the kernel computes this."""
-    width = q.shape[-1]
-    fits = width == v.shape[-1] and width % 8 == 0 and width <= 128 and min(q.size, k.size) > 0
-    square = not causal or q.shape[-2] == k.shape[-2]
-    return str(q.dtype) in ("bfloat16", "float16") and mask is None and fits and square
+def refusal(q, k, v, mask, segments, how: Scores) -> str | None:
+    """Return why the kernel does not compute this; None if it does."""
+    width, (_, right) = q.shape[-1], how.window
+    reasons = {
+        f"takes 16-bit floats, not {q.dtype}": str(q.dtype) not in ("bfloat16", "float16"),
+        "takes no mask here": mask is not None,
+        "takes lengths of sequences, no segment ids": segments is not None,
+        "has no soft cap": how.soft_cap is not None,
+        "takes heads of keys and values with equal sizes that are multiples of 8 up to 128": width != v.shape[-1]
+        or width % 8 != 0
+        or width > 128,
+        "takes windows that end at the query": right != 0 and how.window != EVERY_KEY,
+        "takes windows of as many queries as keys": how.window != EVERY_KEY and q.shape[-2] != k.shape[-2],
+        "takes no empty arrays": min(q.size, k.size) == 0,
+    }
+    return next((f"cuDNN {reason}" for reason, holds in reasons.items() if holds), None)
 
 
-def _static(scale: float, causal: bool) -> dict:
+def _static(how: Scores) -> dict:
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-    mask = cudnn.MaskType.CAUSAL if causal else cudnn.MaskType.NO_MASK
+    left, right = how.window
     return {
-        "scale": scale, "seed": 42, "dropout_rate": 0.0, "variadic_args": (False, False), "mask_type": mask,
-        "layout": cudnn.AttentionLayout.BNTH.value, "sliding_window_length": None,
+        "scale": how.scale, "seed": 42, "dropout_rate": 0.0, "variadic_args": (False, False),
+        "mask_type": cudnn.MaskType.NO_MASK if right is None else cudnn.MaskType.CAUSAL,
+        "layout": cudnn.AttentionLayout.BNTH.value,
+        "sliding_window_length": None if left is None else left + 1,  # cuDNN counts the query's own key
     }  # fmt: skip
 
 
@@ -38,26 +52,22 @@ def _heads(x, rank: int):
     return x.reshape(math.prod(lead), -1, *x.shape[-2:])
 
 
-def forward(q, k, v, mask, *, scale: float, causal: bool):
+def forward(q, k, v, mask, segments, how: Scores):
     """Return attention and its lse, as `sbpjax.ops.attention_blocks.forward`."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
     absent = (jnp.zeros(0, q.dtype),) * 7
     operands = [_heads(x, k.ndim) for x in (q, k, v)]
-    out, lse = cudnn._dot_product_attention_fwd_p_wrapper.bind(
-        *operands, *absent, **_static(scale, causal), is_training=True
-    )
+    out, lse = cudnn._dot_product_attention_fwd_p_wrapper.bind(*operands, *absent, **_static(how), is_training=True)
     return out.reshape(q.shape), lse.reshape(q.shape[:-1])
 
 
-def backward(q, k, v, mask, out, lse, ct, *, scale: float, causal: bool):
+def backward(q, k, v, mask, segments, how: Scores, out, lse, ct):
     """Return the gradients of queries, keys and values, as `sbpjax.ops.attention_blocks.backward`."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
     absent = (jnp.zeros(0, q.dtype),) * 7
     *operands, out, ct = (_heads(x, k.ndim) for x in (q, k, v, out, ct))
     stats = lse.reshape(operands[0].shape[:-1])
-    grads = cudnn._dot_product_attention_bwd_p_wrapper.bind(
-        *operands, *absent, stats, out, ct, **_static(scale, causal)
-    )
+    grads = cudnn._dot_product_attention_bwd_p_wrapper.bind(*operands, *absent, stats, out, ct, **_static(how))
     return tuple(g.reshape(x.shape) for g, x in zip(grads, (q, k, v), strict=True))

@@ -437,8 +437,10 @@ def cross_entropy(
     if target.shape == x.shape and is_float(target.dtype):
         loss, weight_sum = _cross_entropy_of_probabilities(wide, target, weight, label_smoothing)
     elif _is_large(x, weight):
-        _class_dim(x, target, "cross_entropy")
-        loss = losses_of(x, target, smoothing=label_smoothing, ignore_index=ignore_index)
+        dim = _class_dim(x, target, "cross_entropy")
+        last = (*(d for d in range(x.ndim) if d != dim), dim)
+        rows = x if x.ndim == 2 else lax.transpose(x, last)
+        loss = losses_of(rows, target, smoothing=label_smoothing, ignore_index=ignore_index)
         weight_sum = _total(cast(_counted(target, ignore_index)[0], loss.dtype))
     else:
         dim = _class_dim(x, target, "cross_entropy")
@@ -449,7 +451,7 @@ def cross_entropy(
 def _is_large(x, weight) -> bool:
     # Of a program with free sizes the composition is exported: tokens are counted when it is traced.
     is_fixed = all(isinstance(n, int) for n in x.shape)
-    return weight is None and x.ndim == 2 and is_fixed and math.prod(x.shape) >= LARGE
+    return weight is None and x.ndim >= 2 and is_fixed and math.prod(x.shape) >= LARGE
 
 
 def linear_cross_entropy(

@@ -22,11 +22,9 @@ from dataclasses import dataclass, replace
 
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
-from sbpjax.programs.rules import Strategy, jointly_legal, strategies_of
+from sbpjax.programs.rules import Strategy, jointly_legal, moved_inside, refused, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
-from sbpjax.sbp.conversion_steps import interconnect_bytes
-from sbpjax.sbp.layout import local_shape
 from sbpjax.world.jaxprs import DropVar, Literal, Var
 
 from .control import inner_bytes, plans_bodies
@@ -68,19 +66,13 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
         work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
         cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
         found.append(Candidate(chosen, ins, outs, cost))
-    return found
+    axes = tuple(range(len(sizes)))
+    return [c for c in found if not refused(eqn, c.strategies, axes)] or found
 
 
 def hidden_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
     """Return the bytes that an equation moves inside itself under ``chosen``; `rough` as in `inner_bytes`."""
-    total = inner_bytes(eqn, chosen, sizes, rough)
-    for axis, strategy in enumerate(chosen):
-        for i in strategy.hidden:
-            aval = eqn.outvars[i].aval
-            codes = tuple(r.outs[i] for r in chosen)
-            block = math.prod(local_shape(aval.shape, codes, sizes)) * aval.dtype.itemsize
-            total += interconnect_bytes("psum", sizes[axis], block)
-    return total
+    return inner_bytes(eqn, chosen, sizes, rough) + sum(m.bytes for m in moved_inside(eqn, chosen, sizes))
 
 
 @plans_bodies

@@ -18,7 +18,7 @@ from sbpjax.planner.prices.cost import CostModel, products_us
 from sbpjax.planner.prices.local_work import local_bytes
 from sbpjax.planner.prices.slack import VISIBLE
 from sbpjax.programs.plan import Codes
-from sbpjax.programs.rules import Strategy, jointly_legal, strategies_of
+from sbpjax.programs.rules import Strategy, jointly_legal, moved_inside, refused, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import local_shape
@@ -29,6 +29,8 @@ from .ports import port_strategies
 
 # What a byte above the memory limit costs: far more than moving it.
 OVER_LIMIT_US_PER_BYTE = 1.0
+# What a strategy costs that an equation asked not to have, in its own time and that of moving its operands.
+_REFUSED = 10.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
 # What holding a byte of a loop's stack costs, as a share of moving it.
@@ -102,6 +104,8 @@ class Problem:
         )
         own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
         own += self._stored_us(node, chosen, axes)
+        if refused(eqn, chosen, axes):
+            own += _REFUSED * (work + self.model.interconnect_us(sum(_nbytes(v.aval) for v in eqn.invars)))
         return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
 
     def _tiled_us(
@@ -127,7 +131,15 @@ class Problem:
     def _inner_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time that one member of a node moves data inside itself; on unlike links, axis by axis."""
         total = self.inner_bytes(node, chosen, axes)
-        if not total or not self.model.links:
+        if not total:
+            return 0.0
+        # Each step of a ring waits for the one before; what is reduced goes together.
+        moved = moved_inside(self.graph.forms.examples[self.graph.nodes[node].form], chosen, self._sizes(axes))
+        steps = sum((m.launches - 1) * self.model.link(axes[m.axis]).alpha_us for m in moved if m.kind == "ppermute")
+        return steps + self._inner_bytes_us(node, chosen, axes, total)
+
+    def _inner_bytes_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...], total: int) -> float:
+        if not self.model.links:
             return self.model.interconnect_us(total)
         single = []
         for a in axes:
@@ -249,6 +261,10 @@ class Problem:
         """Return the latency of one of the collectives that `launches` names, in all runs of the loop it is in."""
         (_, times), _, axis = launch
         return times * self.model.link(axis).alpha_us
+
+
+def _nbytes(aval) -> int:
+    return math.prod(aval.shape) * aval.dtype.itemsize
 
 
 def _key_of(group: Group) -> tuple:

@@ -3,7 +3,7 @@
 A traced step multiplies by the weights of the last layer, and `cross_entropy` and its gradient read the product:
 
     logits = dot_general x w                      losses, dx, dw = linear_cross_entropy_grad x w y ct
-    … reshape, cast, + bias
+    … reshape, cast, + bias, transpose and back
     losses = cross_entropy logits y        →
     dlogits = cross_entropy_grad logits y ct
     … dx = dot_general dlogits w;  dw = dot_general dlogits x
@@ -45,13 +45,33 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     if any(eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") for eqn in eqns):
         # Without dead equations: losses of which only the gradient was wanted are still there behind autodiff, and
         # would count as readers of the logits.
-        eqns, outvars = _fused(live(eqns, outvars), outvars, constants)
+        eqns, outvars = _fused(live(_untransposed(eqns), outvars), outvars, constants)
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
     names = jaxpr.debug_info.with_unknown_names()
     held = [*jaxpr.constvars, *constants]
     changed = jaxpr.replace(constvars=held, eqns=eqns, outvars=outvars, debug_info=names)
     return ClosedJaxpr(changed, [*closed.consts, *constants.values()])
+
+
+def _untransposed(eqns: list) -> list:
+    """Return equations that read values themselves, where they read the transpose of their transpose."""
+    maker, source, changed = {}, {}, []
+    for eqn in eqns:
+        own = [v if isinstance(v, Literal) else source.get(v, v) for v in eqn.invars]
+        if any(a is not b for a, b in zip(own, eqn.invars, strict=True)):
+            eqn = eqn.replace(invars=own)
+        changed.append(eqn)
+        if eqn.primitive.name != "transpose" or isinstance(eqn.invars[0], Literal):
+            continue
+        before = maker.get(eqn.invars[0])
+        maker[eqn.outvars[0]] = eqn
+        if before is None:
+            continue
+        first, then = before.params["permutation"], eqn.params["permutation"]
+        if [first[d] for d in then] == list(range(len(then))):
+            source[eqn.outvars[0]] = before.invars[0]
+    return changed
 
 
 def _fused(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:

@@ -70,7 +70,8 @@ LOSSES = _names(
     "cross_entropy cross_entropy_grad cross_entropy_tangent "
     "linear_cross_entropy linear_cross_entropy_grad linear_cross_entropy_tangent"
 )
-KERNELS = _names("pallas_call custom_partitioning") | ATTENTION | LOSSES
+GROUPED = _names("grouped_matmul grouped_outer")  # `sbpjax.ops.grouped_matmul_primitive`
+KERNELS = _names("pallas_call custom_partitioning") | ATTENTION | LOSSES | GROUPED
 # How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
 MATRIX_DIMS = {
     "cholesky": (2,),

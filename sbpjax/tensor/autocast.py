@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.tensor import dtype as dtypes
@@ -22,7 +22,7 @@ from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
 
 from .autocast_lists import Lists, lists_of
-from .casting import Casting, under
+from .casting import CASTABLE, Casting, under
 
 # PyTorch's defaults: a script gives the same dtypes here.
 _DEFAULTS = {
@@ -40,7 +40,8 @@ class autocast:
 
     Args:
         device_type: ``"cpu"``, ``"cuda"``, ``"gpu"``, ``"tpu"``...; chooses the default of `dtype` and `lists`.
-        dtype: ``bfloat16`` or ``float16``; by default ``bfloat16`` for ``"cpu"`` and ``"tpu"``, else ``float16``.
+        dtype: ``bfloat16``, ``float16``, or ``"fp8"`` (or ``float8_e4m3fn``), which is bfloat16 with 8-bit products of
+            linear layers, see `sbpjax.amp`; by default ``bfloat16`` for ``"cpu"`` and ``"tpu"``, else ``float16``.
         enabled: False switches autocasting off within the block.
         cache_enabled: keep the cast of a weight for its next use, until the outermost block ends.
         lists: which op runs how; by default `amp.lists.CPU` for ``"cpu"``, else `amp.lists.ACCELERATOR`.
@@ -54,7 +55,7 @@ class autocast:
     def __init__(
         self,
         device_type: str,
-        dtype: dtypes.dtype | None = None,
+        dtype: dtypes.dtype | Literal["fp8"] | None = None,
         enabled: bool = True,
         cache_enabled: bool | None = None,
         *,
@@ -68,8 +69,9 @@ class autocast:
         _check_device(device_type)
         if dtype is None:
             dtype = get_autocast_dtype(device_type)
-        if dtype not in (dtypes.bfloat16, dtypes.float16):
-            rule = "autocast goes to bfloat16 or float16"
+        dtype = dtypes.float8_e4m3fn if dtype == "fp8" else dtype
+        if dtype not in CASTABLE:
+            rule = "autocast goes to bfloat16, float16 or fp8"
             fix = f"autocast({device_type!r}, dtype=sbpjax.bfloat16)"
             raise OpTypeError(f"autocast(dtype={dtype!r})", repr(dtype), rule, fix)
         self.device_type = device_type
@@ -112,7 +114,7 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """Return the dtype that autocasting goes to, or would go to by default."""
     casting = mode.autocast
     _check_device(device_type)
-    return casting.dtype if is_autocast_enabled(device_type) else _DEFAULTS[device_type]
+    return casting.asked if is_autocast_enabled(device_type) else _DEFAULTS[device_type]
 
 
 def is_autocast_available(device_type: str) -> bool:

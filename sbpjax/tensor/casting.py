@@ -16,6 +16,7 @@ import contextlib
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax.ops import fp8
 from sbpjax.ops.elementwise import to_dtype
 from sbpjax.programs.widen import cast_back
 from sbpjax.tensor import dispatch
@@ -28,6 +29,7 @@ from sbpjax.tensor.traced import logical
 
 from .autocast_lists import LOWER, WIDEST, Lists
 
+CASTABLE = (dtypes.bfloat16, dtypes.float16, dtypes.float8_e4m3fn)
 _WIDTH = {dtypes.float16: 1, dtypes.bfloat16: 1, dtypes.float32: 2}
 
 
@@ -35,14 +37,14 @@ class Casting:
     """Autocasting to one dtype by certain lists.
 
     Args:
-        dtype: the lower precision.
+        dtype: the lower precision; `float8_e4m3fn` is bfloat16 with 8-bit products of linear layers (`ops.fp8`).
         lists: what happens to each op.
         device_type: the name it was asked for under.
         keep: whether casts of weights are kept.
         around: the casting of the surrounding block, whose kept casts are shared.
     """
 
-    __slots__ = ("_kept", "device_type", "dtype", "keep", "key", "lists")
+    __slots__ = ("_kept", "asked", "device_type", "dtype", "keep", "key", "lists")
 
     def __init__(
         self,
@@ -52,7 +54,8 @@ class Casting:
         keep: bool = True,
         around: Casting | None = None,
     ) -> None:
-        self.dtype = dtype
+        self.asked = dtype
+        self.dtype = dtypes.bfloat16 if dtype is dtypes.float8_e4m3fn else dtype
         self.lists = lists
         self.device_type = device_type
         self.keep = keep
@@ -62,7 +65,7 @@ class Casting:
 
     def again(self) -> Casting:
         """Return the same casting with nothing kept, for a trace of its own."""
-        return Casting(self.dtype, self.lists, self.device_type, self.keep)
+        return Casting(self.asked, self.lists, self.device_type, self.keep)
 
     def inputs(self, op: Op, inputs: tuple) -> tuple:
         """Return the inputs of an op as its list asks for them."""
@@ -80,6 +83,14 @@ class Casting:
         if target is None:
             return inputs
         return tuple([self.cast(x, target) if isinstance(x, Tensor) else x for x in inputs])
+
+    def given(self, op: Op, inputs: tuple) -> tuple[Op, tuple]:
+        """Return the op that runs for one, and its inputs."""
+        inputs = self.inputs(op, inputs)
+        if self.asked is dtypes.float8_e4m3fn and op.name == "linear" and inputs[0].dtype is dtypes.bfloat16:
+            if fp8.takes(inputs[0].shape, inputs[1].shape):
+                return op_of(fp8.linear_fp8, ()), inputs
+        return op, inputs
 
     def cast(self, x: Tensor, dtype: dtypes.dtype) -> Tensor:
         """Return a float16, bfloat16 or float32 tensor in a dtype; any other tensor as it is."""

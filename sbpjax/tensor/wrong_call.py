@@ -231,7 +231,8 @@ def _kinds_of(parameter: inspect.Parameter, said: Any, first: bool, made: bool) 
 
 def kinds_of(annotation: str) -> tuple[str, ...]:
     """Return the types that an annotation names, none if it names another than those that can be told."""
-    flat = re.sub(r"(tuple|list|Sequence)\[int[^\[\]]*\]", "ints", annotation)
+    several = r"(tuple|list|Sequence)\[int[^\[\]]*\]"
+    flat = re.sub(several, lambda found: found[1] if "None" in found[0] else "ints", annotation)
     flat = re.sub(r"\[[^\[\]]*\]", "", re.sub(r"\[[^\[\]]*\]", "", flat))
     kinds = tuple(part.strip() for part in flat.split("|"))
     return kinds if all(kind in _FITS for kind in kinds) else ()

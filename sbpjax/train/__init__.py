@@ -1,4 +1,26 @@
-"""Training of the models: what goes in (`data/`), and the commands that prepare it.
+"""Training of the models: what goes in (`data/`), the loop (`trainer.py`), metrics (`evaluation/`), and the commands.
+
+    trainer = Trainer(model=…, optimizer=…, data=…, batch_size=32, max_steps=10_000, parallel=Parallel(data=8))
+    trainer.fit()
 
 `data/` is light: worker processes of a loader import it without JAX.
 """
+
+from .guard import StepGuard as StepGuard
+from .hooks import Average as Average
+from .hooks import Checkpoints as Checkpoints
+from .hooks import EarlyStop as EarlyStop
+from .hooks import Evaluation as Evaluation
+from .hooks import Goal as Goal
+from .hooks import Hook as Hook
+from .hooks import Log as Log
+from .hooks import Trace as Trace
+from .step import StepOptions as StepOptions
+from .trainer import Trainer as Trainer
+from .trainer import parameter_groups as parameter_groups
+from .writers import Bar as Bar
+from .writers import JsonLines as JsonLines
+from .writers import Lines as Lines
+from .writers import TensorBoard as TensorBoard
+from .writers import WandB as WandB
+from .writers import Writer as Writer

@@ -23,7 +23,7 @@ from sbpjax.world.cores import cores
 
 from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
 from .data.token_file import TokenFileWriter, token_dtype
-from .data.tokenizer import end_of_document, read_tokenizer, train_tokenizer, vocabulary_of
+from .data.tokenizer import MODELS, end_of_document, read_tokenizer, train_tokenizer, vocabulary_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,7 +32,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("input", nargs="+", help="text, or an object per line in .jsonl and .json")
     made.add_argument("--output", required=True, metavar="PREFIX", help="path of the files, without .bin and .idx")
     made.add_argument("--tokenizer", metavar="PATH", help="tokenizer.json, or a folder with one; else one is trained")
-    made.add_argument("--train-vocab", type=int, default=32_000, metavar="N", help="tokens of a trained byte-level BPE")
+    made.add_argument("--train-vocab", type=int, default=32_000, metavar="N", help="tokens of a trained tokenizer")
+    made.add_argument(
+        "--model", choices=MODELS, default="bpe", help="byte-level BPE, or BERT's WordPiece, to be trained"
+    )
     made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object (text)")
     made.add_argument("--per-line", action="store_true", help="a line of text is a document, not the whole file")
     made.add_argument("--append-eod", action="store_true", help="write the end-of-document token behind each document")
@@ -103,7 +106,7 @@ def _tokenizer(options: argparse.Namespace, chunks: Sequence[Chunk]) -> Any:
     if options.tokenizer is not None:
         return read_tokenizer(options.tokenizer)
     texts = (text for chunk in chunks for text in texts_of(chunk, options.json_key))
-    return train_tokenizer(texts, options.train_vocab, show_progress=sys.stderr.isatty())
+    return train_tokenizer(texts, options.train_vocab, sys.stderr.isatty(), model=options.model)
 
 
 def _workers(options: argparse.Namespace, chunks: int) -> int:

@@ -26,6 +26,7 @@ def _line(result, op, rest):
         ("f32[16]{0}", "reduce-scatter", "replica_groups={{0,1,2,3}}, dimensions={0}", "reduce-scatter", 192),
         ("f32[16]{0}", "all-to-all", "replica_groups={{0,1,2,3}}, dimensions={0}", "all-to-all", 48),
         ("s32[8]{0}", "collective-permute", "source_target_pairs={{0,1},{1,0}}", "collective-permute", 32),
+        ("s32[8]{0}", "collective-permute", "source_target_pairs={{0,0},{1,2},{2,1}}", "collective-permute", 32),
         ("f32[16]{0}", "all-reduce", "replica_groups=mesh['axis_0'=2,'axis_1'=4] {'axis_1'}", "all-reduce", 96),
         ("f32[16]{0}", "all-reduce", "replica_groups=mesh['a'=2,'b'=4] {'a','b'}", "all-reduce", 112),
     ],

@@ -239,3 +239,59 @@ def test_state_of_rolled_layers_is_written_in_place(devices):
     stack = 4 * count * width * width
     assert found.alias_size_in_bytes > 3 * stack
     assert stack < found.temp_size_in_bytes < 2.5 * stack  # with new stacks beside the old ones more than 4
+
+
+class Cache(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sum", flow.zeros(16, 8))
+
+
+class Box:
+    """Holds a cache where a block cannot see it."""
+
+    def __init__(self, cache):
+        self.cache = cache
+
+    def __call__(self):
+        return self.cache
+
+
+class Summing(Layer):
+    def forward(self, x, cache):
+        cache = cache() if isinstance(cache, Box) else cache
+        cache.sum.copy_(cache.sum + x)
+        return super().forward(cache.sum)
+
+
+class Summed(nn.Graph):
+    def __init__(self, scan, is_hidden):
+        super().__init__()
+        self.layers = nn.ModuleList(Summing() for _ in range(4))
+        self.caches = nn.ModuleList(Cache() for _ in range(4))
+        self.is_hidden = is_hidden
+        self.config.enable_block_scan(scan)
+
+    @flow.no_grad()
+    def build(self, x):
+        for layer, cache in zip(self.layers, self.caches):
+            x = layer(x, Box(cache) if self.is_hidden else cache)
+        return x
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_layers_that_write_a_module_they_are_given(is_hidden):
+    """Caches come as arguments, of which a block takes the tensors; or it is told that there is one it cannot take."""
+
+    def run(scan):
+        flow.manual_seed(0)
+        graph = Summed(scan, is_hidden)
+        RUNS.clear()
+        x = flow.tensor(np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32))
+        outs = [graph(x).numpy() for _ in range(3)]
+        return outs, [cache.sum.numpy() for cache in graph.caches], len(RUNS)
+
+    apart, once = run(False), run(True)
+    for found, want in zip(once[0] + once[1], apart[0] + apart[1], strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+    assert apart[2] == 4 and (once[2] == 1 if not is_hidden else once[2] > 4)

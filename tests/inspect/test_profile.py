@@ -35,7 +35,7 @@ def test_a_profile_names_modules_and_leaves_everything_as_it_was(tmp_path, ranks
     momentum = [t.numpy() for t in graph._g.optimizers[0].optimizer.state_tensors()]
     lr, random = graph._g.optimizers[0].optimizer.param_groups[0]["lr"], flow.get_rng_state().numpy()
     own = graph.program._compiled
-    found = graph.profile(2, x, directory=tmp_path)
+    found = graph.profile(x, steps=2, directory=tmp_path)
     for name, value in graph.model.to(nn.Module).state_dict().items():
         np.testing.assert_array_equal(value.numpy(), before[name])
     for t, value in zip(graph._g.optimizers[0].optimizer.state_tensors(), momentum, strict=True):
@@ -68,9 +68,9 @@ def test_a_profile_names_modules_and_leaves_everything_as_it_was(tmp_path, ranks
 def test_zeros_of_the_last_signature_and_text(tmp_path):
     graph, x = made()
     with pytest.raises(GraphError, match="not built"):
-        graph.profile(1)
+        graph.profile(steps=1)
     graph.compile(x)
-    found = graph.profile(1, directory=tmp_path)
+    found = graph.profile(steps=1, directory=tmp_path)
     lines = str(found).splitlines()
     assert lines[0].startswith(f"profile of {graph.name}, 1 step on 1 device: ")
     assert "unattributed" in lines[-2] and lines[-1].startswith(f"trace: {tmp_path}")
@@ -78,8 +78,8 @@ def test_zeros_of_the_last_signature_and_text(tmp_path):
     shares = [float(row[0].rstrip(" %")) for row in found.table(top=1000)]
     assert abs(sum(shares) - 100) < 0.1 * len(shares)
     assert found._repr_html_().count("<tr>") == len(found.table()) + 1
-    with pytest.raises(GraphError, match=r"(?s)profile\(0\).*one step or more"):
-        graph.profile(0)
+    with pytest.raises(GraphError, match=r"(?s)profile\(steps=0\).*one step or more"):
+        graph.profile(steps=0)
 
 
 def event(ts, dur, tid=1, device=0):

@@ -1,5 +1,7 @@
 """What `transformers` computes with tiny random models: ``python -m tests.models.record``, where it is installed.
 
+Names of cases behind it record these alone: ``python -m tests.models.record mixtral``.
+
 A folder of `data/` for each case: `config.json` and `model.safetensors` as `save_pretrained` writes them,
 `gradients.safetensors` of the loss by the same names, and `facts.npz` with inputs, logits and loss. Beside them
 `rotary.json`: frequencies of every scaling; `generated.json`: tokens behind prompts. `transformers` is no test
@@ -8,6 +10,7 @@ dependency, so the tests read what is recorded.
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +44,17 @@ BERT = {
     "max_position_embeddings": 16,
     "initializer_range": 0.3,
 }
+T5 = {
+    "vocab_size": 31,
+    "d_model": 16,
+    "d_kv": 6,
+    "d_ff": 20,
+    "num_heads": 4,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 10,
+    "decoder_start_token_id": 0,
+}
+SEQ2SEQ = ("t5", "t5_v11")
 ROTARY = {
     "default": {"rope_type": "default", "rope_theta": 10000.0},
     "linear": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0},
@@ -49,7 +63,7 @@ ROTARY = {
 }
 
 
-def models(t):
+def models(t, torch):
     """Return the models by the name of their case."""
     llama = t.LlamaConfig(**LLAMA, rope_parameters=LLAMA3, attention_bias=True, mlp_bias=True)
     yield "llama", t.LlamaForCausalLM(llama)
@@ -63,6 +77,15 @@ def models(t):
     yield "gpt2", t.GPT2LMHeadModel(t.GPT2Config(**gpt2, bos_token_id=0, eos_token_id=0))
     yield "bert", t.BertForPreTraining(t.BertConfig(**BERT))
     yield "bert_classes", t.BertForSequenceClassification(t.BertConfig(**BERT, num_labels=3))
+    routed = {"num_local_experts": 4, "output_router_logits": True, "router_aux_loss_coef": 0.1}
+    yield "mixtral", t.MixtralForCausalLM(t.MixtralConfig(**LLAMA, **routed))
+    torch.manual_seed(1)
+    yield "t5", t.T5ForConditionalGeneration(t.T5Config(**T5, num_layers=2))
+    gated = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    model = t.T5ForConditionalGeneration(t.T5Config(**T5, **gated, num_layers=2, num_decoder_layers=1))
+    model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.shared.weight))
+    model.config.tie_word_embeddings = False  # transformers says that all are tied, and keeps what files have apart
+    yield "t5_v11", model
 
 
 def inputs(case):
@@ -85,12 +108,17 @@ def facts(torch, case, model):
     if case == "bert":
         out = model(**arguments, token_type_ids=given["segments"])
         logits = {"logits": out.prediction_logits, "follows": out.seq_relationship_logits}
+    elif case in SEQ2SEQ:
+        logits = {"logits": model(**arguments, decoder_input_ids=model._shift_right(given["targets"])).logits}
     else:
-        logits = {"logits": model(**arguments).logits}
+        out = model(**arguments)
+        logits = {"logits": out.logits}
     entropy = torch.nn.functional.cross_entropy
     loss = entropy(logits["logits"].flatten(0, -2), given["targets"].flatten())
     if case == "bert":
         loss = loss + entropy(logits["follows"], given["pairs"])
+    if case == "mixtral":
+        loss = loss + model.config.router_aux_loss_coef * out.aux_loss
     loss.backward()
     return {"loss": loss} | logits
 
@@ -106,9 +134,11 @@ def generated(torch, model):
     present = torch.tensor([[0] * (length - len(prompt)) + [1] * len(prompt) for prompt in PROMPTS])
     options = {"attention_mask": present, "max_new_tokens": NEW_TOKENS, "do_sample": False, "pad_token_id": 0}
 
+    start = 1 if model.config.is_encoder_decoder else length
+
     def run(**more):
         with torch.no_grad():
-            return model.generate(tokens, **options, **more)[:, length:].tolist()
+            return model.generate(tokens, **options, **more)[:, start:].tolist()
 
     greedy = run(eos_token_id=None)
     stop = greedy[0][2]
@@ -121,27 +151,34 @@ def generated(torch, model):
     }
 
 
-def main():
+def main(only):
     import torch
     import transformers as t
     from safetensors.torch import save_file
+    from transformers.core_model_loading import revert_weight_conversion
 
     assert t.__version__ == VERSION
-    shutil.rmtree(DATA, ignore_errors=True)
+    path = DATA / "generated.json"
+    said = json.loads(path.read_text()) if only else {}
+    for case in only or [folder.name for folder in DATA.glob("*/")]:
+        shutil.rmtree(DATA / case, ignore_errors=True)
     torch.manual_seed(0)
-    said = {}
-    for case, model in models(t):
+    for case, model in models(t, torch):
         for parameter in model.parameters():  # norms and biases too
             parameter.data += 0.1 * torch.randn_like(parameter)
+        if only and case not in only:
+            continue
         model.eval().save_pretrained(DATA / case)
         (DATA / case / "generation_config.json").unlink(missing_ok=True)
         found = {name: value.detach().numpy() for name, value in facts(torch, case, model).items()}
         np.savez(DATA / case / "facts.npz", **inputs(case), **found)
         if case not in ("bert", "bert_classes"):
+            model.config.output_router_logits = False  # transformers cannot generate with them
             said[case] = generated(torch, model)
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        gradients = revert_weight_conversion(model, gradients)  # by the names of the files
         save_file(gradients, DATA / case / "gradients.safetensors")
-    (DATA / "generated.json").write_text(json.dumps(said, indent=1) + "\n")
+    path.write_text(json.dumps(said, indent=1) + "\n")
     rotary = {}
     for name, table in ROTARY.items():
         config = t.LlamaConfig(
@@ -153,4 +190,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

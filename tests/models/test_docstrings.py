@@ -21,7 +21,9 @@ def found_in(file):
 def test_examples(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write folders
     found = found_in(file)
-    assert found or file.endswith(("sharding", "llama.weights", "gpt2.weights", "bert.weights"))
+    assert found or file.endswith(
+        ("sharding", "llama.weights", "gpt2.weights", "bert.weights", "mixtral.weights", "t5.weights")
+    )
     for test in found:
         text = []
         doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=text.append)

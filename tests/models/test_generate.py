@@ -28,7 +28,7 @@ def test_greedy_tokens_are_those_of_transformers(case):
     assert model.training  # as it was
 
 
-@pytest.mark.parametrize("case", ["llama", "gpt2"])
+@pytest.mark.parametrize("case", ["llama", "gpt2", "t5"])
 def test_a_mesh_says_the_same(case):
     spec = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
     model = models.from_pretrained(DATA / case, spec)

@@ -1,11 +1,13 @@
 """Mesh specs: placements, what purposes become, and one error for what cannot be."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
 import sbpjax as flow
 from sbpjax.errors import PlacementError
-from sbpjax.models.parallel import AXES, NOT_BUILT, PURPOSES, Parallel
+from sbpjax.models.parallel import PURPOSES, Parallel
 
 B, S = flow.sbp.broadcast, flow.sbp.split
 
@@ -22,6 +24,12 @@ def test_axes_are_those_of_more_than_one_part_outermost_first():
     assert whole.equation == "data=2 × fsdp=2 × tensor=2 = 8"
     alone = spec()
     assert alone.axes == ("data",) and alone.placement == flow.placement("cpu", [0]) and alone.equation == "no axis = 1"
+
+
+def test_positions_are_split_over_context():
+    whole = spec(data=2, context=2, tensor=2, sequence=True)
+    assert whole.axes == ("data", "context", "tensor") and whole.batch == [S(0), S(1), B]
+    assert whole.place(np.zeros((4, 6))).sbp == (S(0), S(1), B) and whole.place(np.zeros(4)).sbp == (S(0), B, B)
 
 
 def test_stages_have_their_own_placements():
@@ -60,19 +68,14 @@ def test_a_batch_is_split_over_data_and_fsdp():
     assert spec(pipeline=2).place(batch, -1).placement == flow.placement("cpu", [1])
 
 
-@pytest.mark.parametrize("axis", NOT_BUILT)
-def test_axes_that_are_not_built_are_refused(axis):
-    with pytest.raises(PlacementError, match=rf"{axis}=2\)[\s\S]*axes that are built are pipeline, data, fsdp, tensor"):
-        spec(**{axis: 2})
-    assert axis in AXES and getattr(spec(**{axis: 1}), axis) == 1
-
-
 @pytest.mark.parametrize(
     "given, seen",
     [
         ({"data": 0}, r"data=0[\s\S]*a whole number of parts, at least 1"),
         ({"tensor": 2.0}, r"tensor=2.0"),
         ({"data": True}, r"data=True"),
+        ({"sequence": 2}, r"sequence=2\)[\s\S]*sequence is a flag[\s\S]*context=2"),
+        ({"context": 2, "context_by": "rings"}, r"context_by='rings'[\s\S]*one of ring, ulysses"),
         ({"data": 2, "ranks": (0, 0)}, r"ranks=\[0, 0\], 1 devices[\s\S]*data=2 = 2: as many devices"),
         ({"purposes": {"heads": "tenser"}}, r"purpose 'heads' on 'tenser'[\s\S]*axes are pipeline, data"),
     ],
@@ -86,3 +89,13 @@ def test_specs_that_cannot_be(given, seen):
 def test_too_few_devices():
     with pytest.raises(PlacementError, match=r"8 devices of type 'cpu'[\s\S]*data=3 × tensor=4 = 12 devices"):
         _ = spec(data=3, tensor=4).placement
+
+
+@pytest.mark.aot
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra aot")
+def test_a_machine_that_is_not_there():
+    stages = Parallel(pipeline=2, data=2, device="v5p:2x2x1").placements
+    assert [stage.hierarchy for stage in stages] == [(2,), (2,)] and stages[0].topology_name == "v5p:2x2x1"
+    assert sorted(rank for stage in stages for rank in stage.ranks) == [0, 1, 2, 3]
+    with pytest.raises(PlacementError, match="has 4 devices"):
+        Parallel(data=8, device="v5p:2x2x1").placement  # noqa: B018

@@ -10,10 +10,11 @@ import pytest
 import sbpjax as flow
 from sbpjax import checkpoint, models
 from sbpjax.errors import CheckpointError, ConfigError
+from sbpjax.functions.layers.attention import attention_by
 from sbpjax.models.parallelize import Layouts
 from sbpjax.models.pretrained import family_weights
 from tests.models.cases import CASES, arguments, facts
-from tests.models.record import DATA
+from tests.models.record import DATA, SEQ2SEQ
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}  # float32, other orders of sums
 MESH = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
@@ -22,7 +23,8 @@ MESH = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
 def evaluate(case, model, given, place=flow.tensor):
     """Return logits, and behind them the loss."""
     (tokens, *targets), others = arguments(case, given, place)
-    out = model.eval()(tokens, **others)
+    before = [model.shifted(*targets)] if case in SEQ2SEQ else []
+    out = model.eval()(tokens, *before, **others)
     return [*(out if isinstance(out, tuple) else [out]), model.loss(tokens, *targets, **others)]
 
 
@@ -39,9 +41,9 @@ def test_logits_loss_and_gradients_are_those_of_transformers(case):
     recorded = checkpoint.open_safetensors(DATA / case / "gradients.safetensors")
     weights = family_weights(model.config.model_type)
     for name, parameter in model.named_parameters():
-        part = weights.part(name)
+        want = weights.part(name).of(recorded, tuple(parameter.shape))
         assert parameter.grad.abs().sum() > 0, name
-        np.testing.assert_allclose(parameter.grad.numpy(), part.read(recorded[part.name]), **TOLERANCE, err_msg=name)
+        np.testing.assert_allclose(parameter.grad.numpy(), want, **TOLERANCE, err_msg=name)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -185,6 +187,25 @@ def test_older_names_and_another_dtype(tmp_path):
     assert next(models.from_pretrained(tmp_path / "half").parameters()).dtype == flow.bfloat16
 
 
+def test_fused_experts_are_read_too(tmp_path):
+    (tmp_path / "fused").mkdir()
+    shutil.copy(DATA / "mixtral" / "config.json", tmp_path / "fused")
+    files = checkpoint.load_safetensors(DATA / "mixtral" / "model.safetensors")
+    state = {name.replace(".block_sparse_moe.", ".mlp."): x for name, x in files.items() if ".experts." not in name}
+    for i in range(2):
+        old, new = (f"model.layers.{i}.{room}.experts" for room in ("block_sparse_moe", "mlp"))
+        gates, ups, downs = (flow.stack([files[f"{old}.{e}.{w}.weight"] for e in range(4)]) for w in ("w1", "w3", "w2"))
+        state |= {f"{new}.gate_up_proj": flow.cat([gates, ups], dim=1), f"{new}.down_proj": downs}
+    checkpoint.save_safetensors(state, tmp_path / "fused" / "model.safetensors")
+    fused, whole = models.from_pretrained(tmp_path / "fused"), models.from_pretrained(DATA / "mixtral", MESH)
+    for ours, theirs in zip(fused.parameters(), whole.parameters(), strict=True):
+        np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
+    del state["model.layers.0.mlp.experts.down_proj"]
+    checkpoint.save_safetensors(state, tmp_path / "fused" / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"no model.layers.0.block_sparse_moe.experts.0.w2.weight"):
+        models.from_pretrained(tmp_path / "fused")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
 @pytest.mark.filterwarnings("ignore")  # other packages' own
 @pytest.mark.exhaustive
@@ -201,6 +222,44 @@ def test_transformers_reads_what_we_write(case, tmp_path):
     assert not any(told.values()), told
     options = {"token_type_ids": torch.tensor(given["segments"])} if case == "bert" else {}
     options["attention_mask"] = torch.tensor(given["present"]).long()
+    if case in SEQ2SEQ:
+        options["decoder_input_ids"] = theirs._shift_right(torch.tensor(given["targets"]))
     out = theirs.eval()(torch.tensor(given["tokens"]), **options)
     logits = out.prediction_logits if case == "bert" else out.logits
     np.testing.assert_allclose(logits.detach().numpy(), given["logits"], **TOLERANCE)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.filterwarnings("ignore")  # other packages' own
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("implementation", ["plain", "blocks"])
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_of_random_models_are_those_of_transformers(seed, implementation, tmp_path):
+    import torch
+    import transformers
+
+    rng = np.random.default_rng(seed)
+    sizes = {"num_attention_heads": 4, "num_key_value_heads": int(rng.choice([1, 2, 4])), "hidden_size": 16}
+    common = {**sizes, "vocab_size": 31, "intermediate_size": 20, "num_hidden_layers": 3, "initializer_range": 0.3}
+    common["sliding_window"] = int(rng.integers(2, 9))
+    torch.manual_seed(seed)
+    if seed % 2:
+        theirs = transformers.MistralForCausalLM(transformers.MistralConfig(**common))
+    else:
+        kinds = [str(kind) for kind in rng.choice(["full_attention", "sliding_attention"], 3)]
+        kinds[1] = "sliding_attention"
+        config = transformers.Qwen2Config(**common, use_sliding_window=True, layer_types=kinds)
+        theirs = transformers.Qwen2ForCausalLM(config)
+    theirs.eval().save_pretrained(tmp_path)
+    tokens = rng.integers(1, 31, (2, 40))
+    present = np.arange(40)[None] < np.array([[40], [29]])
+    with torch.no_grad():
+        wanted = theirs(torch.tensor(tokens), attention_mask=torch.tensor(present).long()).logits.numpy()
+        said = theirs.generate(torch.tensor(tokens[:1]), max_new_tokens=12, do_sample=False, eos_token_id=None)
+    model = models.from_pretrained(tmp_path)
+    with attention_by(implementation):
+        found = model.eval()(flow.tensor(tokens), flow.tensor(present.astype(np.int64))).detach().numpy()
+        alone = model(flow.tensor(tokens)).detach().numpy()
+        assert models.generate(model, tokens[:1].tolist(), 12) == said[:, 40:].tolist()
+    np.testing.assert_allclose(found[present], wanted[present], **TOLERANCE)
+    np.testing.assert_allclose(alone[0], wanted[0], **TOLERANCE)

@@ -110,3 +110,22 @@ def _(g):
         g.pick(2, 1, 3.0, float("inf"), -float("inf"), 0),
         **({} if dim is None else {"dim": dim, "keepdim": g.flag()}),
     )
+
+
+def _grouped_matmul(torch):
+    def run(x, w, sizes):
+        rows = []
+        for one, count in zip(x.reshape(-1, *x.shape[-2:]), sizes.reshape(-1, sizes.shape[-1]).tolist(), strict=True):
+            parts = one.split([*count, len(one) - sum(count)])
+            products = [part @ matrix for part, matrix in zip(parts, w)]
+            rows.append(torch.cat([*products, w.new_zeros(len(parts[-1]), w.shape[-1])]))
+        return torch.stack(rows).reshape(*x.shape[:-1], w.shape[-1])
+
+    return run
+
+
+@op("nn.functional.grouped_matmul", reference=_grouped_matmul)
+def _(g):
+    lead = g.pick((), (2,))
+    x = g.tensor((*lead, 6, 2), "f")
+    return call(x, g.tensor((3, 2, 4), x.dtype), g.index((*lead, 3), 3))

@@ -7,6 +7,7 @@ import pytest
 
 from sbpjax.ops import attention_blocks as blocks
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
+from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
 from tests.programs.rules.strategy_checker import COMPILER
 from tests.support.attention_cases import assert_as_composed, random_case, with_gradients
 
@@ -49,18 +50,19 @@ def test_a_row_without_keys(small):
     assert np.isnan(np.asarray(sdpa(q, k, v, jnp.where(keep, 0, -np.inf), implementation="blocks"))[:, 3]).all()
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_heads_together_are_as_heads_one_by_one(small, causal):
+@pytest.mark.parametrize("window", [EVERY_KEY, CAUSAL, (20, 3)])
+def test_heads_together_are_as_heads_one_by_one(small, window):
     """The form for GPUs, and for what the TPU's kernel does not take."""
     keys = jax.random.split(jax.random.key(0), 4)
     q, ct = (jax.random.normal(key, (2, 3, 2, 70, 8)) for key in keys[:2])
     k, v = (jax.random.normal(key, (2, 3, 90, 8)) for key in keys[2:])
     mask = jax.random.normal(keys[0], (1, 3, 1, 70, 90))
+    segments = (jnp.arange(70) // 30).reshape(1, 1, 70), (jnp.arange(90) // 40).reshape(1, 1, 90)
+    problem = q, k, v, mask, segments if window == (20, 3) else None, Scores(0.3, window, soft_cap=0.4)
 
     def run(one_by_one):
-        how = {"scale": 0.3, "causal": causal, "one_by_one": one_by_one}
-        out, lse = blocks.forward(q, k, v, mask, **how)
-        return [out, lse, *blocks.backward(q, k, v, mask, out, lse, ct, **how)]
+        out, lse = blocks.forward(*problem, one_by_one=one_by_one)
+        return [out, jnp.exp(-lse), *blocks.backward(*problem, out, lse, ct, one_by_one=one_by_one)]
 
     assert_as_composed(run(False), run(True), q.dtype)
 

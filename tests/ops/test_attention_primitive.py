@@ -11,7 +11,8 @@ import pytest
 from sbpjax.ops import attention_blocks
 from sbpjax.ops.attention import LONG, attention
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
-from sbpjax.ops.attention_primitive import flops
+from sbpjax.ops.attention_primitive import choice, flops
+from sbpjax.ops.attention_scores import CAUSAL, Scores
 from sbpjax.programs.normalise import normalise
 
 RNG = np.random.default_rng(3)
@@ -22,6 +23,10 @@ Q, K, V, CT, BIAS = (
 TANGENTS = tuple(jnp.asarray(RNG.standard_normal(x.shape)) for x in (Q, K, V, BIAS))
 KEEP = jnp.asarray(RNG.random((2, 1, 20, 30)) < 0.8)
 MASKS = {"none": {}, "causal": {"is_causal": True}, "bias": {"bias": BIAS}, "bool": {"mask": KEEP}}
+IDS = jnp.asarray(np.arange(20) // 7)[None], jnp.asarray(np.stack([np.arange(30) // 9, np.arange(30) // 12]))
+MASKS["window"] = {"window_size": (5, 2), "soft_cap": 0.5}
+MASKS["segments"] = {"ids": IDS, "window_size": (6, 0)}
+MASKS["all"] = {"bias": BIAS, "ids": IDS, "window_size": (None, 4), "soft_cap": 0.7}
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +35,9 @@ def small(monkeypatch):
     monkeypatch.setattr(attention_blocks, "_KEYS", 16)
 
 
-def total(implementation, q, k, v, bias=None, mask=None, **how):
-    out = sdpa(q, k, v, mask if bias is None else bias, enable_gqa=True, implementation=implementation, **how)
+def total(implementation, q, k, v, bias=None, mask=None, ids=(None, None), **how):
+    mask = mask if bias is None else bias
+    out = sdpa(q, k, v, mask, None, *ids, enable_gqa=True, implementation=implementation, **how)
     return (jnp.sin(out) * CT).sum()
 
 
@@ -73,7 +79,7 @@ def test_first_derivatives(mask):
     compare(forward_mode, MASKS[mask])
 
 
-@pytest.mark.parametrize("mask", ["bias", "causal"])
+@pytest.mark.parametrize("mask", ["bias", "causal", "all"])
 def test_second_derivatives(mask):
     compare(reverse_over_reverse, MASKS[mask])
     compare(forward_over_reverse, MASKS[mask])
@@ -92,6 +98,15 @@ def test_batches():
         )
 
     compare(of_keys, MASKS["bool"])
+    compare(of_keys, MASKS["segments"])
+
+    def of_ids(f):
+        def one(ids, *xs):
+            return jax.grad(functools.partial(f, ids=(ids, IDS[1])), (0, 3))(*xs)
+
+        return lambda xs, ts: jax.vmap(one, (0, None, None, None, None))(jnp.stack([IDS[0], IDS[0] + 1]), *xs)
+
+    compare(of_ids, {"bias": BIAS})
 
 
 def test_checkpoint():
@@ -123,10 +138,34 @@ def test_a_program_with_a_free_batch_is_exported():
     np.testing.assert_allclose(exported.call(*given), sdpa(*given), rtol=1e-4, atol=1e-5)
 
 
+def test_the_choice_of_a_kernel_says_why():
+    def chosen(platform, grad=False, dtype="bfloat16", mask=None, **how):
+        x = jnp.zeros((2, 64, 64), dtype)
+        run = functools.partial(sdpa, implementation=how.pop("implementation", "kernel"), **how)
+        wanted = jax.grad(lambda *x: run(*x, *(() if mask is None else (mask,))).astype(np.float32).sum())
+        name = "attention_grad" if grad else "attention"
+        eqns = normalise(jax.make_jaxpr(wanted)(x, x, x)).eqns
+        return choice(next(e for e in eqns if e.primitive.name == name), platform)
+
+    assert chosen("cpu", is_causal=True) == chosen("", window_size=(3, 0)) == "blocks"
+    assert chosen("cuda", is_causal=True) == chosen("cuda", grad=True, window_size=(3, 0)) == "cudnn"
+    assert chosen("tpu", soft_cap=3.0, grad=True) == "splash"
+    assert chosen("cuda", soft_cap=3.0) == "blocks: cuDNN has no soft cap"
+    assert chosen("tpu", dtype="float16") == "blocks: splash attention takes bfloat16 and float32, not float16"
+    assert chosen("tpu", implementation="cudnn") == "blocks: cudnn is asked for"
+    bias = jnp.zeros((64, 64), "bfloat16")
+    assert chosen("tpu", mask=bias) == "blocks: splash attention takes masks of bools for keys, alike for all queries"
+
+
 def test_flops():
     q, k = jnp.zeros((2, 3, 16, 8)), jnp.zeros((2, 32, 8))
-    for causal, factor in ((False, 1), (True, 0.5)):
-        run = functools.partial(attention, scale=1.0, causal=causal)
+    for how, factor in (
+        (Scores(1.0), 1),
+        (Scores(1.0, CAUSAL), 0.5),
+        (Scores(1.0, (3, 0)), 4 / 32),
+        (Scores(1.0, (3, 2)), 6 / 32),
+    ):
+        run = functools.partial(attention, how=how)
         (forward,) = jax.make_jaxpr(run)(q, k, k).eqns
         assert flops(forward) == factor * 2 * 2 * (2 * 3 * 16 * 32 * 8)
         back = jax.make_jaxpr(jax.grad(lambda *x, run=run: run(*x).sum()))(q, k, k).eqns

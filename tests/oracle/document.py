@@ -112,7 +112,7 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   about with `isinstance`, which is False; calling one raises `NotInJaxError`, which says what to use. So
   `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
 - `torch.autograd.forward_ad` differentiates the tape twice when a tangent is asked for, so a tensor made under
-  `no_grad` has none. `set_detect_anomaly` is kept without effect; `jax.debug_nans(True)` finds where a NaN begins.
+  `no_grad` has none. `detect_anomaly` does not look into compiled programs; `jax.debug_nans(True)` does.
   `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on what they are given: devices
   are shared by layouts, not by copies of a module.
 - `log_softmax` and `softmin` of an empty tensor of integers are errors, as of any other; PyTorch does not look where

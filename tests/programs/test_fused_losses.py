@@ -34,7 +34,10 @@ class Head(nn.Module):
         self.last = nn.Linear(WIDTH, CLASSES, bias=bias)
 
     def forward(self, x, y):
-        logits = self.last(F.gelu(self.first(x))).reshape(-1, CLASSES)
+        logits = self.last(F.gelu(self.first(x)))
+        if self.form == "transposed":  # as logits of positions that are split
+            return F.cross_entropy(logits.transpose(1, -1), y, label_smoothing=0.1)
+        logits = logits.reshape(-1, CLASSES)
         loss = F.cross_entropy(logits, y.reshape(-1), label_smoothing=0.1)
         if self.form == "read twice":
             loss = loss + 1e-3 * logits.square().mean()
@@ -137,6 +140,12 @@ def test_a_step_on_every_layout(place, x_sbp, weight_sbp):
     assert "linear_cross_entropy" not in names(graph) and not logits_of(graph)
     line = next(line for line in str(graph.explain(check=False)).splitlines() if line.startswith(LINES))
     assert f"f32[48, {CLASSES}] are never whole" in line and "test_fused_losses.py" in line
+
+
+def test_logits_whose_transpose_the_losses_read():
+    found, graph = trained(FOUR, [S1], [B], "transposed")
+    compare(found, by_torch())
+    assert names(graph).count("linear_cross_entropy_grad") == 1 and not logits_of(graph)
 
 
 def test_a_gradient_that_depends_on_the_losses_comes_after_them():

@@ -47,6 +47,7 @@ PLACES = {
     "sbpjax/distributions/": "leaves",
     "sbpjax/models/": "leaves",
     "sbpjax/train/": "leaves",
+    "sbpjax/vision/": "leaves",
     "sbpjax/cache.py": "faces",
     "sbpjax/comm.py": "faces",
     "sbpjax/cuda/": "faces",

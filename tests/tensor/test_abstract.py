@@ -329,6 +329,16 @@ class TestAbsentPlacement:
             assert 'x.to("meta")' in str(error.value)
             assert x.to("meta").to_global(self.where(), [sbp.split(0), sbp.broadcast]).is_meta
 
+    def test_a_graph_that_makes_a_constant_there(self):
+        where, everywhere = self.where(), [sbp.broadcast, sbp.broadcast]
+
+        class Scaled(flow.nn.Graph):
+            def build(self, x):
+                return x * flow.tensor([1.0, 2.0, 3.0, 4.0], placement=where, sbp=everywhere)
+
+        x = flow.zeros(8, 4, placement=where, sbp=[sbp.split(0), sbp.broadcast])
+        assert Scaled().memory(x, compiled=False).total > 0
+
     def test_ops_and_programs_there(self):
         x = flow.zeros(8, 4, placement=self.where(), sbp=[sbp.split(0), sbp.broadcast])
         y = (x @ x.t()).sum(0)

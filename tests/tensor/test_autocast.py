@@ -419,7 +419,7 @@ def test_custom_functions_say_how_they_run():
 def test_errors():
     with pytest.raises(RuntimeError, match="knows the device types"):
         flow.autocast("toaster")
-    with pytest.raises(TypeError, match="bfloat16 or float16"):
+    with pytest.raises(TypeError, match="bfloat16, float16 or fp8"):
         flow.autocast("cpu", dtype=flow.int32)
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
         flow.autocast(flow.bfloat16)

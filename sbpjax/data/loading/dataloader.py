@@ -24,7 +24,7 @@ from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import IterFetcher, MapFetcher, seeded
 from .pool import Pool
-from .sampler import BatchSampler, RandomSampler, Sampler, Seeded, SequentialSampler, draw_seed
+from .sampler import BatchSampler, RandomSampler, Sampler, Seeded, SequentialSampler, draw_seed, started
 
 
 class _Endless(Sampler):
@@ -233,14 +233,11 @@ class _Iterator:
         self._seed = draw_seed(loader.generator) if resume is None else resume["seed"]
         if resume is not None and resume["sampler"] is not None:
             loader._set_sampler_state(resume["sampler"])
-        self._indices = iter(loader._indices)
+        skipped = 0 if resume is None else resume["batches"]
+        self._indices = started(loader._indices, 0 if loader._iterable else skipped)
         self._ahead: collections.deque[Any] = collections.deque()
         self._pool = loader._started_pool(self._seed) if loader.num_workers else None
         self._fetcher: Any = None
-        skipped = 0 if resume is None else resume["batches"]
-        if not loader._iterable:
-            for _ in range(skipped):
-                next(self._indices, None)
         self._number = 0 if loader._iterable else skipped
         if self._pool is not None:
             self._pool.begin(functools.partial(next, self._indices), self._seed, 0 if loader._iterable else skipped)

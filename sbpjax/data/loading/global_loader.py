@@ -28,7 +28,7 @@ from sbpjax.tensor.tensor import wrap_any
 
 from .dataloader import DataLoader
 from .dataset import IterableDataset
-from .sampler import Sampler
+from .sampler import Sampler, started
 
 _MANY_DIMS = 64
 
@@ -71,8 +71,15 @@ class _Part(Sampler):
         self.sizes: collections.deque[int] = collections.deque()
 
     def __iter__(self) -> Iterator[list[int]]:
+        yield from self.starting_at(0)
+
+    def starting_at(self, place: int) -> Iterator[list[int]]:
+        """Return the parts from a batch on."""
         self.sizes.clear()
-        for batch in self.batches:
+        return self._parts(started(self.batches, place))
+
+    def _parts(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
+        for batch in batches:
             self.sizes.append(len(batch))
             yield [batch[i] for i in rows_here(self.placement, self.codes, len(batch))]
 

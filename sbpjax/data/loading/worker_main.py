@@ -23,7 +23,7 @@ import time
 import traceback
 import types
 
-LIGHT = ("sbpjax.utils", "sbpjax.data.loading", "sbpjax.train.data", "sbpjax.errors")
+LIGHT = ("sbpjax.utils", "sbpjax.data.loading", "sbpjax.data.token_index", "sbpjax.train.data", "sbpjax.errors")
 _loading = True  # while the user's modules are imported, absent names may be called
 
 

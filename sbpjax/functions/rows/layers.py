@@ -13,6 +13,7 @@ LAYERS = "sbpjax.functions.layers"
 note("recurrent cell", amp="lower")  # ops behind layers, which no row gives
 
 op("nn.functional.linear(input, weight, bias=None)", "linalg.linear", amp="lower")
+op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul_primitive.grouped_matmul", amp="lower")
 op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.bilinear", also=".bilinear",
    amp="accelerator:widest")  # fmt: skip
 op("nn.functional.pad(input, pad, mode='constant', value=None)", "arrange.pad", also=".pad")

@@ -14,11 +14,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import api_util
 
 from sbpjax.compiler.gspmd import physical_of
 from sbpjax.compiler.program_cache import compiled_afresh
 from sbpjax.errors import NanError
+from sbpjax.graph.nans import FOUND_NAN, nan_error
 from sbpjax.programs.normalise import evaluate, live
 from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
@@ -29,9 +29,6 @@ from .plan import Body, Pipeline, Run
 from .relocate import relocated
 from .schedule import FORWARD
 from .task import replicated
-
-# What compiled programs raise under `jax.debug_nans` and `jax.debug_infs`; no public name (jax 0.10).
-_FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
 class Driver:
@@ -159,7 +156,7 @@ class Driver:
                 arguments = [self._given(v, env, place) for v in task.task.ins]
                 try:
                     results = task.executable(*arguments)
-                except _FOUND_NAN as error:
+                except FOUND_NAN as error:
                     raise self._nan(error, place, "what surrounds the micro-batches") from None
                 # At once: an argument that nothing else holds is memory that the next task may need.
                 del arguments
@@ -205,7 +202,7 @@ class Driver:
                 arguments[i] = value.array() if value.__class__ is Coming else value
             try:
                 results = task.executable(*arguments)
-            except _FOUND_NAN as error:
+            except FOUND_NAN as error:
                 what = f"{schedule.works[work].kind} of micro-batch {micro}"
                 raise self._nan(error, task.task.placement, what) from None
             del arguments
@@ -237,12 +234,7 @@ class Driver:
 
     def _nan(self, error: Exception, place: Any, what: str) -> NanError:
         stages = self.pipeline.stages
-        return NanError(
-            f"stage {stages.index(place) if place in stages else repr(place)}, {what}",
-            f"a value that is no number ({error.args[-1] if error.args else error})",
-            "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
-            "look at the inputs of the step, or lower the learning rate",
-        )
+        return nan_error(f"stage {stages.index(place) if place in stages else repr(place)}, {what}", error)
 
     def _taken(self, body: Body, work: int, own: dict) -> list:
         return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]

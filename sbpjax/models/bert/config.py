@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sbpjax.models.config import Config
+from sbpjax.models.config import LabelledConfig
 from sbpjax.models.layers.mlp import ACTIVATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertConfig(Config):
+class BertConfig(LabelledConfig):
     """The size of a model; the names are those of ``config.json``.
 
     Attributes:
@@ -52,7 +52,6 @@ class BertConfig(Config):
     hidden_dropout_prob: float = 0.1
     attention_probs_dropout_prob: float = 0.1
     classifier_dropout: float | None = None
-    num_labels: int = 2
 
     ONLY: ClassVar = {
         "add_cross_attention": (False,),
@@ -80,23 +79,3 @@ class BertConfig(Config):
             rule = "hidden_size is a multiple of num_attention_heads"
             seen = f"hidden_size={self.hidden_size}, {self.num_attention_heads} heads"
             self.refuse(seen, rule, f"hidden_size={self.num_attention_heads * 64}")
-
-    @classmethod
-    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields with the number of labels, which files have as the table of their names."""
-        labels = values.get("id2label")
-        if labels is not None:
-            if values.setdefault("num_labels", len(labels)) != len(labels):  # changed by the caller
-                del values["id2label"]
-                values.pop("label2id", None)
-        return values
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields of ``config.json``."""
-        found = super().to_dict()
-        count = found.pop("num_labels")
-        if count != 2 and "id2label" not in found:
-            names = [f"LABEL_{i}" for i in range(count)]
-            found["id2label"] = {str(i): name for i, name in enumerate(names)}
-            found["label2id"] = {name: i for i, name in enumerate(names)}
-        return found

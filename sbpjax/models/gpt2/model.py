@@ -89,7 +89,8 @@ class GPT2(nn.Module):
         Returns:
             ``(B, T, V)``.
         """
-        mask, is_causal = attention_mask(tokens, causal=True, present=present, at=at)
+        mask, is_causal = attention_mask(tokens, causal=caches is not None, present=present, at=at)
+        is_causal = is_causal or caches is None
         x = self.token(tokens) + self.position(positions_of(tokens) if positions is None else positions)
         x = self.drop(x)  # (B, T, D)
         for i, block in enumerate(self.blocks):

@@ -23,6 +23,7 @@ WEIGHTS = Weights(
         "blocks.*.mlp.down": Part("transformer.h.*.mlp.c_proj", transposed=True),
         "norm": "transformer.ln_f",
     },
-    skipped=(r"lm_head\.weight", r".*\.attn\.(masked_)?bias"),  # the embedding again, and constant masks
+    skipped=(r"lm_head\.weight", r".*\.attn\.(masked_)?bias"),  # the latter are constant masks
+    copies={"lm_head.weight": "transformer.wte.weight"},
     older=((r"^(wte|wpe|h|ln_f)\.", r"transformer.\1."),),
 )

@@ -3,10 +3,15 @@
 from .attention import Attention as Attention
 from .cache import KeyValues as KeyValues
 from .cache import put as put
+from .lora import LoraLinear as LoraLinear
 from .masks import attention_mask as attention_mask
 from .mlp import ACTIVATIONS as ACTIVATIONS
 from .mlp import MLP as MLP
 from .mlp import GatedMLP as GatedMLP
+from .moe import MoE as MoE
+from .moe import routing_loss as routing_loss
+from .moe import routing_sums as routing_sums
+from .relative import RelativeBias as RelativeBias
 from .rotary import frequencies as frequencies
 from .rotary import rotate as rotate
 from .rotary import rotation as rotation

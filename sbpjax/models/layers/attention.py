@@ -25,6 +25,7 @@ class Attention(nn.Module):
         out_bias: whether the output has one; by default as `bias`.
         norm_eps: the epsilon of RMS norms over C of queries and keys; None for no norms.
         dropout: the probability of a zero among the attention weights, in training.
+        window: how many keys a query reads where `is_causal`, its own included; None for all.
 
     Example:
         >>> attention = flow.models.layers.Attention(16, heads=4, kv_heads=2)
@@ -43,11 +44,12 @@ class Attention(nn.Module):
         out_bias: bool | None = None,
         norm_eps: float | None = None,
         dropout: float = 0.0,
+        window: int | None = None,
     ):
         super().__init__()
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
         self.head_dim = width // heads if head_dim is None else head_dim
-        self.dropout = dropout
+        self.dropout, self.window = dropout, window
         self.q = nn.Linear(width, self.heads * self.head_dim, bias=bias)
         self.k = nn.Linear(width, self.kv_heads * self.head_dim, bias=bias)
         self.v = nn.Linear(width, self.kv_heads * self.head_dim, bias=bias)
@@ -71,7 +73,7 @@ class Attention(nn.Module):
             rotation: cosines and sines of `rotary.rotation`; None rotates nothing.
             mask: bools that broadcast to `(B, H, T, T)`; False hides a key from a query. With a cache of S slots
                 `(B, H, T, S)`.
-            is_causal: hide all keys behind a query; not together with a mask.
+            is_causal: hide all keys behind a query, and those before its window.
             cache: keys and values of the tokens before these; these are put into it.
             at: with a cache: the slot of the first of these.
 
@@ -87,14 +89,15 @@ class Attention(nn.Module):
             q, k = rotate(q, *rotation), rotate(k, *rotation)
         if cache is not None and at is not None:
             k, v = cache.extend(k, v, at)  # (B, K, S, C)
+        reach = None if self.window is None else self.window - 1
         y = F.scaled_dot_product_attention(
             q,
             k,
             v,
             attn_mask=mask,
             dropout_p=self.dropout if self.training else 0.0,
-            is_causal=is_causal,
             enable_gqa=self.kv_heads != self.heads,
+            window_size=(reach, 0) if is_causal else None,
         )
         return self.out(y.transpose(1, 2).reshape(*x.shape[:2], self.heads * self.head_dim))
 

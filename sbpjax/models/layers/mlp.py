@@ -32,21 +32,23 @@ class MLP(nn.Module):
         hidden: between the two matrices.
         activation: a name of `ACTIVATIONS`.
         bias: whether both have one.
+        dropout: probability of a zero among the hidden units, in training.
 
     Example:
         >>> flow.models.layers.MLP(8, 32, "gelu")(flow.ones(2, 5, 8)).shape
         sbpjax.Size([2, 5, 8])
     """
 
-    def __init__(self, width: int, hidden: int, activation: str, bias: bool = True):
+    def __init__(self, width: int, hidden: int, activation: str, bias: bool = True, dropout: float = 0.0):
         super().__init__()
         self.activation = ACTIVATIONS[activation]
         self.up = nn.Linear(width, hidden, bias=bias)
         self.down = nn.Linear(hidden, width, bias=bias)
+        self.drop = nn.Dropout(dropout)
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, T, D)` of `x` `(B, T, D)`."""
-        return self.down(self.activation(self.up(x)))
+        return self.down(self.drop(self.activation(self.up(x))))
 
 
 class GatedMLP(nn.Module):
@@ -57,19 +59,21 @@ class GatedMLP(nn.Module):
         hidden: between the matrices.
         activation: a name of `ACTIVATIONS`.
         bias: whether the three have one.
+        dropout: probability of a zero among the hidden units, in training.
 
     Example:
         >>> flow.models.layers.GatedMLP(8, 24, "silu")(flow.ones(2, 5, 8)).shape
         sbpjax.Size([2, 5, 8])
     """
 
-    def __init__(self, width: int, hidden: int, activation: str, bias: bool = False):
+    def __init__(self, width: int, hidden: int, activation: str, bias: bool = False, dropout: float = 0.0):
         super().__init__()
         self.activation = ACTIVATIONS[activation]
         self.gate = nn.Linear(width, hidden, bias=bias)
         self.up = nn.Linear(width, hidden, bias=bias)
         self.down = nn.Linear(hidden, width, bias=bias)
+        self.drop = nn.Dropout(dropout)
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, T, D)` of `x` `(B, T, D)`."""
-        return self.down(self.activation(self.gate(x)) * self.up(x))
+        return self.down(self.drop(self.activation(self.gate(x)) * self.up(x)))

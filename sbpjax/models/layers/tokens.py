@@ -36,7 +36,8 @@ def token_loss(logits: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
         >>> round(flow.models.layers.token_loss(flow.zeros(1, 2, 4), flow.tensor([[1, -100]])).item(), 4)
         1.3863
     """
-    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]).float(), targets.reshape(-1), ignore_index=-100)
+    # Not as rows of one dim of tokens: positions may be split, and so may the batch.
+    return F.cross_entropy(logits.float().transpose(1, -1), targets, ignore_index=-100)
 
 
 def normal_weights(std: float) -> Callable[[nn.Module], None]:

@@ -10,8 +10,6 @@ from sbpjax.models.config import Config
 from sbpjax.models.layers.mlp import ACTIVATIONS
 from sbpjax.models.layers.rotary import SCALINGS
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaConfig(Config):
@@ -69,6 +67,7 @@ class LlamaConfig(Config):
     sliding_window: int | None = None
     layer_types: tuple[str, ...] | None = None
 
+    FAMILIES: ClassVar = ("llama", "mistral", "qwen2", "qwen3")
     OTHER: ClassVar = ("use_sliding_window", "max_window_layers")
     REQUIRED: ClassVar = (
         "vocab_size",
@@ -79,8 +78,9 @@ class LlamaConfig(Config):
     )
 
     def __post_init__(self) -> None:
-        if self.model_type not in FAMILIES:
-            self.refuse(f"model_type={self.model_type!r}", f"it is one of {', '.join(FAMILIES)}", "model_type='llama'")
+        if self.model_type not in self.FAMILIES:
+            rule, fix = f"it is one of {', '.join(self.FAMILIES)}", f"model_type={self.FAMILIES[0]!r}"
+            self.refuse(f"model_type={self.model_type!r}", rule, fix)
         if self.hidden_act not in ACTIVATIONS:
             self.refuse(
                 f"hidden_act={self.hidden_act!r}", f"it is one of {', '.join(ACTIVATIONS)}", "hidden_act='silu'"

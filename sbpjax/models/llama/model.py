@@ -29,9 +29,10 @@ class Block(nn.Module):
 
     Args:
         config: the model's.
+        number: of the block.
     """
 
-    def __init__(self, config: LlamaConfig):
+    def __init__(self, config: LlamaConfig, number: int):
         super().__init__()
         self.attention_norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.attention = Attention(
@@ -43,6 +44,7 @@ class Block(nn.Module):
             out_bias=config.attention_bias,
             norm_eps=config.rms_norm_eps if config.qk_norm else None,
             dropout=config.attention_dropout,
+            window=config.window(number),
         )
         self.mlp_norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.mlp = GatedMLP(config.hidden_size, config.intermediate_size, config.hidden_act, bias=config.mlp_bias)
@@ -80,7 +82,7 @@ class Llama(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
+        self.blocks = nn.ModuleList(Block(config, i) for i in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         tied = config.tie_word_embeddings
         self.head = None if tied else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
@@ -113,7 +115,10 @@ class Llama(nn.Module):
             self.config.rope_scaling,
         )
         windows = [self.config.window(i) for i in range(len(self.blocks))]
-        masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
+        if caches is None:  # the blocks know their windows, of which their kernels skip what is hidden
+            masks = dict.fromkeys(windows, (attention_mask(tokens, causal=False, present=present)[0], True))
+        else:
+            masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
         x = self.embedding(tokens)  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, *masks[windows[i]], None if caches is None else caches[i], at)

@@ -28,5 +28,6 @@ WEIGHTS = Weights(
         "norm": "model.norm",
         "head": "lm_head",
     },
-    skipped=(r".*rotary_emb\.inv_freq", r"lm_head\.weight"),  # the latter where it is the embedding
+    skipped=(r".*rotary_emb\.inv_freq", r"lm_head\.weight"),
+    copies={"lm_head.weight": "model.embed_tokens.weight"},
 )

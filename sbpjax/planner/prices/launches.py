@@ -19,6 +19,7 @@ from typing import Any
 from sbpjax.planner.exact import hidden_bytes
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Copies, Plan
+from sbpjax.programs.rules import moved_inside
 from sbpjax.sbp import boxing
 from sbpjax.world.jaxprs import Var
 
@@ -115,14 +116,17 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
             for kind, count in launches(plan.bodies[i], model).items():
                 found[kind] += count * eqn.params["length"]
         elif inside := hidden_bytes(eqn, plan.strategies[i], plan.sizes):
+            permuted = [m for m in moved_inside(eqn, plan.strategies[i], plan.sizes) if m.kind == "ppermute"]
+            found["ppermute"] += sum(m.launches for m in permuted)
             # In a loop that was planned on its own there may be several.
-            waits |= add(("psum", i), inside, waits)
+            if summed := inside - sum(m.bytes for m in permuted):
+                waits |= add(("psum", i), summed, waits)
         for variable, codes in zip(eqn.outvars, plan.outs(i), strict=True):
             copies.put(variable, codes, waits)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):
         read(variable, target)
     found.update(_combined(steps, model))
-    return dict(found)
+    return {kind: count for kind, count in found.items() if count}
 
 
 def _combined(steps: list[tuple], model: CostModel) -> Counter:

@@ -4,6 +4,7 @@ from . import attention as attention
 from . import contraction as contraction
 from . import cross_entropy as cross_entropy
 from . import elementwise as elementwise
+from . import grouped as grouped
 from . import index as index
 from . import linalg as linalg
 from . import manual as manual
@@ -13,11 +14,14 @@ from . import shape as shape
 from . import sort as sort
 from . import window as window
 from .table import Context as Context
+from .table import Moved as Moved
 from .table import Strategy as Strategy
 from .table import compute as compute
 from .table import jointly_legal as jointly_legal
 from .table import local as local
+from .table import moved_inside as moved_inside
 from .table import names as names
 from .table import only as only
+from .table import refused as refused
 from .table import rule as rule
 from .table import strategies_of as strategies_of

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from sbpjax.sbp import balance
 from sbpjax.sbp.algebra import FREE
 from sbpjax.sbp.algebra import B as B
 from sbpjax.sbp.algebra import P as P
-from sbpjax.sbp.conversion_steps import MeshPosition
+from sbpjax.sbp.conversion_steps import MeshPosition, interconnect_bytes
 from sbpjax.sbp.layout import axes_of_dims, local_shape
 
 log = logging.getLogger("sbpjax.rules")
@@ -39,6 +40,8 @@ class Strategy:
         rigid_ins: operands whose split dims must divide evenly over all axes that split them.
         rigid_outs: the same of outputs.
         divided: whether each rank does only its share of the work.
+        alone: operands whose dim no other axis may split too.
+        name: what an equation asks for it by: its parameter ``across`` has a name for every axis, or "".
         groups: what the split dim of operand 0 consists of; they too must divide evenly over all axes that split it.
     """
 
@@ -49,10 +52,30 @@ class Strategy:
     rigid_outs: tuple[int, ...] = ()
     divided: bool = True
     groups: int = 0
+    alone: tuple[int, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What an equation moves between ranks inside itself, on one axis.
+
+    Attributes:
+        kind: ``psum``, or ``ppermute``: to one other rank.
+        axis: the mesh axis.
+        bytes: what one device receives.
+        launches: in how many collectives.
+    """
+
+    kind: str
+    axis: int
+    bytes: int
+    launches: int = 1
 
 
 _STRATEGIES: dict[str, Callable] = {}
 _LOCAL: dict[str, Callable] = {}
+_MOVED: dict[str, Callable] = {}
 _WHOLE: set[str] = set()
 _ANNOUNCED: set[str] = set()
 
@@ -78,6 +101,30 @@ def local(*primitives: str, whole: bool = False):
         return function
 
     return register
+
+
+def moves(*primitives: str):
+    """Register ``f(eqn, chosen, sizes) -> list[Moved]``: what it moves beside the all-reduces of `Strategy.hidden`."""
+
+    def register(function):
+        for name in primitives:
+            _MOVED[name] = function
+        return function
+
+    return register
+
+
+def moved_inside(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> list[Moved]:
+    """Return what an equation moves inside itself under the strategies chosen per axis; of loops see `control`."""
+    found = []
+    for axis, strategy in enumerate(chosen):
+        for i in strategy.hidden:
+            aval = eqn.outvars[i].aval
+            codes = tuple(r.outs[i] for r in chosen)
+            block = math.prod(local_shape(aval.shape, codes, sizes)) * aval.dtype.itemsize
+            found.append(Moved("psum", axis, interconnect_bytes("psum", sizes[axis], block)))
+    more = _MOVED.get(eqn.primitive.name)
+    return found if more is None else found + more(eqn, chosen, sizes)
 
 
 @contextlib.contextmanager
@@ -125,14 +172,41 @@ def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
     if find is None and eqn.primitive.name not in _ANNOUNCED:
         _ANNOUNCED.add(eqn.primitive.name)
         log.info("no rule for primitive %r: its inputs are boxed to broadcast", eqn.primitive.name)
+    asked = asked_for(eqn, axis)
+    if asked:
+        found = [strategy for strategy in found if strategy.name == asked] or found
     # Always legal, so every program has a plan. It stands last: on one axis the first of equal cost is taken.
     everything = Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
     unique = dict.fromkeys(strategy for strategy in found if strategy != everything)
     return [*unique, everything]
 
 
+def asked_for(eqn, axis: int) -> str:
+    """Return the name of the strategy that an equation asks for on an axis, or ""."""
+    asked = eqn.params.get("across", ())
+    return asked[axis] if axis < len(asked) else ""
+
+
+def refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
+    """Return whether strategies chosen for ``axes`` are other ones than the equation asks for, where it can have them.
+
+    They are legal, as the last resort where other axes allow nothing else.
+    """
+    if not any(eqn.params.get("across", ())):
+        return False
+    asked = ((strategy, asked_for(eqn, a), a) for strategy, a in zip(chosen, axes, strict=True))
+    return any(name not in ("", s.name) and _is_there(eqn, name, a) for s, name, a in asked)
+
+
+def _is_there(eqn, name: str, axis: int) -> bool:
+    return any(strategy.name == name for strategy in strategies_of(eqn, 2, axis))
+
+
 def jointly_legal(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> bool:
     """Return whether strategies chosen per axis go together: rigid dims divide evenly over all their axes."""
+    for strategy in chosen:
+        if any(sum(other.ins[i] == strategy.ins[i] for other in chosen) > 1 for i in strategy.alone):
+            return False
     if not any(strategy.rigid_ins or strategy.rigid_outs for strategy in chosen):
         return True
     for rigid, codes, variables in (("rigid_ins", "ins", eqn.invars), ("rigid_outs", "outs", eqn.outvars)):

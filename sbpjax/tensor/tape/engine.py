@@ -18,6 +18,7 @@ from sbpjax.tensor.tape.op_node import OpNode
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedNode
 
+from . import anomaly
 from .node import AccumulateGrad
 
 
@@ -76,6 +77,8 @@ def walk(
                     node.release()
             else:
                 results = _run(node, grads, create_graph, retain_graph, capture, wanted)
+            if anomaly.checks and results is not None:
+                anomaly.check(node, results)
             idxs = node.idxs
             for k, child in enumerate(node.edges):
                 if child is None:

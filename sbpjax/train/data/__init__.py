@@ -1,4 +1,4 @@
-"""Tokens on disk, and the samples that a model is trained on.
+"""Tokens on disk, texts and images with labels, and the samples that a model is trained on.
 
     tokens = TokenFile("corpus")                            # corpus.bin and corpus.idx, as Megatron has them
     pieces = PackedTokens("corpus", length=1024, samples=1_000_000)
@@ -7,15 +7,32 @@
 
 * `token_file.py`: a memory-mapped file of documents, written as a stream and never half visible.
 * `numbered.py`: what samples with numbers have in common; `packed.py`, `blend.py`: two kinds of them.
+* `masked_pairs.py`, `corrupted_spans.py`: what BERT and T5 are pre-trained on; `special.py`: BERT's special tokens.
+* `labelled_texts.py`, `buckets.py`: tables of texts with labels, and batches of rows of about equal length.
+* `images.py`, `cifar.py`: images with classes.
 * `permutation.py`: a shuffled order that needs no memory.
 * `tokenizer.py`, `documents.py`: from texts to tokens; `sbpjax.train.preprocess` is their command.
 """
 
 from .blend import Blend as Blend
+from .buckets import Buckets as Buckets
+from .cifar import Cifar as Cifar
+from .corrupted_spans import CorruptedSpans as CorruptedSpans
 from .documents import EncodedDocuments as EncodedDocuments
+from .images import ArrayImages as ArrayImages
+from .images import ImageFolder as ImageFolder
+from .images import Images as Images
+from .labelled_texts import GLUE as GLUE
+from .labelled_texts import Columns as Columns
+from .labelled_texts import LabelledTexts as LabelledTexts
+from .masked_pairs import MaskedPairs as MaskedPairs
 from .numbered import Numbered as Numbered
+from .numbered import Shuffled as Shuffled
 from .packed import PackedTokens as PackedTokens
 from .permutation import Permutation as Permutation
+from .special import SpecialTokens as SpecialTokens
 from .token_file import TokenFile as TokenFile
 from .token_file import TokenFileWriter as TokenFileWriter
 from .token_file import token_dtype as token_dtype
+from .tokenizer import read_tokenizer as read_tokenizer
+from .tokenizer import train_tokenizer as train_tokenizer

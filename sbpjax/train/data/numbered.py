@@ -2,14 +2,23 @@
 
 An epoch is part of the number: sample 2,500 of a dataset of 1,000 per epoch is in the third. So a position in a run is
 one number, a run may be made longer, and `Blend` may take as many samples of a dataset as it needs.
+
+`Numbered` is the base of all of them, `Shuffled` of those whose epochs have the same samples in another order.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
+
+import numpy as np
 
 from sbpjax.errors import DataError
 from sbpjax.utils.data import Dataset
+
+from .permutation import Permutation
+
+_order = functools.lru_cache(maxsize=64)(Permutation)  # the keys of an epoch cost more than one look-up
 
 
 class Numbered(Dataset):
@@ -39,3 +48,35 @@ class Numbered(Dataset):
 
     def __len__(self) -> int:
         return self.samples
+
+
+class Shuffled(Numbered):
+    """Base of datasets that have so many samples per epoch, in an order of its own for each.
+
+    The order is a function of `seed` and the epoch, and what is random in a sample of `seed` and its number: so neither
+    depends on who computes the sample, when, or beside which others.
+
+    Args:
+        per_epoch: how many samples an epoch has.
+        samples: how many a run takes; None for one epoch.
+        seed: of all chance, 0 or more.
+        shuffle: False for the order of the files.
+
+    Attributes:
+        per_epoch: how many samples an epoch has.
+        seed: of all chance.
+        shuffle: whether the order is random.
+    """
+
+    def __init__(self, per_epoch: int, samples: int | None, seed: int, shuffle: bool) -> None:
+        super().__init__(per_epoch if samples is None else samples)
+        self.per_epoch, self.seed, self.shuffle = per_epoch, seed, shuffle
+
+    def index(self, number: int) -> int:
+        """Return which of an epoch's samples, in the order of the files, the sample of a number is."""
+        epoch, index = divmod(number, self.per_epoch)
+        return _order(self.per_epoch, (self.seed, epoch))[index] if self.shuffle else index
+
+    def chance(self, number: int) -> np.random.Generator:
+        """Return the randomness of the sample of a number."""
+        return np.random.default_rng((self.seed, number, 1))  # the 1 keeps it apart from the orders of epochs

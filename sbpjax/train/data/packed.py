@@ -14,7 +14,6 @@ borders of documents: write the documents with an end-of-document token.
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any
 
@@ -22,14 +21,11 @@ import numpy as np
 
 from sbpjax.errors import DataError
 
-from .numbered import Numbered
-from .permutation import Permutation
+from .numbered import Shuffled
 from .token_file import TokenFile
 
-_order = functools.lru_cache(maxsize=64)(Permutation)  # the keys of an epoch cost more than one look-up
 
-
-class PackedTokens(Numbered):
+class PackedTokens(Shuffled):
     """The tokens of a file as samples ``(inputs, targets)``, shuffled anew in every epoch.
 
     The order is a function of `seed` and the epoch alone, and sample number i of it is computed without those before.
@@ -73,15 +69,11 @@ class PackedTokens(Numbered):
             rule = f"a sample has length + 1 = {length + 1} tokens, at least 2, and the file has to have as many"
             seen = f"length={length}, {self.file.prefix}.bin has {tokens} tokens"
             raise DataError("PackedTokens(file, length)", seen, rule, f"length={max(tokens - 1, 1)}, or another file")
-        self.length, self.seed, self.shuffle, self.dtype = length, seed, shuffle, np.dtype(dtype)
-        self.per_epoch = (tokens - 1) // length
-        super().__init__(self.per_epoch if samples is None else samples)
+        super().__init__((tokens - 1) // length, samples, seed, shuffle)
+        self.length, self.dtype = length, np.dtype(dtype)
 
     def sample(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs and targets, ``(length,)`` each, of the sample of a number."""
-        epoch, index = divmod(number, self.per_epoch)
-        if self.shuffle:
-            index = _order(self.per_epoch, (self.seed, epoch))[index]
-        begin = index * self.length
+        begin = self.index(number) * self.length
         piece = self.file.tokens[begin : begin + self.length + 1].astype(self.dtype)
         return piece[:-1], piece[1:]

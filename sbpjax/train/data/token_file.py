@@ -1,15 +1,7 @@
 """Documents of tokens in two files, in the layout of Megatron's indexed datasets: `TokenFile`, `TokenFileWriter`.
 
-``corpus.bin`` is the tokens of all documents, one behind the other. ``corpus.idx`` says where they begin
-(little-endian):
-
-    9 bytes    MMIDIDX, two zeros
-    8          version, 1
-    1          dtype of the tokens: 1 uint8, 2 int8, 3 int16, 4 int32, 5 int64, 8 uint16
-    8, 8       number s of sequences; number d of documents, and one
-    4 s        tokens of each sequence, int32
-    8 s        where each sequence begins in the other file, in bytes, int64
-    8 (d + 1)  the first sequence of each document, and s, int64
+``corpus.bin`` is the tokens of all documents, one behind the other. ``corpus.idx`` says where they begin; its layout is
+in `sbpjax/data/token_index.py`.
 
 Here every document that is written is one sequence; a file that is read may have several in a document (sentences).
 
@@ -23,16 +15,13 @@ import array
 import contextlib
 import fcntl
 import os
-import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from sbpjax.data.token_index import HEAD, MAGIC, TOKEN_CODES, read_index
 from sbpjax.errors import DataError
 
-_MAGIC = b"MMIDIDX\x00\x00"
-_HEAD = struct.Struct("<9sQBQQ")
-_CODES = {1: np.uint8, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 8: np.uint16}
 _FLUSH_TOKENS = 1 << 18
 
 
@@ -44,15 +33,6 @@ def token_dtype(vocabulary: int) -> np.dtype:
         (dtype('uint16'), dtype('int32'))
     """
     return np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.int32)
-
-
-class _Index(NamedTuple):
-    """What an index says: arrays that are read from disk where they are looked at."""
-
-    dtype: np.dtype
-    lengths: np.ndarray
-    pointers: np.ndarray
-    documents: np.ndarray
 
 
 class TokenFile:
@@ -82,9 +62,8 @@ class TokenFile:
 
     def __init__(self, prefix: str | os.PathLike) -> None:
         self.prefix = os.fspath(prefix)
-        index = _read_index(self.prefix)
+        index = read_index(self.prefix, f"TokenFile({self.prefix!r})", TOKEN_CODES)
         self.dtype, self._pointers, self._documents = index.dtype, index.pointers, index.documents
-        _check_together(self.prefix, index)
         self.tokens = np.memmap(f"{self.prefix}.bin", index.dtype, "r").view(np.ndarray)
 
     def __reduce__(self) -> tuple:
@@ -99,63 +78,30 @@ class TokenFile:
         document %= len(self)
         return self.tokens[self._begin(document) : self._begin(document + 1)]
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """How many tokens each document has, `(documents,)` int64; the whole index is read for it."""
+        begins = np.append(self._pointers // self.dtype.itemsize, self.tokens.size)  # of sequences
+        return np.diff(begins[self._documents])
+
+    def sentences(self, document: int) -> np.ndarray:
+        """Return where sequences of a document begin behind its first one, in its tokens; files of Megatron have them.
+
+        Example:
+            >>> with TokenFileWriter("one", token_dtype(100)) as writer:
+            ...     writer.add([7, 8, 9])
+            >>> TokenFile("one").sentences(0).tolist()
+            []
+        """
+        first, last = int(self._documents[document]), int(self._documents[document + 1])
+        return self._pointers[first + 1 : last] // self.dtype.itemsize - self._begin(document)
+
     def _begin(self, document: int) -> int:
         """Return where a document begins, in tokens; the end of the file for the number behind the last."""
         sequence = int(self._documents[document])
         if sequence == len(self._pointers):
             return self.tokens.size
         return int(self._pointers[sequence]) // self.dtype.itemsize
-
-
-def _refused(prefix: str, seen: str, rule: str, fix: str = "write the two files anew") -> DataError:
-    return DataError(f"TokenFile({prefix!r})", seen, rule, fix)
-
-
-def _read_index(prefix: str) -> _Index:
-    path = f"{prefix}.idx"
-    for each in (path, f"{prefix}.bin"):
-        if not os.path.isfile(each):
-            named = prefix.removesuffix(".bin").removesuffix(".idx")
-            fix = f"TokenFile({named!r})" if named != prefix else "python -m sbpjax.train.preprocess writes both"
-            raise _refused(prefix, f"there is no file {each}", "a path is given without .bin and .idx", fix)
-    with open(path, "rb") as file:
-        head = file.read(_HEAD.size)
-    if not head.startswith(_MAGIC):
-        rule = f"an index of tokens begins with {_MAGIC!r}"
-        raise _refused(prefix, f"{path} begins with {head[: len(_MAGIC)]!r}", rule, "another path")
-    if len(head) < _HEAD.size:
-        raise _refused(prefix, f"{path} has {len(head)} bytes", f"an index has a head of {_HEAD.size} bytes")
-    _, version, code, sequences, documents = _HEAD.unpack(head)
-    if version != 1:
-        raise _refused(prefix, f"{path} is of version {version}", "version 1 is read")
-    if code not in _CODES:
-        rule = "tokens are whole numbers: " + ", ".join(f"{code} {np.dtype(t)}" for code, t in _CODES.items())
-        raise _refused(prefix, f"{path} has dtype code {code}", rule)
-    size, wanted = os.path.getsize(path), _HEAD.size + 12 * sequences + 8 * documents
-    if size != wanted or not documents:
-        rule = f"{sequences} sequences and {documents} ends of documents (one at least) make {wanted} bytes"
-        raise _refused(prefix, f"{path} has {size} bytes", rule)
-    raw, begin = np.memmap(path, np.uint8, "r").view(np.ndarray), _HEAD.size
-    arrays = []
-    for dtype, count in (("<i4", sequences), ("<i8", sequences), ("<i8", documents)):
-        arrays.append(np.frombuffer(raw, dtype, count, begin))
-        begin += arrays[-1].nbytes
-    return _Index(np.dtype(_CODES[code]), *arrays)
-
-
-def _check_together(prefix: str, index: _Index) -> None:
-    """Refuse a pair of files whose ends do not meet; the millions between them are not gone through."""
-    lengths, pointers, documents = index.lengths, index.pointers, index.documents
-    size, tokens = os.path.getsize(f"{prefix}.bin"), 0
-    if len(lengths):
-        tokens = int(pointers[-1]) + int(lengths[-1]) * index.dtype.itemsize
-    if size != tokens or size == 0:
-        rule = f"its index speaks of {tokens} bytes, and there is one token at least"
-        raise _refused(prefix, f"{prefix}.bin has {size} bytes", rule)
-    if pointers[0] != 0 or documents[0] != 0 or documents[-1] != len(lengths):
-        seen = f"the first sequence at byte {pointers[0]}, documents from {documents[0]} to {documents[-1]}"
-        rule = f"sequences begin at byte 0, and documents go from sequence 0 to {len(lengths)}"
-        raise _refused(prefix, seen, rule)
 
 
 class TokenFileWriter:
@@ -182,8 +128,8 @@ class TokenFileWriter:
 
     def __init__(self, prefix: str | os.PathLike, dtype: Any, *, overwrite: bool = False) -> None:
         self.prefix, self.dtype, self.overwrite = os.fspath(prefix), np.dtype(dtype), overwrite
-        if self.dtype not in map(np.dtype, _CODES.values()):
-            allowed = ", ".join(str(np.dtype(each)) for each in _CODES.values())
+        if self.dtype not in map(np.dtype, TOKEN_CODES.values()):
+            allowed = ", ".join(str(np.dtype(each)) for each in TOKEN_CODES.values())
             raise self._refused(f"dtype {self.dtype}", f"tokens are one of {allowed}", "token_dtype(vocabulary)")
         there = [path for path in (f"{self.prefix}.bin", f"{self.prefix}.idx") if os.path.lexists(path)]
         if there and not overwrite:
@@ -218,7 +164,7 @@ class TokenFileWriter:
         Args:
             tokens: a list or array of whole numbers, ``(n,)``; none is an empty document.
         """
-        document = np.array(tokens)  # a copy: it is written later
+        document = np.asarray(tokens)
         self._take(document)
         self._lengths.append(document.size)
 
@@ -229,7 +175,7 @@ class TokenFileWriter:
             tokens: of all of them, one behind the other, ``(n,)``.
             lengths: how many belong to each, of sum n.
         """
-        documents, sizes = np.array(tokens), np.array(lengths, np.int64)
+        documents, sizes = np.asarray(tokens), np.array(lengths, np.int64)
         if sizes.ndim != 1 or sizes.sum() != documents.size or (sizes < 0).any() or (sizes >= 1 << 31).any():
             seen = f"{documents.size} tokens, {sizes.size} lengths of sum {sizes.sum()}"
             rule = "lengths are not negative, below 2³¹, and their sum is the number of tokens"
@@ -238,12 +184,17 @@ class TokenFileWriter:
         self._lengths.frombytes(sizes.astype(np.int32).tobytes())
 
     def _take(self, tokens: np.ndarray) -> None:
+        if tokens.dtype == self.dtype and tokens.ndim == 1:  # as they are in the file: nothing to check
+            if self._waiting:
+                self._flush()
+            self._file.write(tokens.tobytes())
+            return
         if tokens.size == 0:
             return
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
             seen = f"an array of {tokens.dtype}, shape {tokens.shape}"
             raise self._refused(seen, "a document is whole numbers in one dim", "writer.add([1, 2, 3])")
-        self._waiting.append(tokens)
+        self._waiting.append(tokens.copy())  # the caller may change it before it is written
         self._waiting_tokens += tokens.size
         if self._waiting_tokens >= _FLUSH_TOKENS:
             self._flush()
@@ -269,8 +220,8 @@ class TokenFileWriter:
         _to_disk(self._file)
         lengths = np.frombuffer(self._lengths, np.int32)
         with open(self._index_path, "wb") as index:
-            code = next(code for code, dtype in _CODES.items() if np.dtype(dtype) == self.dtype)
-            index.write(_HEAD.pack(_MAGIC, 1, code, lengths.size, lengths.size + 1))
+            code = next(code for code, dtype in TOKEN_CODES.items() if np.dtype(dtype) == self.dtype)
+            index.write(HEAD.pack(MAGIC, 1, code, lengths.size, lengths.size + 1))
             ends = np.cumsum(lengths, dtype="<i8") * self.dtype.itemsize
             index.write(lengths.astype("<i4").data)
             index.write((ends - lengths * np.int64(self.dtype.itemsize)).data)

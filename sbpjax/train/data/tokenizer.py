@@ -9,6 +9,9 @@ from typing import Any
 
 from sbpjax.errors import DataError
 
+from .special import NAMES
+
+MODELS = ("bpe", "wordpiece")
 END_OF_DOCUMENT = "<|endoftext|>"  # of a tokenizer that is trained here
 _ENDS = (END_OF_DOCUMENT, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
 
@@ -47,30 +50,44 @@ def read_tokenizer(path: str | os.PathLike) -> Any:
         raise DataError(asked, seen, f"{file} is a file that tokenizers wrote", "another file") from error
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool = False) -> Any:
-    """Return a byte-level BPE, trained on texts: any text becomes tokens, and tokens the same text again.
+def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool = False, *, model: str = "bpe") -> Any:
+    """Return a tokenizer that is trained on texts.
 
     Args:
         texts: what it is trained on.
-        vocabulary: how many tokens it shall have, `END_OF_DOCUMENT` among them; short texts give fewer.
+        vocabulary: how many tokens it shall have, special ones among them; short texts give fewer.
         show_progress: whether progress is printed.
+        model: ``"bpe"``: a byte-level BPE, by which any text becomes tokens, and tokens the same text again;
+            ``"wordpiece"``: pieces of words in lower case, with the special tokens of BERT.
 
     Raises:
-        DataError: the 256 bytes and the end of a document alone are more than `vocabulary`.
+        DataError: another model, or a `vocabulary` of BPE that is less than the 256 bytes and the end of a document.
     """
-    if vocabulary < 257:
-        rule = "256 bytes and the end of a document are tokens in any case"
-        raise DataError("train_tokenizer(texts, vocabulary)", f"vocabulary={vocabulary}", rule, "257 or more")
     its = package()
-    tokenizer = its.Tokenizer(its.models.BPE())
-    tokenizer.pre_tokenizer = its.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = its.decoders.ByteLevel()
-    trainer = its.trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=[END_OF_DOCUMENT],
-        initial_alphabet=its.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=show_progress,
-    )
+    if model == "wordpiece":
+        tokenizer = its.Tokenizer(its.models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = its.normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = its.pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = its.decoders.WordPiece()
+        trainer = its.trainers.WordPieceTrainer(
+            vocab_size=vocabulary, special_tokens=list(NAMES), show_progress=show_progress
+        )
+    elif model == "bpe":
+        if vocabulary < 257:
+            rule = "256 bytes and the end of a document are tokens in any case"
+            raise DataError("train_tokenizer(texts, vocabulary)", f"vocabulary={vocabulary}", rule, "257 or more")
+        tokenizer = its.Tokenizer(its.models.BPE())
+        tokenizer.pre_tokenizer = its.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = its.decoders.ByteLevel()
+        trainer = its.trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=[END_OF_DOCUMENT],
+            initial_alphabet=its.pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=show_progress,
+        )
+    else:
+        rule = f"models are {', '.join(MODELS)}"
+        raise DataError("train_tokenizer(texts, vocabulary, model=...)", f"model={model!r}", rule, 'model="bpe"')
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 

@@ -75,6 +75,19 @@ def test_a_global_loader_goes_on_where_its_state_was_taken():
     assert [b.tolist() for b in loader] == rest and len(rest) == 3
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_shorter_last_batch_behind_a_resume(shuffle):
+    loader = data.GlobalLoader(data.DataLoader(samples.Big(12, (4,)), 8, shuffle), flow.placement(*LINE), S0)
+    first, last = iter(loader), None
+    next(first)
+    state = loader.state_dict()
+    last = next(first).tolist()
+    loader.load_state_dict(state)
+    assert loader.state_dict()["sampler"] == state["sampler"]
+    rest = [b.tolist() for b in loader]
+    assert rest == [last] and len(last) == 4
+
+
 def test_what_cannot_be_spread():
     placement = flow.placement(*LINE)
     with pytest.raises(ValueError, match="the dataset needs an index"):

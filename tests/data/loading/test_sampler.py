@@ -7,6 +7,7 @@ import pytest
 import torch.utils.data as theirs
 
 import sbpjax as flow
+from sbpjax.data.loading.sampler import started
 from sbpjax.utils import data
 
 
@@ -83,3 +84,47 @@ def test_a_drawn_seed_is_of_the_stream():
     a.set_state(b.get_state())
     assert a.draw() == b.draw()
     assert np.unique([a.draw() for _ in range(100)]).size == 100
+
+
+def samplers(n):
+    yield data.SequentialSampler(range(n))
+    yield data.RandomSampler(range(n))
+    yield data.RandomSampler(range(n), True, 2 * n + 1)
+    yield data.RandomSampler(range(n), num_samples=2 * n + 1)
+    yield data.BatchSampler(data.RandomSampler(range(n)), 4, False)
+    yield data.BatchSampler([5, 3, 1, 0, 2, 4], 4, True)  # no sampler of ours: its items are gone through
+    yield [[0, 1], [2], [3, 4]]
+
+
+@pytest.mark.parametrize("sampler", list(samplers(10)), ids=lambda sampler: type(sampler).__name__)
+def test_an_order_from_a_place_on(sampler):
+    for place in range(25):
+        flow.manual_seed(3)
+        whole = list(sampler)
+        flow.manual_seed(3)
+        assert list(started(sampler, place)) == whole[place:]
+
+
+def test_a_subclass_with_its_own_order_keeps_it():
+    class Backwards(data.SequentialSampler):
+        def __iter__(self):
+            return iter(range(len(self) - 1, -1, -1))
+
+    assert list(started(Backwards(range(5)), 2)) == [2, 1, 0]
+
+
+def test_resuming_far_along_asks_for_no_index_before():
+    class Counted(data.SequentialSampler):
+        pass
+
+    class Far:
+        def __len__(self):
+            return 10**12
+
+        def __getitem__(self, index):
+            return index
+
+    loader = data.DataLoader(Far(), batch_sampler=data.BatchSampler(Counted(Far()), 8, True))
+    assert next(iter(loader)).tolist() == list(range(8))
+    loader.load_state_dict(loader.state_dict() | {"batches": 10**11})
+    assert next(iter(loader)).tolist() == [8 * 10**11 + i for i in range(8)]

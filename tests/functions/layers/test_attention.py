@@ -26,10 +26,14 @@ def everything_is_long(monkeypatch):
 def run(arrays, mask, ct, place=None, layouts=None, **how):
     tensors = [flow.tensor(x) for x in arrays]
     mask, ct = (None if x is None else flow.tensor(x) for x in (mask, ct))
+    if "segment_ids" in how:
+        how["segment_ids"] = tuple(map(flow.tensor, how["segment_ids"]))
     if place is not None:
         tensors = [t.to_global(place, layout) for t, layout in zip(tensors, layouts)]
         broadcast = [B] * len(place.hierarchy)
         mask, ct = (None if x is None else x.to_global(place, broadcast) for x in (mask, ct))
+        if "segment_ids" in how:
+            how["segment_ids"] = tuple(x.to_global(place, broadcast) for x in how["segment_ids"])
     for t in tensors:
         t.requires_grad_()
     if mask is not None and mask.dtype.is_floating_point:
@@ -50,6 +54,10 @@ CASES = [
     ("2x2", [(S(0), S(1))] * 3, "keys", False),
     ("2x2", [(S(0), S(2)), (S(0), B), (S(0), B)], None, True),
     ("2x2", [(S(1), S(2)), (S(1), B), (S(1), B)], "bias", False),
+    ("4", [S(0)] * 3, None, "segments"),
+    ("4", [S(2), B, B], "bias", "window"),
+    ("2x2", [(S(0), S(2)), (S(0), B), (S(0), B)], "keys", "all"),
+    ("2x2", [(S(0), S(1))] * 3, None, "all"),
 ]
 
 
@@ -61,10 +69,15 @@ def test_layouts(place, layouts, mask, causal):
     q, k, v, ct = (rng.standard_normal(s).astype(np.float32) for s in shapes)
     masks = {"bias": rng.standard_normal((8, 70, 50)).astype(np.float32), "keys": rng.random((batch, 1, 1, 50)) < 0.7}
     masks["causal bias"] = np.where(np.tri(70, 50), 0, -np.inf).astype(np.float32)
+    ids = tuple(np.sort(rng.integers(0, 3, (batch, n)), -1) for n in (70, 50))
+    window = {"window_size": (30, 10), "soft_cap": 1.5}
+    how = {"segments": {"segment_ids": ids}, "window": window, "all": {"segment_ids": ids, **window}}
+    how = how.get(causal, {"is_causal": causal is True})
     where = flow.placement("cpu", PLACES[place])
     layouts = [list(x) if isinstance(x, tuple) else [x] for x in layouts]
-    out, found = run((q, k, v), masks.get(mask), ct, where, layouts, is_causal=causal)
-    _, expected = run((q, k, v), masks.get(mask), ct, is_causal=causal)
+    out, found = run((q, k, v), masks.get(mask), ct, where, layouts, **how)
+    with attention_by("plain"):
+        _, expected = run((q, k, v), masks.get(mask), ct, **how)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-5)
     if layouts[0][0] in (S(0), S(1), S(2)):
@@ -111,6 +124,9 @@ def test_in_a_graph(checkpointed):
     loss = step(x.to_global(where, [S(0)]))
     np.testing.assert_allclose(loss.numpy(), expected[0], rtol=1e-5)
     np.testing.assert_allclose(start - model.qkv.weight.numpy(), expected[1], rtol=1e-4, atol=1e-6)
+    lines = str(step.explain(check=False)).splitlines()
+    for name in ("attention", "attention_grad"):
+        assert any(line.startswith(f"{name} of f32[4, 4, 1, 40, 4] by blocks (") for line in lines)
 
 
 def test_transforms_and_second_derivatives():
@@ -138,6 +154,25 @@ def test_autocast():
         out = F.scaled_dot_product_attention(q, k, v)
     assert out.dtype == flow.bfloat16
     np.testing.assert_allclose(out.float().numpy(), F.scaled_dot_product_attention(q, k, v).numpy(), atol=3e-2)
+
+
+def test_arguments_of_tensors():
+    q = flow.randn(2, 3, 8, 4)
+    ids = flow.tensor([[0, 0, 0, 1, 1, 1, 1, 2], [3, 3, 3, 3, 4, 4, 4, 4]])
+    one = F.scaled_dot_product_attention(q, q, q, segment_ids=ids, is_causal=True)
+    mask = (ids[:, None, :, None] == ids[:, None, None, :]) & flow.ones(8, 8).tril().bool()
+    same = F.scaled_dot_product_attention(q, q, q, mask)
+    np.testing.assert_allclose(one.numpy(), same.numpy(), atol=1e-6)
+    pair = F.scaled_dot_product_attention(q, q, q, segment_ids=[ids, ids], window_size=[None, 0])
+    np.testing.assert_array_equal(pair.numpy(), one.numpy())
+    with flow.autocast("cpu", dtype=flow.bfloat16):
+        assert F.scaled_dot_product_attention(q, q, q, segment_ids=ids, soft_cap=5).dtype == flow.bfloat16
+    with pytest.raises(TypeError, match="takes from 3 to 8 positional|positional argument"):
+        F.scaled_dot_product_attention(q, q, q, None, 0.0, True, None, False, (1, 0))
+    with pytest.raises(RuntimeError, match="without the dim of the heads"):
+        F.scaled_dot_product_attention(q, q, q, segment_ids=ids[:, :4])
+    with pytest.raises(ValueError, match=r"a window is \(left, right\)"):
+        F.scaled_dot_product_attention(q, q, q, window_size=(-1, 0))
 
 
 def test_dropout_is_the_same_whatever_is_asked_for():

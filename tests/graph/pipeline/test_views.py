@@ -48,7 +48,7 @@ def test_traffic_of_each_stage(graph):
 
 def test_a_profile_is_of_one_program(graph):
     with pytest.raises(GraphError, match=r"(?s)on 2 stages.*fix: .*pipeline_report"):
-        graph.profile(1)
+        graph.profile(steps=1)
 
 
 def test_an_export_is_one_program_on_one_device(graph, tmp_path):

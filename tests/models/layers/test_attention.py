@@ -49,6 +49,9 @@ def test_it_is_the_formula(bias, window):
     # q and k have norms only together with a bias here
     want = by_formula(layer, x, whole, *(t.numpy().astype(np.float64) for t in turns))
     np.testing.assert_allclose(found.detach().numpy(), want, rtol=1e-4, atol=1e-5)
+    layer.window = window  # the layer's own, and no mask
+    found = layer(flow.tensor(x.astype("f")), turns, None, True)
+    np.testing.assert_allclose(found.detach().numpy(), want, rtol=1e-4, atol=1e-5)
 
 
 def test_split_heads_end_in_a_partial_sum():

@@ -1,9 +1,14 @@
+import re
+
 import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import nn
+from sbpjax import models, nn
+from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.models.layers import normal_weights, positions_of, token_loss
+from sbpjax.models.llama import Llama, LlamaConfig
+from tests.models.cases import GPT2_SIZE, LLAMA, Step
 
 
 def test_positions_lie_where_tokens_do():
@@ -30,3 +35,22 @@ def test_fresh_weights():
     for weight in (layer[0].weight, layer[1].weight):
         assert weight.std().item() == pytest.approx(0.5, rel=0.05)
     assert layer[0].bias.abs().sum() == 0 and layer[2].weight.tolist() == [1.0] * 64
+
+
+@pytest.mark.exhaustive  # a minute each
+@pytest.mark.parametrize("case", ["llama", "gpt2"])
+def test_the_loss_of_a_split_vocabulary_has_no_logits(case):
+    """Under a tensor axis no rank has them whole, and none of them is moved."""
+    size, count = {"vocab_size": 4096}, 8 * 512 * 4096
+    made = {
+        "llama": lambda: Llama(LlamaConfig(**LLAMA | size)),
+        "gpt2": lambda: GPT2(GPT2Config(**GPT2_SIZE | size | {"n_positions": 512})),
+    }
+    spec = models.Parallel(tensor=4, device="cpu")
+    step = Step(models.parallelize(made[case](), spec))
+    tokens = spec.place(np.zeros((8, 512), np.int64))
+    step.build_graph(tokens, tokens)
+    report = str(step.explain(check=False))
+    assert "linear and cross_entropy are one op: the logits f32[8, 512, 4096] are never whole" in report
+    assert "4096, 4096]" not in report and "512, 4096]  " not in report
+    assert int(re.search(r"(\d+) B per device", report)[1]) < count * 4 / 30

@@ -9,6 +9,8 @@ import pytest
 
 from sbpjax.errors import SbpError
 from sbpjax.ops.attention_primitive import attention
+from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
+from sbpjax.ops.grouped_matmul_primitive import grouped_matmul
 from sbpjax.planner.prices import cost
 from sbpjax.sbp.conversion_steps import Step, make_step
 
@@ -59,7 +61,7 @@ def test_attention_is_priced_by_a_count_by_hand(causal):
     def eqns(length):
         q = jax.ShapeDtypeStruct((heads, 1, length, width), jnp.bfloat16)
         k = jax.ShapeDtypeStruct((heads, length, width), jnp.bfloat16)
-        run = lambda q, k, v: attention(q, k, v, scale=0.125, causal=causal)  # noqa: E731
+        run = lambda q, k, v: attention(q, k, v, how=Scores(0.125, CAUSAL if causal else EVERY_KEY))  # noqa: E731
         both = jax.make_jaxpr(lambda q, k, v: jax.vjp(run, q, k, v)[1](q))(q, k, k).eqns
         return [next(e for e in both if e.primitive.name == name) for name in ("attention", "attention_grad")]
 
@@ -71,6 +73,23 @@ def test_attention_is_priced_by_a_count_by_hand(causal):
     one, lse = heads * 16 * width * 2, heads * 16 * 4
     assert model.equation_us(forward) == pytest.approx((4 * one + lse) / 3.35e12 * 1e6)  # q, k, v; out and its lse
     assert model.equation_us(backward) == pytest.approx((8 * one + lse) / 3.35e12 * 1e6)  # those, ct; dq, dk, dv
+
+
+def test_grouped_products_are_priced_by_a_count_by_hand():
+    model, groups, width, out = cost.PRESETS["h100"].with_latency(0.0), 8, 2048, 4096
+
+    def eqns(rows):
+        x, w = (jax.ShapeDtypeStruct(s, jnp.bfloat16) for s in ((rows, width), (groups, width, out)))
+        run = lambda x, w: grouped_matmul(x, w, jnp.full(groups, rows // groups))  # noqa: E731
+        ct = jax.ShapeDtypeStruct((rows, out), jnp.bfloat16)
+        found = jax.make_jaxpr(lambda x, w, ct: jax.vjp(run, x, w)[1](ct))(x, w, ct).eqns
+        return [e for e in found if e.primitive.name in ("grouped_matmul", "grouped_outer")]
+
+    for eqn in eqns(8192):  # the product, and its two gradients: each row meets one matrix, not eight
+        assert model.equation_us(eqn) == pytest.approx(2 * 8192 * width * out / 989e12 * 1e6)
+    for eqn in eqns(16):  # all matrices are read, or written
+        moved = 2 * (16 * width + groups * width * out + 16 * out) + 2 * 4 * groups
+        assert model.equation_us(eqn) == pytest.approx(moved / 3.35e12 * 1e6, rel=1e-3)
 
 
 def test_loops_take_their_body_times_their_length():

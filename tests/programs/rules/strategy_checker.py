@@ -41,6 +41,7 @@ class Found:
     eqn: object
     operands: list
     results: list
+    tolerance: float | None = None  # relative to the largest element; None: by the dtypes
 
 
 def equations(label: str, function, *args, only=None) -> list[Found]:
@@ -206,14 +207,20 @@ def _checked(found: Found, size: int, axis: int) -> list[Strategy]:
     return strategies
 
 
-def check(found: list[Found], mesh: str) -> int:
+def check(found: list[Found], mesh: str, chosen: np.random.Generator | None = None) -> int:
     """Run every product of strategies of the equations on a mesh and raise on the first differences.
+
+    Args:
+        found: the equations.
+        mesh: a key of `MESHES`.
+        chosen: draws one product for each equation, which is run alone.
 
     Returns:
         How many products were run.
     """
     place = placement("cpu", MESHES[mesh])
-    jobs = [job for f in found for job in jobs_of(f, place)]
+    of_each = [jobs_of(f, place) for f in found]
+    jobs = [job for jobs in of_each for job in (jobs if chosen is None else [jobs[chosen.integers(len(jobs))]])]
     wrong = []
     for start in range(0, len(jobs), JOBS_PER_PROGRAM):
         wrong += _run(jobs[start : start + JOBS_PER_PROGRAM], place)
@@ -268,7 +275,8 @@ def _run(jobs: list[_Job], place) -> list[str]:
         for k, (layout, variable) in enumerate(zip(job.outs, job.found.eqn.outvars)):
             got = np.asarray(next(results))
             want = logical(job.found.results[k], variable.aval)
-            difference = unstack_mismatch(got, layout, want, _tolerance(job.found.eqn))
+            tolerance = job.found.tolerance or _tolerance(job.found.eqn)
+            difference = unstack_mismatch(got, layout, want, tolerance)
             if difference:
                 wrong.append(f"{_describe(job)}, output {k}: {difference}")
     return wrong

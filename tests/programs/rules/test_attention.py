@@ -1,14 +1,19 @@
-"""Every strategy of attention and its derivatives, by brute force."""
+"""Every strategy of attention and its derivatives, by brute force; random problems over implementations and layouts."""
 
 import functools
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
-from sbpjax.ops.attention_primitive import attention
+from sbpjax.ops import attention_blocks, attention_primitive, attention_tpu
+from sbpjax.ops.attention_primitive import attention, attention_grad_p, attention_p
+from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
 from sbpjax.programs.primitives import ATTENTION
-from tests.programs.rules.strategy_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, Found, check, equations
+from tests.support.attention_cases import CLOSE
+from tests.support.attention_reference import by_formula, random_problem
 
 _RNG = np.random.default_rng(7)
 
@@ -20,21 +25,22 @@ def _x(*shape):
 @functools.cache
 def _cases():
     found = []
-    run = functools.partial(attention, scale=0.3)
     q, k, v = _x(5, 4, 3, 7, 2), _x(5, 4, 6, 2), _x(5, 4, 6, 3)
     only = ATTENTION - {"attention_tangent"}
-    for label, mask, causal in (
-        ("causal", None, True),
-        ("bias per head", _x(1, 4, 1, 7, 6), False),
-        ("keys", _RNG.random((5, 1, 1, 1, 6)) < 0.7, False),
+    ids = np.sort(_RNG.integers(0, 3, (5, 1, 7))), np.sort(_RNG.integers(0, 3, (1, 1, 6)))
+    for label, mask, segments, window in (
+        ("causal", None, None, CAUSAL),
+        ("bias per head", _x(1, 4, 1, 7, 6), None, EVERY_KEY),
+        ("keys and segments in a window", _RNG.random((5, 1, 1, 1, 6)) < 0.7, ids, (3, 1)),
     ):
         wanted = (0, 1, 2, 3) if label.startswith("bias") else (0, 1, 2)
         operands = (q, k, v) if mask is None else (q, k, v, mask)
-        grad = jax.grad(lambda *x, causal=causal: run(*x, causal=causal).sum(), wanted)
+        run = functools.partial(attention, how=Scores(0.3, window, soft_cap=0.8))
+        grad = jax.grad(lambda *x, run=run, ids=segments: run(*x, segments=ids).sum(), wanted)
         found += equations(label, grad, *operands, only=only)
 
     def tangent(*x):
-        return jax.jvp(functools.partial(run, causal=True), x, x)[1]
+        return jax.jvp(functools.partial(attention, how=Scores(0.3, CAUSAL), segments=ids), x, x)[1]
 
     return found + equations("tangent", tangent, q, k, v, only={"attention_tangent"})
 
@@ -42,3 +48,64 @@ def _cases():
 @pytest.mark.parametrize("mesh", MESHES)
 def test_strategies(mesh):
     assert check(_cases(), mesh) > 30
+
+
+def _module(name, module, **options):
+    """Return a module of kernels with some options, as `attention_primitive` knows those of a platform."""
+    forward, backward = (functools.partial(f, **options) for f in (module.forward, module.backward))
+    refusal = getattr(module, "refusal", lambda *problem: None)
+    return SimpleNamespace(NAME=name, forward=forward, backward=backward, refusal=refusal)
+
+
+KERNELS = (
+    _module("splash", attention_tpu, interpret=True),
+    _module("together", attention_blocks, one_by_one=False),
+)
+
+
+@pytest.fixture
+def every_kernel(monkeypatch):
+    monkeypatch.setattr(attention_primitive, "_kernels", lambda platform: KERNELS)
+    monkeypatch.setattr(attention_blocks, "_ROWS", 64)
+    monkeypatch.setattr(attention_blocks, "_KEYS", 48)
+
+
+def _found(seed: int, kernel: str) -> list[Found]:
+    """Return the forward and the backward of a random problem, with what the formula gives for them."""
+    (*problem, mask, segments, how), ct = random_problem(np.random.default_rng(seed), kernel)
+    if kernel == "splash":
+        assert attention_tpu.refusal(*problem, mask, segments, how) is None
+    dtype = problem[0].dtype
+    wide = np.float64 if dtype == np.float64 else np.float32
+    out, lse, *grads = by_formula(*problem, mask, segments, how, ct)
+    out, lse = out.astype(dtype), lse.astype(wide)
+    extras = [x for x in (mask, *(segments or ())) if x is not None]
+    params = {"how": how, "segmented": segments is not None, "kernel": kernel, "across": ()}
+    mask_grad = mask is not None and mask.dtype != bool
+    forward = [*problem, *extras], [out, lse], attention_p, {}
+    backward = [*problem, out, lse, *extras, ct], grads, attention_grad_p, {"mask_grad": mask_grad}
+    found = []
+    for operands, results, primitive, more in (forward, backward):
+        (eqn,) = jax.make_jaxpr(functools.partial(primitive.bind, **params, **more))(*operands).eqns
+        label = f"case {seed} by {kernel} {how} {[(x.shape, x.dtype.name) for x in operands]}"
+        found.append(Found(label, eqn, operands, results, CLOSE[dtype.name]))
+    return found
+
+
+def _compare(seeds):
+    rng = np.random.default_rng(seeds[0])
+    kernels = ["blocks", "together", "splash"]
+    by_mesh = {mesh: [] for mesh in MESHES}
+    for seed in seeds:
+        by_mesh[rng.choice(list(MESHES))] += _found(seed, kernels[seed % 3])
+    return sum(check(found, mesh, rng) for mesh, found in by_mesh.items())
+
+
+def test_random_problems(every_kernel):
+    assert _compare(range(6)) == 12
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(5))
+def test_more_random_problems(every_kernel, part):
+    assert _compare(range(100 + 40 * part, 140 + 40 * part)) == 80

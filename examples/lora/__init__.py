@@ -1,0 +1,1 @@
+"""A Llama of a Hugging Face folder, fine-tuned with LoRA."""

@@ -1,0 +1,1 @@
+"""A ViT that reads handwritten digits."""

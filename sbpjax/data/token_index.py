@@ -1,0 +1,125 @@
+"""The index of a file of tokens, ``corpus.idx``: Megatron's layout, its table of dtypes, and its one reader.
+
+Little-endian:
+
+    9 bytes    MMIDIDX, two zeros
+    8          version, 1
+    1          dtype of the tokens: a code of `CODES`
+    8, 8       number s of sequences; number d of documents, and one
+    4 s        tokens of each sequence, int32
+    8 s        where each sequence begins in ``corpus.bin``, in bytes, int64
+    8 (d + 1)  the first sequence of each document, and s, int64
+
+This module is imported by worker processes, which have no JAX.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from sbpjax.errors import DataError
+
+MAGIC = b"MMIDIDX\x00\x00"
+HEAD = struct.Struct("<9sQBQQ")
+# Source: `DType` of Megatron-Core's indexed datasets. 6 and 7 are no dtypes of tokens; Megatron writes them for scores.
+CODES = {
+    1: np.uint8,
+    2: np.int8,
+    3: np.int16,
+    4: np.int32,
+    5: np.int64,
+    6: np.float64,
+    7: np.float32,
+    8: np.uint16,
+}
+TOKEN_CODES = {code: dtype for code, dtype in CODES.items() if np.dtype(dtype).kind in "iu"}
+
+
+class TokenIndex(NamedTuple):
+    """What an index says: arrays that are read from disk where they are looked at.
+
+    Attributes:
+        dtype: of the tokens.
+        lengths: tokens of each sequence, `(s,)`.
+        pointers: where each sequence begins, in bytes, `(s,)`.
+        documents: the first sequence of each document, and s, `(d + 1,)`.
+    """
+
+    dtype: np.dtype
+    lengths: np.ndarray
+    pointers: np.ndarray
+    documents: np.ndarray
+
+
+def _refused(asked: str, seen: str, rule: str) -> DataError:
+    return DataError(asked, seen, rule, "write the two files anew")
+
+
+def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> TokenIndex:
+    """Return what the index of two files says, whose sizes are looked at too.
+
+    Args:
+        prefix: the path without ``.bin`` or ``.idx``.
+        asked: the call, for errors.
+        codes: the dtypes that are read, by their codes.
+
+    Raises:
+        DataError: a file is missing, of another kind or version, cut off, or the two do not belong together.
+    """
+    path = f"{prefix}.idx"
+    for each in (path, f"{prefix}.bin"):
+        if not os.path.isfile(each):
+            named = prefix.removesuffix(".bin").removesuffix(".idx")
+            call = f"{asked.partition('(')[0]}({named!r})"
+            fix = call if named != prefix else "python -m sbpjax.train.preprocess writes both"
+            raise DataError(asked, f"there is no file {each}", "a path is given without .bin and .idx", fix)
+    index = _read(path, asked, codes)
+    _check_together(prefix, index, asked)
+    return index
+
+
+def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
+    with open(path, "rb") as file:
+        head = file.read(HEAD.size)
+    if not head.startswith(MAGIC):
+        rule = f"an index of tokens begins with {MAGIC!r}"
+        raise DataError(asked, f"{path} begins with {head[: len(MAGIC)]!r}", rule, "another path")
+    if len(head) < HEAD.size:
+        raise _refused(asked, f"{path} has {len(head)} bytes", f"an index has a head of {HEAD.size} bytes")
+    _, version, code, sequences, documents = HEAD.unpack(head)
+    if version != 1:
+        raise _refused(asked, f"{path} is of version {version}", "version 1 is read")
+    if code not in codes:
+        numbers = "whole numbers" if codes is TOKEN_CODES else "numbers"
+        rule = f"tokens are {numbers}: " + ", ".join(f"{code} {np.dtype(t)}" for code, t in codes.items())
+        raise _refused(asked, f"{path} has dtype code {code}", rule)
+    size, wanted = os.path.getsize(path), HEAD.size + 12 * sequences + 8 * documents
+    if size != wanted or not documents:
+        rule = f"{sequences} sequences and {documents} ends of documents (one at least) make {wanted} bytes"
+        raise _refused(asked, f"{path} has {size} bytes", rule)
+    raw, begin = np.memmap(path, np.uint8, "r").view(np.ndarray), HEAD.size
+    arrays = []
+    for dtype, count in (("<i4", sequences), ("<i8", sequences), ("<i8", documents)):
+        arrays.append(np.frombuffer(raw, dtype, count, begin))
+        begin += arrays[-1].nbytes
+    return TokenIndex(np.dtype(codes[code]), *arrays)
+
+
+def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
+    """Refuse a pair of files whose ends do not meet; the millions between them are not gone through."""
+    lengths, pointers, documents = index.lengths, index.pointers, index.documents
+    size, tokens = os.path.getsize(f"{prefix}.bin"), 0
+    if len(lengths):
+        tokens = int(pointers[-1]) + int(lengths[-1]) * index.dtype.itemsize
+    if size != tokens or size == 0:
+        rule = f"its index speaks of {tokens} bytes, and there is one token at least"
+        raise _refused(asked, f"{prefix}.bin has {size} bytes", rule)
+    if pointers[0] != 0 or documents[0] != 0 or documents[-1] != len(lengths):
+        seen = f"the first sequence at byte {pointers[0]}, documents from {documents[0]} to {documents[-1]}"
+        rule = f"sequences begin at byte 0, and documents go from sequence 0 to {len(lengths)}"
+        raise _refused(asked, seen, rule)

@@ -1,0 +1,44 @@
+"""Steps under `jax.debug_nans` and `jax.debug_infs`: the first bad value ends one, and leaves the state as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jax._src import api_util
+from jax._src.dispatch import check_special  # no public name
+
+from sbpjax.errors import NanError
+
+# What compiled programs raise; no public name (jax 0.10).
+FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
+
+
+def are_looked_for() -> bool:
+    """Return whether JAX looks at what programs return. A step then keeps its old state until it has its results."""
+    return jax.config.jax_debug_nans or jax.config.jax_debug_infs
+
+
+def look_at(arrays: list) -> None:
+    """Look at what a program returned: a program that has run without `jax.debug_nans` is not looked at by JAX.
+
+    Raises:
+        FOUND_NAN: one has a bad value.
+    """
+    check_special("step", arrays)
+
+
+def nan_error(operation: str, error: Exception) -> NanError:
+    """Return the error of a step whose results have a bad value.
+
+    Args:
+        operation: what ran.
+        error: JAX's.
+    """
+    return NanError(
+        operation,
+        f"a value that is no number ({error.args[-1] if error.args else error})",
+        "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
+        "look at the inputs of the step, or lower the learning rate; run eagerly, jax.debug_nans names the op, and "
+        "sbpjax.autograd.detect_anomaly that of a backward",
+    )

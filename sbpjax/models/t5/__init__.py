@@ -1,0 +1,4 @@
+"""T5."""
+
+from .config import T5Config as T5Config
+from .model import T5 as T5

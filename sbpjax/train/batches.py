@@ -1,0 +1,167 @@
+"""From a dataset to the global batches of a run, on the stages of a pipeline that read them.
+
+    loader = global_loader(dataset, 32, spec, workers=4)     # shuffled if the dataset has no order of its own
+    batch = to_stages(next(iter(loader)), spec, inputs, -1)  # targets on the last stage
+
+What trains is shuffled and whole; what evaluates comes in its order, with a last batch that is filled up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sbpjax as flow
+from sbpjax.errors import TrainError
+from sbpjax.models import Parallel
+from sbpjax.models.parallel import BATCH
+from sbpjax.utils.data import DataLoader, GlobalLoader, Sampler
+
+from .data.numbered import Numbered
+
+
+class PaddedBatches(Sampler):
+    """The indices of batches in their order, the last one filled up with sample 0, so that all have one size.
+
+    Args:
+        samples: how many there are.
+        size: of a batch.
+        most: how many batches at most; None for all.
+    """
+
+    def __init__(self, samples: int, size: int, most: int | None = None) -> None:
+        count = -(-samples // size)
+        self.samples, self.size, self.count = samples, size, count if most is None else min(count, most)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for first in range(0, self.count * self.size, self.size):
+            yield [i if i < self.samples else 0 for i in range(first, first + self.size)]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def real(self, number: int) -> int:
+        """Return how many samples of a batch are none of the filling."""
+        return min(self.size, self.samples - number * self.size)
+
+
+def global_loader(data: Any, batch_size: int | None, spec: Parallel, workers: int, sbp: Any = None) -> GlobalLoader:
+    """Return the loader of a run's training batches.
+
+    Args:
+        data: a dataset, or a `DataLoader` that brings its own size of a batch.
+        batch_size: samples of a batch, over all processes.
+        spec: the mesh.
+        workers: processes that fetch.
+        sbp: how a batch lies; by default as `spec` says.
+
+    Raises:
+        TrainError: sizes are missing, given twice, or do not fit.
+    """
+    sbp = tuple(spec.batch) if sbp is None else sbp
+    if isinstance(data, GlobalLoader):
+        return data
+    if isinstance(data, DataLoader):
+        if batch_size is not None:
+            rule = "a DataLoader has its own size of a batch"
+            raise TrainError("Trainer(data=DataLoader(...))", f"batch_size={batch_size}", rule, "leave batch_size out")
+        return GlobalLoader(data, spec.placement, layouts_of(data, sbp))
+    if batch_size is None or batch_size < 1:
+        rule = "a dataset is cut into batches of a size"
+        raise TrainError("Trainer(data=...)", f"batch_size={batch_size}", rule, "batch_size=32")
+    parts = math.prod(getattr(spec, axis) for axis in BATCH)
+    if batch_size % parts:
+        rule = f"{spec.equation}: {' × '.join(BATCH)} = {parts} ranks share a batch evenly"
+        fix = f"batch_size={max(parts, batch_size // parts * parts)}"
+        raise TrainError("Trainer(batch_size=...)", f"batch_size={batch_size}", rule, fix)
+    if len(data) < batch_size:
+        rule = "an epoch has one batch at least"
+        raise TrainError("Trainer(data=...)", f"{len(data)} samples, batch_size={batch_size}", rule, "more samples")
+    shuffle = not isinstance(data, Numbered)  # those have an order of their own
+    loader = DataLoader(
+        data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=True, persistent_workers=workers > 0
+    )
+    return GlobalLoader(loader, spec.placement, layouts_of(loader, sbp))
+
+
+def evaluation_loader(
+    data: Any, batch_size: int, spec: Parallel, most: int | None, sbp: Any = None
+) -> tuple[GlobalLoader, Any]:
+    """Return the loader of an evaluation, and the `PaddedBatches` that say how many samples of a batch count."""
+    batches = PaddedBatches(len(data), batch_size, most)
+    loader = DataLoader(data, batch_sampler=batches)
+    layouts = layouts_of(loader, tuple(spec.batch) if sbp is None else sbp)
+    return GlobalLoader(loader, spec.placement, layouts), batches
+
+
+def layouts_of(loader: DataLoader, sbp: tuple[Any, ...]) -> Any:
+    """Return how the parts of a batch lie: as tokens do, but whole over an axis that splits a dim they do not have."""
+
+    def of(part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return {name: of(one) for name, one in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [of(one) for one in part]
+        return fitting(part, sbp)
+
+    if flow.sbp.split(1) not in sbp:
+        return sbp
+    return of(loader.collate_fn([loader.dataset[0]]))
+
+
+def fitting(part: Any, sbp: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the nd-sbp of a tensor of a batch."""
+    flat = isinstance(part, flow.Tensor) and part.ndim < 2
+    return tuple(flow.sbp.broadcast if flat and one == flow.sbp.split(1) else one for one in sbp)
+
+
+def to_stages(batch: Any, spec: Parallel, inputs: frozenset[str], target_stage: int) -> Any:
+    """Return a batch whose targets lie on the stage that reads them.
+
+    Args:
+        batch: on the first stage.
+        spec: the mesh.
+        inputs: names of a dict's entries that stay there; of a tuple it is the first entry.
+        target_stage: where the others go.
+    """
+    place = spec.placements[target_stage]
+    if spec.pipeline == 1 or target_stage == 0:
+        return batch
+
+    def there(part: Any) -> Any:
+        return part.to_global(placement=place, sbp=part.sbp) if isinstance(part, flow.Tensor) else part
+
+    if isinstance(batch, Mapping):
+        return {name: part if name in inputs else there(part) for name, part in batch.items()}
+    return [part if i == 0 else there(part) for i, part in enumerate(batch)] if isinstance(batch, list) else batch
+
+
+def enlarged(sample: Any, size: int, spec: Parallel, sbp: Any) -> Any:
+    """Return abstract tensors like those of a batch of one sample, but of `size` samples, on the mesh."""
+    if isinstance(sample, flow.Tensor):
+        shape = (size, *sample.shape[1:])
+        return flow.zeros(*shape, dtype=sample.dtype, placement=spec.placement, sbp=fitting(sample, sbp))
+    if isinstance(sample, Mapping):
+        return {name: enlarged(part, size, spec, sbp) for name, part in sample.items()}
+    return [enlarged(part, size, spec, sbp) for part in sample] if isinstance(sample, (list, tuple)) else sample
+
+
+def first_of(batch: Any) -> Any:
+    """Return the first tensor of a batch."""
+    if isinstance(batch, Mapping):
+        return first_of(list(batch.values()))
+    if isinstance(batch, (list, tuple)):
+        return next(found for part in batch if (found := first_of(part)) is not None)
+    return batch if isinstance(batch, flow.Tensor) else None
+
+
+def cut(value: Any, count: int) -> Any:
+    """Return the first samples of a batch, or of what a model says of it."""
+    if isinstance(value, flow.Tensor):
+        return value[:count] if value.ndim else value
+    if isinstance(value, Mapping):
+        return {name: cut(part, count) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(cut(part, count) for part in value)
+    return value

@@ -1,0 +1,90 @@
+"""What is wrong with the parts of a run, found before anything is compiled or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sbpjax import nn, optim
+from sbpjax.errors import TrainError
+from sbpjax.models import Parallel
+
+from .data.packed import PackedTokens
+from .step import StepOptions
+
+_LOOKED_AT = 1 << 20  # tokens at each end of a file
+_POSITIONS = ("n_positions", "max_position_embeddings")
+
+
+def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
+    """Refuse parts that are something else.
+
+    Raises:
+        TrainError: one of them is.
+    """
+    made = isinstance(optimizer, optim.Optimizer) or callable(optimizer)
+    kinds = [
+        ("model", model, isinstance(model, nn.Module), "an nn.Module"),
+        ("optimizer", optimizer, made, "an Optimizer, or a function of groups of parameters"),
+        ("data", data, hasattr(data, "__getitem__") or hasattr(data, "__iter__"), "a dataset or a DataLoader"),
+        ("max_steps", max_steps, isinstance(max_steps, int) and max_steps >= 1, "a number of steps, at least 1"),
+    ]
+    for name, value, right, rule in kinds:
+        if not right:
+            plain = value is None or isinstance(value, (int, float, str))
+            seen = f"{name}={value!r}" if plain else f"{name} is a {type(value).__name__}"
+            fix = "max_steps=1000" if name == "max_steps" else f"{name}=…"
+            raise TrainError("Trainer(...)", seen, f"{name} is {rule}", fix)
+
+
+def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
+    """Refuse micro-batches that are not alike, and what a pipeline cannot do.
+
+    Raises:
+        TrainError: there would be such.
+    """
+    count = options.accumulate
+    if count < 1 or batch_size % count:
+        rule = f"a batch is cut into equal micro-batches: {batch_size} = {count} · {batch_size / max(count, 1):g}"
+        fix = f"accumulate={np.gcd(batch_size, max(count, 1))}"
+        raise TrainError("Trainer(options=StepOptions(accumulate=...))", f"accumulate={count}", rule, fix)
+    if spec.pipeline > 1 and options.auto:
+        rule = "the planner lays a model out on one placement; a pipeline has several"
+        raise TrainError("Trainer(options=StepOptions(auto=True))", spec.equation, rule, "pipeline=1, or auto=False")
+
+
+def check_tokens(model: nn.Module, data: Any) -> None:
+    """Refuse token files that were written for another vocabulary, and samples that are too long for the model.
+
+    Of a file, the first and the last million tokens are looked at.
+
+    Raises:
+        TrainError: a token is not in the model's vocabulary, or a sample has more positions than the model.
+    """
+    config = getattr(model, "config", None)
+    vocabulary = getattr(config, "vocab_size", None)
+    positions = next((found for name in _POSITIONS if (found := getattr(config, name, None))), None)
+    for part in _packed(data):
+        where = f"{part.file.prefix}.bin"
+        if positions is not None and part.length > positions:
+            rule = f"{type(model).__name__} has {positions:,} positions"
+            raise TrainError(f"training on {where}", f"samples of {part.length:,} tokens", rule, f"length={positions}")
+        tokens = part.file.tokens
+        highest = max(int(piece.max()) for piece in (tokens[:_LOOKED_AT], tokens[-_LOOKED_AT:]))
+        if vocabulary is not None and highest >= vocabulary:
+            rule = f"{type(model).__name__} has vocab_size={vocabulary:,}, so its tokens are 0 to {vocabulary - 1:,}"
+            fix = f"vocab_size={highest + 1} or more, or tokens of the model's own tokenizer"
+            raise TrainError(f"training on {where}", f"a token {highest:,}", rule, fix)
+
+
+def _packed(data: Any) -> Iterator[PackedTokens]:
+    """Go through the token files of a dataset, a loader or a blend."""
+    if isinstance(data, PackedTokens):
+        yield data
+    for inner in ("loader", "dataset"):
+        if hasattr(data, inner):
+            yield from _packed(getattr(data, inner))
+    for part in getattr(data, "datasets", None) or ():
+        yield from _packed(part)

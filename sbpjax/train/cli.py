@@ -1,0 +1,199 @@
+"""Train what a configuration says: ``python -m sbpjax.train CONFIG [a.b=1 …] [options]``.
+
+    python -m sbpjax.train configs/gpt2.py trainer.max_steps=100 trainer.out=run8
+    python -m sbpjax.train configs/gpt2.py --resume
+    python -m sbpjax.train configs/gpt2.py --memory v5p:4x4x4
+
+A configuration has a `Trainer` under ``trainer``, and a ``seed`` if you like. An error is one message, and exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import sbpjax as flow
+from sbpjax import env
+from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks, nearest
+
+from .hooks import Checkpoints, Evaluation
+from .sizing import size_up
+from .step import StepOptions
+from .trainer import Trainer
+from .writers import Lines
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command's options."""
+    made = argparse.ArgumentParser("python -m sbpjax.train", description="Train what a configuration says.")
+    made.add_argument("config", help="a .py file, a module, or the config.yaml of a run")
+    made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that are others than in the file")
+    made.add_argument("--resume", action="store_true", help="go on from the latest checkpoint, if there is one")
+    made.add_argument("--eval-only", action="store_true", help="evaluate the latest checkpoint, and stop")
+    made.add_argument("--fast-dev-run", action="store_true", help="two steps and small evaluations; nothing is written")
+    made.add_argument("--explain", action="store_true", help="print what a step communicates, and stop")
+    made.add_argument("--memory", metavar="MACHINE", help="what a step needs on a machine that is not there, and stop")
+    made.add_argument("--auto", action="store_true", help="let the planner choose the layouts")
+    return made
+
+
+def configured(options: argparse.Namespace) -> Any:
+    """Return the configuration of a command line.
+
+    Raises:
+        ConfigError: it cannot be read, or an override does not fit it.
+    """
+    from .config import LazyCall, load_config, override
+
+    config = load_config(options.config)
+    asked = f"python -m sbpjax.train {options.config}"
+    if "trainer" not in config:
+        names = [str(name) for name in config]
+        near = nearest("trainer", names)
+        rule = "a configuration has a LazyCall(Trainer)(...) under 'trainer'"
+        fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
+        raise ConfigError(asked, f"the names {', '.join(names) or 'none'}", rule, fix)
+    config = override(config, options.overrides)
+    trainer = config.trainer
+    if options.auto:
+        if trainer.get("options") is None:
+            trainer.options = LazyCall(StepOptions)()
+        trainer.options.auto = True
+    if options.memory is not None:
+        if trainer.get("parallel") is None:
+            trainer.parallel = LazyCall(flow.models.Parallel)()
+        trainer.parallel.device = options.memory
+        trainer.out = None
+    if options.fast_dev_run:
+        trainer.out = None
+    return config
+
+
+def built(config: Any, *, fast: bool = False) -> Trainer:
+    """Return the trainer of a configuration.
+
+    Args:
+        config: it.
+        fast: for two steps, without checkpoints.
+
+    Raises:
+        ConfigError: a call does not fit what it calls, or makes something else than a trainer.
+    """
+    from .config import instantiate
+
+    flow.manual_seed(int(config.get("seed", 0)))
+    trainer = instantiate(config.trainer, "trainer")
+    if not isinstance(trainer, Trainer):
+        rule = "what is under 'trainer' makes a Trainer"
+        raise ConfigError("python -m sbpjax.train", f"a {type(trainer).__name__}", rule, "LazyCall(Trainer)(...)")
+    if fast:
+        trainer.max_steps = min(trainer.max_steps, 2)
+        trainer.hooks = [hook for hook in trainer.hooks if not isinstance(hook, Checkpoints)]
+        trainer.writers = [Lines()]
+        for hook in trainer.hooks:
+            if isinstance(hook, Evaluation):
+                hook.batches = 1
+    return trainer
+
+
+def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
+    """Refuse to write over the checkpoints of another run, or to go on with another model.
+
+    Raises:
+        TrainError: that would happen; nothing was written.
+    """
+    from .config import changes, load_config
+
+    if trainer.out is None:
+        return
+    if trainer.out.exists() and not trainer.out.is_dir():
+        rule = "a run has a directory of its own"
+        raise TrainError(f"beginning a run in {trainer.out}", "a file", rule, f"trainer.out={trainer.out}-run")
+    hook = next((hook for hook in trainer.hooks if isinstance(hook, Checkpoints)), None)
+    there = (trainer.out / "checkpoints").exists()
+    steps = hook.manager(trainer).steps() if hook is not None and there else []
+    if steps and not resume:
+        rule = "a run begins in a directory without checkpoints"
+        fix = f"--resume, or trainer.out={trainer.out}-2"
+        raise TrainError(f"beginning a run in {trainer.out}", f"a checkpoint of step {steps[-1]:,}", rule, fix)
+    saved = trainer.out / "config.yaml"
+    if not steps or not saved.exists():
+        return
+    before = load_config(saved)
+    others = changes(before.trainer.get("model"), config.trainer.get("model"), "trainer.model")
+    if others:
+        rule = "a run is resumed with the model that its checkpoints are of"
+        fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
+        raise TrainError(f"resuming the run in {trainer.out}", "; ".join(others), rule, fix)
+    for line in changes(before, config):
+        trainer.say(f"changed since the run was begun: {line}")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what the command line says.
+
+    Raises:
+        SbpjaxError: something does not fit.
+    """
+    config = configured(options)
+    if options.memory is not None:
+        with flow.abstract():
+            print(size_up(built(config)))
+        return
+    trainer = built(config, fast=options.fast_dev_run)
+    if options.explain:
+        explain(trainer)
+        return
+    resume = options.resume or options.eval_only or int(os.environ.get("RESTART_COUNT", "0")) > 0
+    check_directory(trainer, config, resume)
+    if options.eval_only:
+        evaluate(trainer)
+        return
+    if trainer.out is not None and env.get_rank() == 0:
+        from .config import save_config
+
+        save_config(config, trainer.out)
+    if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
+        trainer.say(f"resumed at step {trainer.step:,}" if trainer.resume() else "no checkpoint yet: from the start")
+    trainer.fit()
+
+
+def explain(trainer: Trainer) -> None:
+    """Print what a step communicates."""
+    arguments, named = trainer.abstract_batch()
+    print(trainer.train_step.explain(*arguments, check=False, **named))
+    if trainer.options.auto:
+        print(trainer.train_step.auto_parallel_report(against=()))
+
+
+def evaluate(trainer: Trainer) -> None:
+    """Print the metrics of the latest checkpoint, as one line of JSON.
+
+    Raises:
+        TrainError: there is no checkpoint, or nothing to evaluate.
+    """
+    if not any(isinstance(hook, Evaluation) for hook in trainer.hooks):
+        fix = "trainer.hooks = {'validation': LazyCall(Evaluation)(data)}"
+        raise TrainError("--eval-only", "no Evaluation among hooks", "an evaluation says on which data", fix)
+    if not trainer.resume():
+        rule = "what is evaluated is a checkpoint of the run"
+        raise TrainError("--eval-only", f"no checkpoint in {trainer.out}", rule, "train first, or trainer.out=RUN")
+    found = {"step": trainer.step, **trainer.evaluate()}
+    if env.get_rank() == 0:
+        print(json.dumps(found))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    options = parser().parse_intermixed_args(arguments)
+    try:
+        env.init()
+        run(options)
+    except SbpjaxError as error:
+        if full_tracebacks():
+            raise
+        sys.exit(f"error: {error}".replace(" (at <unknown>)", "", 1))  # no line of the user's has called

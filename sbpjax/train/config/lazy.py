@@ -1,0 +1,178 @@
+"""`LazyCall`: a call that is written down, can be changed, and is made later.
+
+    model = LazyCall(GPT2)(config=LazyCall(GPT2Config)(n_layer=2))
+    model.config.n_layer = 4                # a tree of plain values
+    gpt = instantiate(model)                # GPT2(config=GPT2Config(n_layer=4))
+
+A call is a dict of OmegaConf: what is called under ``_call_``, its arguments beside it. ``partial=True`` makes a
+function of the call, for arguments that come later: an optimizer, of parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sbpjax.errors import ConfigError, nearest
+
+from .files import file_of, module_of
+
+try:
+    from omegaconf import DictConfig, ListConfig, OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+except ModuleNotFoundError:
+    told = "no module omegaconf", "configurations are trees of OmegaConf", 'pip install "sbpjax[train]"'
+    raise ConfigError("import sbpjax.train.config", *told) from None
+
+CALL, PARTIAL, POSITIONAL, NAMED = "_call_", "_partial_", "_arguments_", "_named_"
+OWN = (CALL, PARTIAL, POSITIONAL)
+
+
+class LazyCall:
+    """Write a call down.
+
+    Args:
+        function: what is called: a class or function that an import finds.
+        partial: make a `functools.partial` of it.
+
+    Raises:
+        ConfigError: it has no such argument; `function` cannot be imported by its name.
+
+    Example:
+        >>> call = LazyCall(dict)(size=2)
+        >>> call.size = 3
+        >>> instantiate(call)
+        {'size': 3}
+    """
+
+    def __init__(self, function: Callable[..., Any], *, partial: bool = False):
+        self.path, self.function, self.partial = path_of(function), function, partial
+
+    def __call__(self, *arguments: Any, **named: Any) -> DictConfig:
+        """Return the call with these arguments: numbers, texts, lists, dicts, other calls, functions and classes."""
+        taken = arguments_of(self.function)
+        for name in named:
+            if taken is not None and name not in taken:
+                raise unknown_argument(f"LazyCall({self.path})(...)", name, self.path, taken)
+        tree: dict[str, Any] = {CALL: self.path}
+        if self.partial:
+            tree[PARTIAL] = True
+        if arguments:
+            tree[POSITIONAL] = [plain(one, self.path) for one in arguments]
+        tree |= {name: plain(value, f"{self.path}({name}=...)") for name, value in named.items()}
+        return OmegaConf.create(tree)
+
+
+def plain(value: Any, where: str) -> Any:
+    """Return a value of a configuration, functions and classes by their names.
+
+    Raises:
+        ConfigError: it is an object, which a file cannot hold.
+    """
+    if isinstance(value, (DictConfig, ListConfig)) or value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(one, f"{where}[{name!r}]") for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one, f"{where}[{i}]") for i, one in enumerate(value)]
+    if callable(value) and hasattr(value, "__qualname__"):
+        return {NAMED: path_of(value)}
+    rule = "a configuration holds numbers, texts, lists, dicts, functions, classes and calls; it is saved with the run"
+    raise ConfigError(where, f"a {type(value).__name__}", rule, f"LazyCall({type(value).__name__})(...)")
+
+
+def instantiate(tree: Any, name: str = "") -> Any:
+    """Make all calls of a tree, innermost first, and return the result.
+
+    Args:
+        tree: a `LazyCall`'s, or dicts and lists with such.
+        name: where it is in the configuration, for errors.
+
+    Raises:
+        ConfigError: an interpolation leads nowhere, or a call lacks an argument.
+    """
+    if isinstance(tree, ListConfig):
+        return [instantiate(_item(tree, i, name), f"{name}.{i}") for i in range(len(tree))]
+    if not isinstance(tree, DictConfig):
+        return tree
+    if NAMED in tree:
+        return imported(tree[NAMED])
+    values = {
+        str(key): instantiate(_item(tree, key, name), f"{name}.{key}".strip(".")) for key in tree if key not in OWN
+    }
+    if CALL not in tree:
+        return values
+    function = imported(tree[CALL])
+    arguments = instantiate(tree[POSITIONAL], name) if POSITIONAL in tree else []
+    if tree.get(PARTIAL, False):
+        return functools.partial(function, *arguments, **values)
+    try:
+        inspect.signature(function).bind(*arguments, **values)
+    except ValueError:  # of a class in C without a signature
+        pass
+    except TypeError as error:
+        fix = f"set {name or 'it'} to what {tree[CALL]} takes"
+        raise ConfigError(
+            f"calling {tree[CALL]} for {name!r}", f"{error}", "a call has all its arguments", fix
+        ) from None
+    return function(*arguments, **values)
+
+
+def _item(tree: Any, key: Any, name: str) -> Any:
+    try:
+        return tree[key]
+    except OmegaConfBaseException as error:
+        text = str(error).splitlines()[0]
+        rule = "${a.b} stands for another value of the configuration"
+        raise ConfigError(
+            f"reading {name}.{key}".replace(" .", " "), text, rule, "name a value that is there"
+        ) from None
+
+
+def path_of(function: Any) -> str:
+    """Return the name under which a function or class is found: ``"package.module:Class"``, ``"/folder/file.py:name"``.
+
+    Raises:
+        ConfigError: none finds it.
+    """
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module is None and isinstance(function, type(len)):
+        module = "builtins"
+    if not name or "<" in name or module is None:
+        rule = "what is called later is found by its name: of a class or function at the top of a module"
+        raise ConfigError(f"LazyCall({function!r})", "something without a name", rule, "def it at the top of a file")
+    return f"{file_of(module) or module}:{name}"
+
+
+def imported(path: str) -> Any:
+    """Return the function or class of a path.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    module, _, name = path.rpartition(":")
+    try:
+        home = module_of(module) if module.endswith(".py") else importlib.import_module(module)
+        return functools.reduce(getattr, name.split("."), home)
+    except (ImportError, AttributeError, OSError, ValueError) as error:
+        rule = "a call names what an import finds, as package.module:name"
+        raise ConfigError(f"calling {path!r}", str(error), rule, "the name as it is in this version") from None
+
+
+def arguments_of(function: Any) -> list[str] | None:
+    """Return the names of the arguments of a function, None if it takes any."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind is p.VAR_KEYWORD for p in found) else [p.name for p in found]
+
+
+def unknown_argument(asked: str, name: str, path: str, taken: list[str]) -> ConfigError:
+    """Return the error of an argument that a call does not take."""
+    near = nearest(name, taken)
+    fix = f"write {near!r}" if near else f"leave {name!r} out"
+    return ConfigError(asked, f"an argument {name!r}", f"{path} takes {', '.join(taken)}", fix)

@@ -1,0 +1,82 @@
+"""Read a configuration: a Python file, a module by its name, or the file that a run has saved.
+
+    config = load_config("configs/gpt2.py")          # what the file has at its top: values and calls
+    config = load_config("examples.gpt2.config")     # a module
+    config = load_config("run7/config.yaml")
+
+A Python file may import others of its folder or of the folders above, ``from .common import data``, wherever Python
+was started. Its numbers, texts, lists, dicts and calls are the
+configuration; names that begin with an underscore, and all else, such as what it imports, are not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from sbpjax.errors import ConfigError, nearest
+
+from .files import forget, run_file
+from .lazy import plain
+from .saved import read_saved
+
+VALUES = (bool, int, float, str, list, tuple, dict, DictConfig, ListConfig)
+
+
+def load_config(source: str | os.PathLike) -> DictConfig:
+    r"""Return the tree of a configuration.
+
+    Args:
+        source: path of a ``.py`` or ``.yaml`` file, or the name of a module.
+
+    Raises:
+        ConfigError: there is no such file, it cannot be run or read, or is of another version.
+
+    Example:
+        >>> _ = Path("small.py").write_text("steps = 10\nsizes = [1, 2]")
+        >>> load_config("small.py")
+        {'steps': 10, 'sizes': [1, 2]}
+    """
+    text = os.fspath(source)
+    if text.endswith((".yaml", ".yml")):
+        return read_saved(_found(text))
+    if not text.endswith(".py"):
+        return _tree(_module(text), text)
+    path = _found(text)
+    forget()
+    return _tree(run_file(path), text)
+
+
+def _found(text: str) -> Path:
+    path = Path(text).absolute()
+    if path.is_file():
+        return path
+    there = [str(one.relative_to(path.parent)) for one in path.parent.glob("*") if one.suffix in (".py", ".yaml")]
+    near = nearest(path.name, there) if path.parent.is_dir() else None
+    fix = str(Path(text).with_name(near)) if near else "the path of a .py or .yaml file"
+    raise ConfigError(f"reading the configuration {text!r}", "no such file", "a configuration is a file", fix)
+
+
+def _module(name: str) -> types.ModuleType:
+    sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        asked, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
+        raise ConfigError(asked, str(error), rule, f"{name}.py, if it is a file") from None
+    finally:
+        sys.path.remove(os.getcwd())
+
+
+def _tree(module: types.ModuleType, source: str) -> DictConfig:
+    found: dict[str, Any] = {}
+    for name, value in vars(module).items():
+        if not name.startswith("_") and (value is None or isinstance(value, VALUES)):
+            found[name] = plain(value, f"{name} in {source}")
+    return OmegaConf.create(found)

@@ -1,0 +1,122 @@
+"""Change values of a configuration from the command line: ``trainer.max_steps=100 model.config.n_layer=4``.
+
+a.b=1e-3            a number; also true, null, text, [1, 2], {x: 1}
+trainer.hooks.validation.every=50
+trainer.log_every=1       an argument that the call takes and the file does not give
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from sbpjax.errors import ConfigError, nearest
+
+from .lazy import CALL, OWN, arguments_of, imported
+
+
+def override(config: DictConfig, changes: Iterable[str]) -> DictConfig:
+    """Return a configuration with values changed.
+
+    Args:
+        config: as it was read; it stays as it is.
+        changes: ``name=value``, with dots between the names.
+
+    Raises:
+        ConfigError: a name leads nowhere, or a value is of another kind than the one that is there.
+
+    Example:
+        >>> override(OmegaConf.create({"a": {"b": 1}}), ["a.b=2"])
+        {'a': {'b': 2}}
+    """
+    changed = config.copy()
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals or not name:
+            rule = "an override is name=value, with dots between the names"
+            raise ConfigError(f"override {change!r}", "no value" if name else "no name", rule, "trainer.max_steps=100")
+        _set(changed, name.strip(), _value(change, text), change)
+    return changed
+
+
+def _value(change: str, text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        rule = "a value is a number, true, false, null, a text, [a, list] or {a: dict}"
+        raise ConfigError(
+            f"override {change!r}", str(error).splitlines()[0], rule, "put quotes around a text"
+        ) from None
+    if isinstance(value, str):
+        try:
+            return float(value)  # 1e-3, which YAML takes for a text
+        except ValueError:
+            return value
+    return value
+
+
+def _set(config: DictConfig, name: str, value: Any, change: str) -> None:
+    *path, last = name.split(".")
+    node: Any = config
+    walked = ""
+    for part in path:
+        key = _key(node, part, walked, change)
+        if isinstance(node, DictConfig) and node.get(key) is None:
+            node[key] = {}  # an argument that the call takes as a dict, such as `options`
+        node = node[key]
+        walked = f"{walked}.{part}".strip(".")
+        if not isinstance(node, (DictConfig, ListConfig)):
+            seen = f"{walked} is {node!r}"
+            raise ConfigError(
+                f"override {change!r}", seen, "only dicts, lists and calls have names in them", f"{walked}=…"
+            )
+    key = _key(node, last, walked, change)
+    there = key < len(node) if isinstance(node, ListConfig) else key in node
+    before = OmegaConf.to_container(node, resolve=False)[key] if there else None  # type: ignore[index, call-overload]
+    if there and _kind(before) != _kind(value) and None not in (before, value) and not _interpolates(before, value):
+        seen = f"{value!r} for {before!r}"
+        rule = f"{name} is {_kind(before)}, and stays one"
+        raise ConfigError(f"override {change!r}", seen, rule, f"{name}={_example(before)}")
+    node[key] = float(value) if isinstance(before, float) and isinstance(value, int) else value
+
+
+def _key(node: Any, part: str, walked: str, change: str) -> Any:
+    """Return the key of a name within a node."""
+    if isinstance(node, ListConfig):
+        if part.isdigit() and int(part) < len(node):
+            return int(part)
+        rule = f"{walked} is a list of {len(node)}"
+        raise ConfigError(f"override {change!r}", f"{part!r} in {walked}", rule, f"{walked}.0=…")
+    if (part in node or not node) and part not in OWN:  # an empty dict takes any name
+        return part
+    names = [str(name) for name in node if name not in OWN]
+    if CALL in node:
+        taken = arguments_of(imported(node[CALL]))
+        if taken is None or part in taken:
+            return part
+        names += taken
+    near = nearest(part, names)
+    within = f" in {walked}" if walked else ""
+    rule = f"there {'are' if len(set(names)) != 1 else 'is'} {', '.join(dict.fromkeys(names)) or 'nothing'}"
+    behind = change[len(f"{walked}.{part}".strip(".")) :]
+    fix = f"{walked}.{near}".strip(".") + behind if near else "one of these"
+    raise ConfigError(f"override {change!r}", f"no {part!r}{within}", rule, fix)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return {str: "a text", list: "a list", dict: "a dict or a call"}.get(type(value), "nothing")
+
+
+def _interpolates(*values: Any) -> bool:
+    return any(isinstance(value, str) and "${" in value for value in values)
+
+
+def _example(value: Any) -> str:
+    return "{…}" if isinstance(value, dict) else str(value)

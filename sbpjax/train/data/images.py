@@ -1,0 +1,211 @@
+"""Images with classes, from a folder per class or from arrays: `ImageFolder`, `ArrayImages`, and their base `Images`.
+
+    cats/0001.jpg   cats/0002.jpg   dogs/0001.jpg          ImageFolder(root, size=224): classes cats and dogs
+    pixels (N, 8, 8, 1), labels (N,)                       ArrayImages(pixels, labels)
+
+A sample is ``{"images": (C, H, W) float32, "labels": a number}``. In training (``augment=True``) an image is cut out at
+a random place and mirrored half of the time; where and whether is a function of `seed` and the sample's number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import DataError
+
+from .numbered import Shuffled
+
+_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+
+
+class Images(Shuffled):
+    """Base of datasets of images: a subclass defines `picture`.
+
+    Args:
+        per_epoch: how many images there are.
+        mean: per channel, of values from 0 to 1; taken from each.
+        std: per channel; what each is divided by then.
+        augment: cut out and mirror at random.
+        margin: zeros at each side, of which a cut may have some.
+        mirror: whether mirroring is part of `augment`; not for digits.
+        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        seed: of the order and of `augment`, 0 or more.
+        shuffle: False for the order of the files.
+    """
+
+    def __init__(
+        self,
+        per_epoch: int,
+        *,
+        mean: Sequence[float] = (0.5,),
+        std: Sequence[float] = (0.5,),
+        augment: bool = False,
+        margin: int = 0,
+        mirror: bool = True,
+        samples: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+    ) -> None:
+        super().__init__(per_epoch, samples, seed, shuffle)
+        self.mean, self.std = np.array(mean, np.float32), np.array(std, np.float32)
+        self.augment, self.margin, self.mirror = augment, margin, mirror
+
+    def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
+        """Return an image, `(H, W, C)` uint8, and its class.
+
+        Args:
+            index: which.
+            random: the randomness of the sample, with `augment`; else None.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no picture()")
+
+    def sample(self, number: int) -> dict[str, Any]:
+        """Return ``images``, `(C, H, W)` float32, and ``labels``, a number."""
+        random = self.chance(number) if self.augment else None
+        pixels, label = self.picture(self.index(number), random)
+        if random is not None:
+            pixels = self._moved(pixels, random)
+        values = (pixels.astype(np.float32) / 255 - self.mean) / self.std
+        return {"images": np.ascontiguousarray(values.transpose(2, 0, 1)), "labels": np.int64(label)}
+
+    def _moved(self, pixels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        height, width, _ = pixels.shape
+        top, left = (int(place) for place in random.integers(2 * self.margin + 1, size=2))
+        around = ((self.margin, self.margin), (self.margin, self.margin), (0, 0))
+        pixels = np.pad(pixels, around)[top : top + height, left : left + width]
+        return pixels[:, ::-1] if self.mirror and random.integers(2) else pixels
+
+
+class ArrayImages(Images):
+    """Images that are arrays already.
+
+    Args:
+        pixels: `(N, H, W, C)` or `(N, H, W)` uint8.
+        labels: `(N,)` whole numbers.
+        **options: as of `Images`.
+
+    Raises:
+        DataError: shapes or dtypes do not fit.
+
+    Example:
+        >>> pixels = np.arange(32, dtype=np.uint8).reshape(2, 4, 4)
+        >>> two = ArrayImages(pixels, [0, 1], shuffle=False)
+        >>> two[1]["images"].shape, two[1]["labels"]
+        ((1, 4, 4), np.int64(1))
+    """
+
+    def __init__(self, pixels: np.ndarray, labels: Any, **options: Any) -> None:
+        self.pixels, self.labels = np.asarray(pixels), np.asarray(labels)
+        self.pixels = self.pixels[..., None] if self.pixels.ndim == 3 else self.pixels
+        if self.pixels.ndim != 4 or self.pixels.dtype != np.uint8 or self.labels.shape != self.pixels.shape[:1]:
+            seen = f"pixels {self.pixels.shape} {self.pixels.dtype}, labels {self.labels.shape}"
+            rule = "pixels are (N, H, W, C) or (N, H, W) uint8, labels (N,)"
+            raise DataError("ArrayImages(pixels, labels)", seen, rule, "pixels.astype(np.uint8)")
+        super().__init__(len(self.pixels), **options)
+
+    def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
+        """Return an image and its class."""
+        return self.pixels[index], int(self.labels[index])
+
+
+class ImageFolder(Images):
+    """Images in a folder per class, read by Pillow, all brought to one size.
+
+    The shorter side is scaled to `size`, and the middle is cut out; with `augment` a random part of the area (8 to 100
+    of 100, sides up to 4 : 3) is scaled instead. Classes are the folders' names, sorted.
+
+    Args:
+        root: the folder of the folders.
+        size: height and width.
+        mean: as of `Images`; by default those of ImageNet, as are `std`.
+        std: as of `Images`.
+        **options: as of `Images`.
+
+    Attributes:
+        classes: their names.
+        files: of each image, its path and the number of its class.
+
+    Raises:
+        DataError: there is no image in it, one cannot be read, or Pillow is not installed.
+
+    Example:
+        >>> from PIL import Image
+        >>> for name in ("dark", "light"):
+        ...     os.makedirs(f"tones/{name}")
+        ...     Image.new("RGB", (20, 30), (200, 200, 200) if name == "light" else None).save(f"tones/{name}/0.png")
+        >>> tones = ImageFolder("tones", size=16, shuffle=False)
+        >>> tones.classes, tones[1]["images"].shape, tones[1]["labels"]
+        (['dark', 'light'], (3, 16, 16), np.int64(1))
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        size: int,
+        *,
+        mean: Sequence[float] = (0.485, 0.456, 0.406),
+        std: Sequence[float] = (0.229, 0.224, 0.225),
+        **options: Any,
+    ) -> None:
+        self.size, asked = size, f"ImageFolder({os.fspath(root)!r})"
+        if not os.path.isdir(root):
+            raise DataError(asked, "there is no such folder", "a folder has a folder per class", "another path")
+        self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        self.files: list[tuple[str, int]] = []
+        for label, name in enumerate(self.classes):
+            for folder, folders, files in os.walk(os.path.join(root, name)):
+                folders.sort()
+                images = sorted(file for file in files if file.lower().endswith(_ENDINGS))
+                self.files += [(os.path.join(folder, file), label) for file in images]
+        if not self.files:
+            rule = f"images are in a folder per class, with endings {', '.join(_ENDINGS)}"
+            raise DataError(asked, f"{len(self.classes)} folders without an image", rule, "another path")
+        super().__init__(len(self.files), mean=mean, std=std, **options)
+
+    def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
+        """Return an image, `(size, size, 3)`, and its class."""
+        path, label = self.files[index]
+        library = _pillow()
+        try:
+            with library.open(path) as opened:
+                image = opened.convert("RGB")
+        except OSError as error:  # UnidentifiedImageError is one
+            rule = "a file with the ending of an image is one"
+            raise DataError(f"ImageFolder, {path}", f"{error}", rule, "remove it, or write it anew") from None
+        box = _middle(image.size) if random is None else _part(image.size, random)
+        small = image.resize((self.size, self.size), library.Resampling.BILINEAR, box=box)
+        return np.asarray(small), label
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        rule = "images are read by the package Pillow"
+        raise DataError(
+            "ImageFolder(root, size)", "Pillow is not installed", rule, 'pip install "sbpjax[train]"'
+        ) from None
+    return Image
+
+
+def _middle(size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return the largest square in the middle of an image: left, top, right, bottom."""
+    side = min(size)
+    left, top = (size[0] - side) / 2, (size[1] - side) / 2
+    return left, top, left + side, top + side
+
+
+def _part(size: tuple[int, int], random: np.random.Generator) -> tuple[float, float, float, float]:
+    """Return a random part of an image. Source: Szegedy et al., "Going deeper with convolutions", 2014, section 6."""
+    for _ in range(10):
+        area = size[0] * size[1] * random.uniform(0.08, 1)
+        ratio = np.exp(random.uniform(np.log(3 / 4), np.log(4 / 3)))
+        width, height = round(np.sqrt(area * ratio)), round(np.sqrt(area / ratio))
+        if 0 < width <= size[0] and 0 < height <= size[1]:
+            left, top = int(random.integers(size[0] - width + 1)), int(random.integers(size[1] - height + 1))
+            return left, top, left + width, top + height
+    return _middle(size)

@@ -1,0 +1,175 @@
+"""`MaskedPairs`: samples that a BERT is pre-trained on: two pieces of text with some of their tokens hidden.
+
+A document is cut into windows of ``length - 3`` tokens, a window into two pieces, A and B, at a random place; where the
+file knows sentences, between two of them. Then one of two questions is asked, half of the time with the answer 1:
+
+    order   0: A B          1: B A                                      (sentence order, as ALBERT's)
+    next    0: A B          1: A and a piece of another document        (next sentence, as BERT's)
+
+Of the text's tokens, ``round(0.15 * n)`` and one at least are to be told: 80 of 100 of them are hidden by ``[MASK]``,
+10 are another random token, 10 stay. All of it is a function of `seed` and the sample's number.
+
+    [CLS] the [MASK] sat [SEP] on the house [SEP] [PAD]
+    targets   cat 7..., mat for "house", -100 elsewhere          segments 0 0 0 0 0 1 1 1 1 0
+
+Source: Devlin et al., "BERT", 2018, section 3.1 and appendix A; Lan et al., "ALBERT", 2019, section 3.1.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import DataError
+
+from .numbered import Shuffled
+from .special import SpecialTokens
+from .token_file import TokenFile
+
+QUESTIONS = ("order", "next")
+_HIDDEN, _CHANGED = 0.8, 0.1  # of the tokens that are to be told
+
+
+class MaskedPairs(Shuffled):
+    """Windows of documents as samples of BERT's pre-training, each a dict of what `BertForPreTraining.loss` takes.
+
+    Args:
+        file: a `TokenFile`, or its path without ``.bin``. Its documents have no special tokens.
+        length: how long an input is, special tokens included; shorter ones are padded.
+        special: the special tokens.
+        vocabulary: how many tokens there are; random ones are below it.
+        question: ``"order"`` or ``"next"``.
+        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        seed: of the order, the pieces and the masks, 0 or more.
+        shuffle: False for the order of the file.
+        share: of the tokens that are to be told.
+        continues: `(vocabulary,)` bools: which tokens go on with the word before them (``##ing``). Then whole words are
+            told or not.
+
+    Raises:
+        DataError: an argument does not fit, or the file has no document of two tokens.
+
+    Example:
+        >>> with TokenFileWriter("letters", token_dtype(256)) as writer:
+        ...     writer.add(list(b"abcdefghij"))
+        >>> pairs = MaskedPairs("letters", 16, SpecialTokens(0, 1, 2, 3), vocabulary=256)
+        >>> sample = pairs[0]
+        >>> sample["tokens"].shape, int((sample["targets"] >= 0).sum()), int(sample["present"].sum())
+        ((16,), 2, 13)
+    """
+
+    def __init__(
+        self,
+        file: TokenFile | str | os.PathLike,
+        length: int,
+        special: SpecialTokens,
+        vocabulary: int,
+        *,
+        question: str = "order",
+        samples: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        share: float = 0.15,
+        continues: Any = None,
+    ) -> None:
+        self.file = file if isinstance(file, TokenFile) else TokenFile(file)
+        self.length, self.special, self.vocabulary = length, special, vocabulary
+        self.question, self.share = question, share
+        self.continues = None if continues is None else np.asarray(continues, bool)
+        self._check()
+        self._body = length - 3
+        # A last window of one token cannot be cut in two, and is left out.
+        self._ends = np.cumsum((self.file.lengths + self._body - 2) // self._body)
+        if not self._ends[-1:].any():
+            rule = "a document has two tokens at least, to be cut in two"
+            self._refuse(f"{self.file.prefix}.bin has {len(self.file)} documents, none of them so long", rule, "longer")
+        self._text = np.setdiff1d(np.arange(vocabulary), special)  # what a random token may be
+        super().__init__(int(self._ends[-1]), samples, seed, shuffle)
+
+    def _refuse(self, seen: str, rule: str, fix: str) -> None:
+        raise DataError("MaskedPairs(file, length, special, vocabulary)", seen, rule, fix)
+
+    def _check(self) -> None:
+        if self.length < 5:
+            self._refuse(f"length={self.length}", "two tokens and three special ones make 5 at least", "length=128")
+        if self.question not in QUESTIONS:
+            self._refuse(f"question={self.question!r}", "questions are 'order' and 'next'", "question='order'")
+        if not 0 < self.share < 1:
+            self._refuse(f"share={self.share}", "the share of tokens to tell is between 0 and 1", "share=0.15")
+        if not 0 <= min(self.special) or max(self.special) >= self.vocabulary:
+            rule = f"special tokens are from 0 to vocabulary - 1 = {self.vocabulary - 1}, the mask too"
+            self._refuse(f"{self.special}", rule, "SpecialTokens.of(tokenizer)")
+        if self.continues is not None and self.continues.shape != (self.vocabulary,):
+            rule = f"continues has a bool for each of {self.vocabulary} tokens"
+            self._refuse(f"shape {self.continues.shape}", rule, "np.zeros(vocabulary, bool)")
+
+    def sample(self, number: int) -> dict[str, Any]:
+        """Return ``tokens``, ``targets``, ``segments`` and ``present``, `(length,)` each, and ``pairs``, 0 or 1."""
+        random = self.chance(number)
+        document, begin = self._window(self.index(number))
+        window = self.file[document][begin : begin + self._body].astype(np.int64)
+        cut = self._cut(document, begin, len(window), random)
+        first, second = window[:cut], window[cut:]
+        asked = int(random.integers(2))
+        if asked and self.question == "order":
+            first, second = second, first
+        elif asked:
+            second = self._elsewhere(document, self._body - cut, random)
+        sample = self.special.joined(first, second, self.length)
+        sample["targets"] = self._hide(sample["tokens"], len(first), len(second), random)
+        return sample | {"pairs": np.int64(asked)}
+
+    def _window(self, index: int) -> tuple[int, int]:
+        """Return the document of a window, and where in it the window begins."""
+        document = int(np.searchsorted(self._ends, index, side="right"))
+        before = int(self._ends[document - 1]) if document else 0
+        return document, (index - before) * self._body
+
+    def _cut(self, document: int, begin: int, count: int, random: np.random.Generator) -> int:
+        places = self.file.sentences(document) - begin
+        places = places[(places > 0) & (places < count)]
+        return int(random.choice(places)) if len(places) else int(random.integers(1, count))
+
+    def _elsewhere(self, document: int, count: int, random: np.random.Generator) -> np.ndarray:
+        """Return a piece of another document; of the same one where there is no other."""
+        low = int(self._ends[document - 1]) if document else 0
+        high = int(self._ends[document])
+        others = self.per_epoch - (high - low)
+        drawn = int(random.integers(others or self.per_epoch))
+        other, begin = self._window(drawn + (high - low if others and drawn >= low else 0))
+        piece = self.file[other][begin:]
+        begin = int(random.integers(max(len(piece) - count, 0) + 1))
+        return piece[begin : begin + count].astype(np.int64)
+
+    def _hide(self, tokens: np.ndarray, first: int, second: int, random: np.random.Generator) -> np.ndarray:
+        """Hide some tokens in place, and return the targets."""
+        places = np.concatenate([np.arange(1, 1 + first), np.arange(2 + first, 2 + first + second)])
+        count = max(1, round(self.share * len(places)))
+        chosen = (
+            random.permutation(places)[:count] if self.continues is None else self._words(tokens, places, count, random)
+        )
+        targets = np.full(len(tokens), -100, np.int64)
+        targets[chosen] = tokens[chosen]
+        kind = random.random(len(chosen))
+        others = self._text[random.integers(len(self._text), size=len(chosen))]
+        changed = np.where(kind < _HIDDEN + _CHANGED, others, tokens[chosen])
+        tokens[chosen] = np.where(kind < _HIDDEN, self.special.mask, changed)
+        return targets
+
+    def _words(self, tokens: np.ndarray, places: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+        """Return the places of whole words, up to `count`; of one word, if the first is longer."""
+        assert self.continues is not None
+        begins = ~self.continues[tokens[places]] | (np.diff(places, prepend=-1) > 1)
+        begins[0] = True
+        words = np.split(places, np.flatnonzero(begins)[1:])
+        chosen: list[np.ndarray] = []
+        left = count
+        for word in random.permutation(len(words)):
+            if len(words[word]) <= left or not chosen:
+                chosen.append(words[word])
+                left -= len(words[word])
+            if left <= 0:
+                break
+        return np.concatenate(chosen)

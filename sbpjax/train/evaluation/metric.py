@@ -1,0 +1,152 @@
+"""`Metric`: the base of metrics: what a model says of each batch goes into a state that can be put together exactly.
+
+A state is a dict of three kinds of values. They are whole numbers (counts), `ExactSum`s, and lists of what each sample
+said, for metrics that are no sum (Spearman's correlation). The states of two ranks together are their sums, and the
+lists one behind the other. So metrics are the same, bit by bit, however the samples were dealt to ranks and batches.
+
+Global tensors are all samples of a batch on every process: nothing is put together. Local tensors and arrays are a
+process's own samples: `compute` gathers the states of all processes, and all have to call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import distributed, env
+from sbpjax.errors import TrainError
+
+from .exact_sum import ExactSum
+
+Select = Callable[[Any, Any], tuple[Any, Any]]
+TARGETS = ("targets", "labels")
+
+
+def predictions_and_targets(outputs: Any, batch: Any) -> tuple[Any, Any]:
+    """Return what a model says, and what it should say.
+
+    Of several outputs it is the first; of a batch ``batch["targets"]``, ``batch["labels"]``, or the second entry of one
+    that is no dict.
+
+    Raises:
+        TrainError: a dict has neither.
+
+    Example:
+        >>> predictions_and_targets(0.5, {"images": 1, "labels": 2})
+        (0.5, 2)
+    """
+    said = outputs[0] if isinstance(outputs, (tuple, list)) and _is_tensor(outputs[0]) else outputs
+    if not isinstance(batch, Mapping):
+        return said, batch[1]
+    name = next((name for name in TARGETS if name in batch), None)
+    if name is None:
+        rule = f"what is to be told is under {' or '.join(map(repr, TARGETS))}"
+        fix = "select=lambda outputs, batch: (outputs, batch[...])"
+        raise TrainError("Metric.update(outputs, batch)", f"a batch with {', '.join(batch)}", rule, fix)
+    return said, batch[name]
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, (flow.Tensor, np.ndarray))
+
+
+def host(value: Any) -> np.ndarray:
+    """Return a tensor's or a list's values as an array; of a global tensor all, on every process."""
+    return value.detach().numpy() if isinstance(value, flow.Tensor) else np.asarray(value)
+
+
+def tensor(value: Any) -> flow.Tensor:
+    """Return a tensor, or a list's or an array's values as one."""
+    return value if isinstance(value, flow.Tensor) else flow.as_tensor(np.asarray(value))
+
+
+def beside(value: Any, other: flow.Tensor) -> flow.Tensor:
+    """Return a value as a tensor where another one is: on its placement, in every rank whole if it was elsewhere."""
+    made = tensor(value)
+    if not other.is_global or (made.is_global and made.placement == other.placement):
+        return made
+    return made.to_global(other.placement, [flow.sbp.broadcast] * len(other.sbp))
+
+
+class Metric:
+    """Base of metrics: a subclass defines `zero`, `count` and `result`.
+
+    Args:
+        select: ``select(outputs, batch)``, which returns predictions and targets; by default
+            `predictions_and_targets`.
+    """
+
+    def __init__(self, select: Select | None = None) -> None:
+        self._select = predictions_and_targets if select is None else select
+        self.reset()
+
+    def zero(self) -> dict[str, Any]:
+        """Return the state of no samples: counts, `ExactSum`s and lists by name."""
+        raise NotImplementedError(f"{type(self).__name__} has no zero()")
+
+    def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
+        """Take the samples of a batch into a state."""
+        raise NotImplementedError(f"{type(self).__name__} has no count()")
+
+    def result(self, state: dict[str, Any]) -> dict[str, float]:
+        """Return the metrics of a state."""
+        raise NotImplementedError(f"{type(self).__name__} has no result()")
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._state, self._global = self.zero(), False
+
+    def update(self, outputs: Any, batch: Any) -> None:
+        """Take a batch.
+
+        Args:
+            outputs: what the model says of it.
+            batch: the batch, with the targets. Both are cut to the samples that count.
+        """
+        predictions, targets = self._select(outputs, batch)
+        self._global |= isinstance(predictions, flow.Tensor) and predictions.is_global
+        self.count(self._state, predictions, targets)
+
+    def compute(self) -> dict[str, float]:
+        """Return the metrics of all batches since `reset`, on all processes; nothing is forgotten."""
+        state = self.zero()
+        for part in self._parts():
+            _merge(state, part)
+        return {name: float(value) for name, value in self.result(state).items()}
+
+    def _parts(self) -> Sequence[dict[str, Any]]:
+        """Return the states of all processes; this one's, if it is of global tensors."""
+        if self._global or env.get_world_size() == 1:
+            return [self._state]
+        found: list[Any] = [None] * env.get_world_size()
+        distributed.all_gather_object(found, _encoded(self._state))
+        return [_decoded(part, self.zero()) for part in found]
+
+
+def _merge(state: dict[str, Any], other: dict[str, Any]) -> None:
+    for name, value in other.items():
+        if isinstance(value, ExactSum):
+            state[name].merge(value)
+        else:
+            state[name] = state[name] + value  # whole numbers, arrays of them, and lists
+
+
+def _encoded(state: dict[str, Any]) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, ExactSum):
+            return value.encoded()
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    return {name: plain(value) for name, value in state.items()}
+
+
+def _decoded(values: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    def again(value: Any, zero: Any) -> Any:
+        if isinstance(zero, ExactSum):
+            return ExactSum.decoded(value)
+        return np.array(value, zero.dtype) if isinstance(zero, np.ndarray) else value
+
+    return {name: again(values[name], zero) for name, zero in like.items()}

@@ -1,0 +1,108 @@
+"""`Checkpoints`: the whole state of a run, every so many steps, in the background.
+
+    Checkpoints(every=500, keep_last=3, keep_best=1, metric="validation/loss")
+
+SIGTERM, with which clusters announce that they take a machine away, saves one more behind the present step, and ends
+the program with the code that the launcher starts again from.
+
+In ``OUT/checkpoints``, in the format of `sbpjax.checkpoint`: a kill at any moment leaves the checkpoints that were
+complete. A run that resumes goes on bit by bit: with the next batch, the next random number, the next rate; on another
+mesh up to rounding.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from sbpjax import checkpoint, env
+from sbpjax.errors import TrainError, nearest
+
+from .hook import Hook, due
+
+if TYPE_CHECKING:
+    from sbpjax.train.trainer import Trainer
+
+
+class Checkpoints(Hook):
+    """Save the state of the run every so many steps, and at its end.
+
+    Args:
+        every: steps between two checkpoints; None for the end of the run alone.
+        keep_last: how many of the latest are kept; None for all.
+        keep_best: how many of those with the best metric are kept besides.
+        metric: which metric that is, as an evaluation names it: that of the latest evaluation.
+        better: ``"min"`` or ``"max"``.
+        asynchronous: write in the background.
+
+    Example:
+        >>> Checkpoints(every=100, keep_best=1, metric="validation/loss").every
+        100
+    """
+
+    def __init__(
+        self,
+        *,
+        every: int | None = None,
+        keep_last: int | None = 3,
+        keep_best: int = 0,
+        metric: str | None = None,
+        better: str = "min",
+        asynchronous: bool = True,
+    ):
+        if keep_best and metric is None:
+            rule = "the best checkpoint is that of the best metric"
+            raise TrainError("Checkpoints(...)", f"keep_best={keep_best}", rule, 'metric="validation/loss"')
+        self.every, self.metric = every, metric
+        self.options = {"keep_last": keep_last, "keep_best": keep_best, "better": better, "asynchronous": asynchronous}
+        self._manager: checkpoint.Manager | None = None
+        self._saved: int | None = None
+        self._handler: Any = None
+
+    def manager(self, trainer: Trainer) -> checkpoint.Manager:
+        """Return the manager of the run's directory of checkpoints.
+
+        Raises:
+            TrainError: the trainer has no directory.
+        """
+        if self._manager is None:
+            if trainer.out is None:
+                raise TrainError("Checkpoints(...)", "out=None", "checkpoints are in the run's directory", 'out="run7"')
+            self._manager = checkpoint.Manager(trainer.out / "checkpoints", **self.options)
+        return self._manager
+
+    def before_run(self, trainer: Trainer) -> None:
+        """Begin to watch for SIGTERM, which only the main thread of a program can."""
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.getsignal(signal.SIGTERM)
+            self.manager(trainer).watch_preemption()
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Save if it is time, or if a process was told to stop."""
+        manager = self.manager(trainer)
+        told = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
+        if told or due(trainer.step, self.every, trainer.max_steps):
+            self.save(trainer)
+        if told:
+            trainer.say(f"told to stop: saved at step {trainer.step:,}")
+            manager.exit_for_restart()
+
+    def save(self, trainer: Trainer) -> None:
+        """Begin to write a checkpoint of the run as it is now; all processes call it."""
+        metric = None if self.metric is None else trainer.metrics.get(self.metric)
+        if self.metric is not None and metric is None and trainer.metrics:
+            near = nearest(self.metric, trainer.metrics)
+            seen = f"metric={self.metric!r}; there are {', '.join(sorted(trainer.metrics))}"
+            rule = "the metric of a checkpoint is one of an evaluation"
+            raise TrainError("Checkpoints(...)", seen, rule, f"metric={near or next(iter(trainer.metrics))!r}")
+        self.manager(trainer).save(trainer.step, trainer.state(), metric=metric)
+        self._saved = trainer.step
+
+    def after_run(self, trainer: Trainer) -> None:
+        """Wait until the last checkpoint is complete."""
+        if self._handler is not None:
+            signal.signal(signal.SIGTERM, self._handler)
+            self._handler = None
+        if self._manager is not None:
+            self._manager.wait()

@@ -1,0 +1,97 @@
+"""`Log`: losses, rates and speed to the writers, one step late, so that no step waits for the host.
+
+    step 20 runs on the devices     the host reads the losses of steps 11 to 20 when it has handed out step 21
+
+The host asks for a loss only when the next step is already queued: the devices never stand still for it.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbpjax import cuda
+from sbpjax.train.sizing import flops_per_step, peak_flops
+
+from .hook import Hook, due
+
+if TYPE_CHECKING:
+    from sbpjax.train.trainer import Trainer
+
+
+class Log(Hook):
+    """Write the mean loss of every so many steps, the rate, and how fast the run is.
+
+    Args:
+        every: steps between two records.
+    """
+
+    def __init__(self, every: int = 10):
+        self.every = every
+        self._losses: list[Any] = []
+        self._waiting: tuple[int, dict[str, float], list[Any]] | None = None
+        self._clock_s = self._data_s = 0.0
+        self._peak: float | None = None
+        self._flops = 0.0
+        self._step: int | None = None  # behind which the clock runs; the first step compiles, and does not count
+
+    def before_run(self, trainer: Trainer) -> None:
+        """Begin to count."""
+        self._peak = peak_flops(trainer)
+        self._flops = flops_per_step(trainer) if self._peak else 0.0
+        self._losses, self._waiting, self._step = [], None, None
+
+    def _begin(self, trainer: Trainer) -> None:
+        self._clock_s, self._data_s, self._step = time.perf_counter(), trainer.data_s, trainer.step
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Read what was ready at the step before; note what there is to read."""
+        if self._waiting is not None:
+            self.read(trainer)
+        self._losses.append(trainer.loss)
+        if self._step is None:
+            self._begin(trainer)
+        if due(trainer.step, self.every, trainer.max_steps):
+            self._waiting = trainer.step, self._numbers(trainer), self._losses
+            self._losses = []
+            self._begin(trainer)
+
+    def _numbers(self, trainer: Trainer) -> dict[str, float]:
+        found = {"lr": float(trainer.optimizer.param_groups[0]["lr"])}
+        steps = trainer.step - (self._step or 0)
+        if not steps:
+            return found
+        step_s = (time.perf_counter() - self._clock_s) / steps
+        found |= {
+            "step_ms": step_s * 1e3,
+            "data_ms": (trainer.data_s - self._data_s) / steps * 1e3,
+            "samples_per_s": trainer.batch_size / step_s,
+            "eta_s": (trainer.max_steps - trainer.step) * step_s,
+            "host_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        if self._peak:
+            found["mfu"] = self._flops / (self._peak * step_s)
+            found["device_memory_mb"] = cuda.max_memory_allocated() / 2**20
+        if trainer.tokens_per_step:
+            found["tokens_per_s"] = trainer.tokens_per_step / step_s
+        return found
+
+    def read(self, trainer: Trainer) -> None:
+        """Read the losses that are waiting, and hand them to the writers; all processes call it."""
+        if self._waiting is None:
+            return
+        (step, numbers, losses), self._waiting = self._waiting, None
+        mean = float(np.mean([np.mean(loss.numpy()) for loss in losses]))
+        trainer.record({"loss": mean, **numbers}, step)
+
+    def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
+        """Write what came before the evaluation before it, and leave its time out of the speed."""
+        self.read(trainer)
+        self._begin(trainer)
+
+    def after_run(self, trainer: Trainer) -> None:
+        """Read what is left."""
+        self.read(trainer)

@@ -1,0 +1,153 @@
+"""The programs of a run: a training step, and what the model says of a batch; each one `nn.Graph`.
+
+    batch                   the step calls                   a prediction calls
+    (tokens, targets)       model.loss(tokens, targets)      model(tokens)
+    {"tokens": …,           model.loss(tokens=…,             model(tokens=…, present=…): the entries that
+     "present": …,            present=…, targets=…)            `forward` has arguments for
+     "targets": …}
+
+What a graph is configured with is in `StepOptions`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sbpjax as flow
+from sbpjax import nn, optim
+from sbpjax.errors import TrainError
+from sbpjax.graph import GraphModule
+
+Loss = Callable[..., flow.Tensor]
+AMP = {"bfloat16": flow.bfloat16, "float16": flow.float16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOptions:
+    """How a training step is computed; no value depends on it but by the rounding of lower precision.
+
+    Attributes:
+        amp: ``"bfloat16"`` or ``"float16"``: what gains from it is computed so; parameters stay in float32.
+        accumulate: into how many micro-batches a batch is cut.
+        clip: the largest norm of the gradient; None for no bound.
+        zero: what is divided over the ranks that split the batch: 1 the optimizer's state, 2 gradients too, 3
+            parameters too; 0 nothing.
+        checkpointing: compute the activations of each block again in the backward.
+        schedule: in which order the stages of a pipeline take micro-batches.
+        auto: let the planner lay out parameters and optimizer state on the mesh, instead of the model's table.
+    """
+
+    amp: str | None = None
+    accumulate: int = 1
+    clip: float | None = 1.0
+    zero: int = 0
+    checkpointing: bool = False
+    schedule: str = "1f1b"
+    auto: bool = False
+
+    def __post_init__(self) -> None:
+        if self.amp is not None and self.amp not in AMP:
+            rule = f"amp is None or one of {', '.join(AMP)}"
+            raise TrainError("Trainer(amp=...)", f"amp={self.amp!r}", rule, 'amp="bfloat16"')
+        if self.zero not in (0, 1, 2, 3):
+            raise TrainError("Trainer(zero=...)", f"zero={self.zero!r}", "stages of ZeRO are 1, 2 and 3", "zero=1")
+
+
+class TrainStep(nn.Graph):
+    """A training step as one program: forward, backward, clipping, update; the schedule steps behind each call.
+
+    Args:
+        model: the model, laid out.
+        optimizer: of its parameters.
+        schedule: of the optimizer's rates, or None.
+        loss: ``loss(model, *batch)``; by default ``model.loss(*batch)``.
+        guard: what leaves out steps whose gradients are no good; a loss scaler or a `StepGuard`.
+        options: how.
+        blocks: modules whose activations `options.checkpointing` is about.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: optim.Optimizer,
+        schedule: Any,
+        loss: Loss | None,
+        guard: Any,
+        options: StepOptions,
+        blocks: list[nn.Module],
+    ):
+        super().__init__()
+        self.model = model
+        self.loss_of = loss
+        self.add_optimizer(optimizer, lr_sch=schedule)
+        self.set_grad_scaler(guard)
+        self.config.set_gradient_accumulation_steps(options.accumulate)
+        self.config.set_clip_grad_norm(options.clip)
+        self.config.set_pipeline(options.schedule)
+        if options.amp:
+            self.config.enable_amp(True, dtype=AMP[options.amp])
+        if options.zero:
+            self.config.enable_zero(True, stage=options.zero)
+        if options.auto:
+            self.config.enable_auto_parallel(True, placement=next(model.parameters()).placement)
+        for block in blocks if options.checkpointing else ():
+            self._proxy(block).to(GraphModule).activation_checkpointing = True
+
+    def build(self, *batch: Any, **named: Any) -> flow.Tensor:
+        """Return the loss of a micro-batch, differentiated."""
+        loss = self.model.loss if self.loss_of is None else self.loss_of
+        found = loss(*batch, **named) if self.loss_of is None else loss(self.model, *batch, **named)
+        found.backward()
+        return found
+
+
+class PredictStep(nn.Graph):
+    """What a model says of a batch, without gradients.
+
+    Args:
+        model: the model, the very one that is trained.
+        predict: ``predict(model, *batch)``, or ``predict(model, **batch)``.
+        options: how.
+    """
+
+    def __init__(self, model: nn.Module, predict: Callable[..., Any], options: StepOptions):
+        super().__init__()
+        self.model = model
+        self.predict = predict
+        if options.amp:
+            self.config.enable_amp(True, dtype=AMP[options.amp])
+
+    @flow.no_grad()
+    def build(self, *batch: Any, **named: Any) -> Any:
+        """Return what `predict` returns."""
+        return self.predict(self.model, *batch, **named)
+
+
+def loss_of(model: Any, *batch: Any, **named: Any) -> flow.Tensor:
+    """Return the loss of a batch: what an evaluation without an evaluator averages."""
+    return model.loss(*batch, **named)
+
+
+def outputs_of(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that calls a model with those parts of a batch that its `forward` takes."""
+    taken = inputs_of(forward)
+
+    def outputs(model: Any, *batch: Any, **named: Any) -> Any:
+        return model(*batch[:1], **{name: part for name, part in named.items() if name in taken})
+
+    return outputs
+
+
+def inputs_of(forward: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of a forward's arguments."""
+    return frozenset(inspect.signature(forward).parameters)
+
+
+def call(graph: Callable[..., Any], batch: Any) -> Any:
+    """Call a graph with a batch: the parts of a dict by name, those of a list or tuple in their order."""
+    if isinstance(batch, Mapping):
+        return graph(**batch)
+    return graph(*batch) if isinstance(batch, (list, tuple)) else graph(batch)

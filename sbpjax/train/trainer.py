@@ -1,0 +1,396 @@
+"""`Trainer`: a model, an optimizer, data and a mesh, and the loop that trains the one with the others.
+
+    trainer = Trainer(
+        model=GPT2(config),
+        optimizer=functools.partial(optim.AdamW, lr=3e-4, weight_decay=0.1),
+        data=PackedTokens("data/pages", 1024, samples=10_000 * 32),
+        batch_size=32,
+        max_steps=10_000,
+        parallel=Parallel(data=2, tensor=4, pipeline=2),
+        schedule=optim.lr_scheduler.warmup_cosine(500, 10_000, final=0.1),
+        hooks=[Evaluation(held_out, every=500), Checkpoints(every=500)],
+        out="run7",
+    )
+    trainer.fit()
+
+A step is one compiled program (`step.py`). All else is done by hooks (`hooks/`) between the steps, in plain Python:
+
+    batch = next batch     →  before_step  →  loss = train_step(batch), step += 1  →  after_step
+
+Nothing in this loop waits for the devices: `Log` reads a loss when the step behind it is handed out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import amp, env, models, nn, optim
+from sbpjax.errors import PlacementError, TrainError, nearest
+from sbpjax.models import Parallel
+from sbpjax.models.parallelize import Sharding, sharding_of
+
+from . import batches
+from .checks import check_batch, check_kinds, check_tokens
+from .guard import StepGuard, Watch
+from .hooks import Checkpoints, Evaluation, Hook, Log
+from .step import Loss, StepOptions, TrainStep, call, inputs_of
+from .writers import JsonLines, Writer, console_writer
+
+Groups = list[dict[str, Any]]
+
+
+def parameter_groups(model: nn.Module) -> Groups:
+    """Return the groups of a model's parameters: matrices, and the rest, which no weight decay pulls to zero.
+
+    Example:
+        >>> [len(group["params"]) for group in flow.train.parameter_groups(flow.nn.Linear(2, 3))]
+        [1, 1]
+    """
+    matrices = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
+    others = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
+    groups: Groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
+class Trainer:
+    """Train a model.
+
+    Args:
+        model: with local parameters, alike in all processes, or already laid out on the mesh.
+        optimizer: made of the model's parameters, or a function of `parameter_groups` that makes one.
+        data: a dataset, a `DataLoader` or a `GlobalLoader`; samples are tuples ``(inputs, targets, …)``, or dicts with
+            the names of the arguments of ``model.loss``. A dataset that is not `Numbered` is shuffled.
+        max_steps: how many steps the run has, those before a resume included.
+        batch_size: samples of a batch over all devices; needed with a dataset.
+        parallel: the mesh, or its fields as a dict; one device by default.
+        sharding: the model's table, see `models.parallelize`. By default that of its family; a model without one is
+            copied to all ranks of a mesh that divides the batch alone.
+        schedule: of the learning rate: its factor as a function of the step, or an `LRScheduler` of `optimizer`.
+        loss: ``loss(model, *batch)``, or ``loss(model, **batch)`` for dicts; ``model.loss`` by default.
+        guard: leaves out steps whose gradients are no good; False for none. By default those that hold what is no
+            number; for float16 with a loss scaler.
+        hooks: what is done between steps, in this order; with names, if you like.
+        writers: where metrics go; by default a bar or lines on stdout, and ``metrics.jsonl`` in `out`.
+        out: the run's directory; without it nothing is written.
+        log_every: steps between two records of the loss.
+        workers: processes that fetch data.
+        target_stage: of a pipeline: which stage reads the targets, -1 for the last; by default what the table says.
+        options: how the step is computed: AMP, accumulation, clipping, ZeRO, …; a `StepOptions`, or its fields as a
+            dict.
+
+    Attributes:
+        step: how many steps were done.
+        loss: of the last step, or one per micro-batch; it may still be computing.
+        metrics: the latest value of every metric.
+        train_step: the graph of a step.
+        loader: the global batches.
+
+    Raises:
+        TrainError: the parts do not fit each other.
+        PlacementError: mesh and model do not fit; see `models.parallelize`.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        optimizer: optim.Optimizer | Callable[[Groups], optim.Optimizer],
+        data: Any,
+        max_steps: int,
+        batch_size: int | None = None,
+        parallel: Parallel | Mapping[str, Any] | None = None,
+        sharding: Sharding | None = None,
+        schedule: Any = None,
+        loss: Loss | None = None,
+        guard: StepGuard | bool | None = None,
+        hooks: Sequence[Hook] | Mapping[str, Hook] = (),
+        writers: Sequence[Writer] | None = None,
+        out: str | Path | None = None,
+        log_every: int = 10,
+        workers: int = 0,
+        target_stage: int | None = None,
+        options: StepOptions | Mapping[str, Any] | None = None,
+    ):
+        check_kinds(model, optimizer, data, max_steps)
+        check_tokens(model, data)
+        self.parallel: Parallel = _made(Parallel, parallel, "parallel")
+        self.options: StepOptions = _made(StepOptions, options, "options")
+        self.model, self.max_steps = model, max_steps
+        self.evaluated_model = model
+        self.out = None if out is None else Path(out)
+        self._target_stage = target_stage
+        self._inputs = inputs_of(model.forward)
+        self.loss_function = loss
+        self.sharding = lay_out(model, self.parallel, sharding, auto=self.options.auto)
+        self.optimizer: optim.Optimizer = (
+            optimizer if isinstance(optimizer, optim.Optimizer) else optimizer(parameter_groups(model))
+        )
+        self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._of_factor(schedule)
+        self.guard = self._guard() if guard is None else guard or None
+        self.loader = batches.global_loader(data, batch_size, self.parallel, workers, self.batch_sbp)
+        self.batch_size: int = self.loader.loader.batch_size or batch_size or 0
+        check_batch(self.batch_size, self.parallel, self.options)
+        self.train_step = TrainStep(
+            model, self.optimizer, self.schedule, loss, self.guard, self.options, self._blocks()
+        )
+        watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
+        self.hooks: list[Hook] = [Log(log_every), *watch, *_listed(hooks)]
+        self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
+        self.step, self.data_s = 0, 0.0
+        self.batch: Any = None
+        self.loss: Any = None
+        self.metrics: dict[str, float] = {}
+        self.tokens_per_step = 0
+        for hook in self.hooks:
+            hook.set_up(self)
+        self._stop: str | None = None
+
+    def _of_factor(self, factor: Callable[[int], float]) -> Any:
+        return optim.lr_scheduler.LambdaLR(self.optimizer, factor)
+
+    def _guard(self) -> StepGuard:
+        return StepGuard(scaler=amp.GradScaler() if self.options.amp == "float16" else None)
+
+    def _blocks(self) -> list[nn.Module]:
+        """Return the modules that are checkpointed one by one."""
+        given = "blocks" if self.sharding is None else self.sharding.blocks
+        names = (given,) if isinstance(given, str) else given
+        modules = dict(self.model.named_modules())
+        if self.options.checkpointing and not all(name in modules for name in names):
+            seen = f"{type(self.model).__name__} without {', '.join(names)}"
+            rule = "the blocks are module lists of the model"
+            raise TrainError("Trainer(options=StepOptions(checkpointing=True))", seen, rule, "checkpointing=False")
+        return [block for name in names if name in modules for block in modules[name].children()]
+
+    # -- the loop ----
+
+    def fit(self) -> dict[str, float]:
+        """Train up to `max_steps`, or until a hook stops the run; return the metrics. All processes call it."""
+        self._open()
+        try:
+            for hook in self.hooks:
+                hook.before_run(self)
+            before = [hook.before_step for hook in self.hooks if _has(hook, "before_step")]
+            after = [hook.after_step for hook in self.hooks if _has(hook, "after_step")]
+            stream = self._stream()
+            while self.step < self.max_steps and self._stop is None:
+                begin_s = time.perf_counter()
+                self.batch = next(stream)
+                self.data_s += time.perf_counter() - begin_s
+                for do in before:
+                    do(self)
+                self.loss = call(self.train_step, self.batch)
+                self.step += 1
+                for do in after:
+                    do(self)
+        finally:
+            self._close()
+        return self.metrics
+
+    def _stream(self) -> Iterator[Any]:
+        """Go through the data again and again."""
+        while True:
+            for batch in self.loader:
+                if not self.tokens_per_step:
+                    first = batches.first_of(batch)
+                    whole = not first.dtype.is_floating_point and first.ndim == 2
+                    self.tokens_per_step = first.numel() if whole else 0
+                yield self.to_stages(batch)
+
+    def stop(self, reason: str) -> None:
+        """End the run behind the present step; all processes call it in the same step."""
+        self._stop = reason
+        self.say(f"stopped at step {self.step:,}: {reason}")
+
+    def evaluate(self) -> dict[str, float]:
+        """Return the metrics of all evaluations of the model as it is now."""
+        found: dict[str, float] = {}
+        for hook in self.hooks:
+            if isinstance(hook, Evaluation):
+                found |= hook.run(self)
+        return found
+
+    def evaluated(self, metrics: dict[str, float]) -> None:
+        """Tell hooks and writers of the metrics of an evaluation."""
+        for hook in self.hooks:
+            hook.after_evaluation(self, metrics)
+        self.record(metrics, self.step)
+
+    # -- what hooks use ----
+
+    def to_stages(self, batch: Any) -> Any:
+        """Return a batch whose targets lie on the stage of a pipeline that reads them."""
+        return batches.to_stages(batch, self.parallel, self._inputs, self.target_stage)
+
+    def abstract_batch(self) -> tuple[list[Any], dict[str, Any]]:
+        """Return a batch without data, as arguments of `train_step`: what its programs are made for."""
+        loader = self.loader.loader
+        sample = loader.collate_fn([loader.dataset[0]])
+        with flow.abstract():
+            batch = self.to_stages(batches.enlarged(sample, self.batch_size, self.parallel, self.batch_sbp))
+        if isinstance(batch, Mapping):
+            return [], dict(batch)
+        return (list(batch) if isinstance(batch, (list, tuple)) else [batch]), {}
+
+    @property
+    def batch_sbp(self) -> tuple[Any, ...]:
+        """How a batch lies: split over data and fsdp; whole where the planner chooses, which may cut it for nothing."""
+        return tuple([flow.sbp.broadcast] * len(self.parallel.axes) if self.options.auto else self.parallel.batch)
+
+    @property
+    def target_stage(self) -> int:
+        """The stage that reads the targets: the last, or 0 where the output matrix is the embedding."""
+        if self._target_stage is not None:
+            return self._target_stage
+        behind = self.sharding.behind(getattr(self.model, "config", None)) if self.sharding else {}
+        return -1 if -1 in behind.values() else 0
+
+    def record(self, metrics: dict[str, float], step: int | None = None) -> None:
+        """Hand metrics to the writers, and keep them as the latest."""
+        self.metrics |= metrics
+        for writer in self._opened():
+            writer.write(self.step if step is None else step, metrics)
+
+    def say(self, text: str) -> None:
+        """Hand a line of text to the writers."""
+        for writer in self._opened():
+            writer.say(text)
+
+    def _opened(self) -> list[Writer]:
+        return self.writers if env.get_rank() == 0 else []
+
+    def _open(self) -> None:
+        self._stop = None
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+        for writer in self._opened():
+            writer.open(self.out, self.step, self.max_steps)
+
+    def _close(self) -> None:
+        """Let every hook and writer end, and raise the first error of one of them."""
+        errors: list[Exception] = []
+        ends: list[Callable[[], None]] = [lambda h=hook: h.after_run(self) for hook in self.hooks]
+        for end in [*ends, *(writer.close for writer in self._opened())]:
+            try:
+                end()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    # -- going on later ----
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state of the run, for `checkpoint.save` and `checkpoint.load(into=)`."""
+        found = {"model": self.model, "optimizer": self.optimizer, "run": _Position(self)}
+        if self.schedule is not None:
+            found["schedule"] = self.schedule
+        if self.guard is not None:
+            found["guard"] = self.guard
+        return found
+
+    def resume(self, step: int | None = None) -> bool:
+        """Go to where the latest checkpoint of `out` was taken; say whether there is one. All processes call it.
+
+        Args:
+            step: that of this step instead.
+
+        Raises:
+            CheckpointError: it is damaged, or of another model.
+        """
+        hook = next((hook for hook in self.hooks if isinstance(hook, Checkpoints)), None)
+        if hook is None:
+            rule = "checkpoints are written by a hook"
+            raise TrainError("trainer.resume()", "no Checkpoints among hooks", rule, "hooks=[Checkpoints(every=500)]")
+        if self.out is not None and not (self.out / "checkpoints").exists():
+            return False
+        return hook.manager(self).restore(step, into=self.state()) is not None
+
+
+class _Position:
+    """How far a run is, as a part of its state."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+
+    def state_dict(self) -> dict[str, Any]:
+        trainer = self.trainer
+        return {
+            "step": trainer.step,
+            "data": trainer.loader.state_dict(),
+            "random": flow.get_rng_state().tolist(),
+            "metrics": dict(trainer.metrics),
+            "hooks": {hook.name: state for hook in trainer.hooks if (state := hook.state_dict())},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        trainer = self.trainer
+        trainer.step, trainer.metrics = state["step"], dict(state["metrics"])
+        trainer.loader.load_state_dict(state["data"])
+        flow.set_rng_state(flow.tensor(np.array(state["random"])))
+        for hook in trainer.hooks:
+            if hook.name in state["hooks"]:
+                hook.load_state_dict(state["hooks"][hook.name])
+
+
+def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto: bool = False) -> Sharding | None:
+    """Bring a model to a mesh, by its table; without one, all of it to each rank.
+
+    Args:
+        model: it.
+        spec: the mesh.
+        sharding: the table, None for that of the family.
+        auto: leave the layouts to the planner.
+
+    Returns:
+        The table.
+
+    Raises:
+        PlacementError: there is no table, and the mesh divides more than the batch.
+    """
+    if auto:
+        model.to_global(spec.placement, [flow.sbp.broadcast] * len(spec.axes))
+        return None
+    if sharding is None:
+        try:
+            sharding = sharding_of(model)
+        except PlacementError:
+            if spec.data != spec.devices:
+                raise
+            model.to_global(spec.placement, [flow.sbp.broadcast] * len(spec.axes))
+            return None
+    models.parallelize(model, spec, sharding)
+    return sharding
+
+
+def _made(kind: Any, given: Any, name: str) -> Any:
+    """Return a dataclass of fields that are given as a dict.
+
+    Raises:
+        TrainError: there is no such field.
+    """
+    if isinstance(given, kind):
+        return given
+    known = [field.name for field in dataclasses.fields(kind)]
+    for field in given or {}:
+        if field not in known:
+            near = nearest(field, known)
+            fix = f"{name}={{{near!r}: …}}" if near else "leave it out"
+            raise TrainError(f"Trainer({name}=...)", f"{field!r}", f"{kind.__name__} has {', '.join(known)}", fix)
+    return kind(**(given or {}))
+
+
+def _listed(hooks: Sequence[Hook | None] | Mapping[str, Hook | None]) -> list[Hook]:
+    """Return the hooks of a list, or of a dict by name, without those that an override has set to null."""
+    return [hook for hook in (hooks.values() if isinstance(hooks, Mapping) else hooks) if hook is not None]
+
+
+def _has(hook: Hook, method: str) -> bool:
+    return getattr(type(hook), method) is not getattr(Hook, method)

@@ -1,0 +1,3 @@
+"""Vision: models of images, on the public functions alone."""
+
+from . import models as models

@@ -1,0 +1,36 @@
+"""What the dims of ViT's parameters are for."""
+
+from __future__ import annotations
+
+from sbpjax.models.parallelize import Sharding
+
+from .config import ViTConfig
+
+
+def units(config: ViTConfig) -> dict[str, int]:
+    """Return how many there are of each purpose."""
+    return {"heads": config.num_attention_heads, "hidden": config.intermediate_size, "width": config.hidden_size}
+
+
+SHARDING = Sharding(
+    purposes={
+        "patches.weight": ("width", "whole", "whole", "whole"),
+        "patches.bias": ("width",),
+        "first": ("whole", "whole", "width"),
+        "positions": ("whole", "whole", "width"),
+        "blocks.*.attention.[qkv].weight": ("heads", "width"),
+        "blocks.*.attention.[qkv].bias": ("heads",),
+        "blocks.*.attention.out.weight": ("width", "heads"),
+        "blocks.*.attention.out.bias": ("width",),
+        "blocks.*.mlp.up.weight": ("hidden", "width"),
+        "blocks.*.mlp.up.bias": ("hidden",),
+        "blocks.*.mlp.down.weight": ("width", "hidden"),
+        "blocks.*.mlp.down.bias": ("width",),
+        "blocks.*.norm?.*": ("width",),
+        "norm.*": ("width",),
+        "head.weight": ("whole", "width"),
+        "head.bias": ("whole",),
+    },
+    units=units,
+    behind=lambda config: {"norm": -1, "head": -1},
+)

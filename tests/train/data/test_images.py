@@ -1,0 +1,80 @@
+"""Images with classes: pixels as they are in the files, and cuts that are a function of the sample's number."""
+
+import numpy as np
+import pytest
+
+from sbpjax.errors import DataError
+from sbpjax.train.data import ArrayImages, ImageFolder
+from sbpjax.train.data.images import _part
+
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+
+@pytest.fixture
+def root(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, sizes in (("b", [(8, 8), (8, 12)]), ("a", [(16, 8)]), ("empty", [])):
+        (tmp_path / name / "deeper").mkdir(parents=True)
+        for i, size in enumerate(sizes):
+            pixels = rng.integers(0, 256, (*size, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / name / ("deeper" if i else "") / f"{i}.png")
+            np.save(tmp_path / f"{name}{i}.npy", pixels)
+    (tmp_path / "a" / "notes.txt").write_text("no image")
+    return tmp_path
+
+
+def test_a_folder_of_classes(root):
+    found = ImageFolder(root, 8, shuffle=False, mean=(0.5, 0.25, 0), std=(0.5, 1, 2))
+    assert found.classes == ["a", "b", "empty"] and [label for _, label in found.files] == [0, 1, 1]
+    sample = found[1]
+    whole = np.load(root / "b0.npy").transpose(2, 0, 1).astype(np.float32) / 255
+    wanted = (whole - np.array([0.5, 0.25, 0])[:, None, None]) / np.array([0.5, 1, 2])[:, None, None]
+    np.testing.assert_allclose(sample["images"], wanted, atol=1e-6)
+    assert sample["images"].dtype == np.float32 and sample["labels"] == 1
+    middle = np.load(root / "b1.npy")[:, 2:10].transpose(2, 0, 1) / 255
+    np.testing.assert_allclose(found[2]["images"][2] * 2, middle[2], atol=1e-6)
+
+
+def test_cuts_are_a_function_of_seed_and_number(root):
+    options = {"augment": True, "samples": 60, "seed": 3}
+    one, two = ImageFolder(root, 6, **options), ImageFolder(root, 6, **options)
+    for i in (59, 0, 17):
+        assert np.array_equal(one[i]["images"], two[i]["images"]) and one[i]["images"].shape == (3, 6, 6)
+    first = [one.sample(n)["images"].tobytes() for n in range(60)]
+    assert len(set(first)) > 50  # of 3 files
+
+
+def test_parts_of_an_image():
+    random = np.random.default_rng(0)
+    areas = []
+    for size in ((40, 30), (10, 100), (1, 1)):
+        for _ in range(300):
+            left, top, right, bottom = _part(size, random)
+            assert 0 <= left < right <= size[0] and 0 <= top < bottom <= size[1]
+            areas.append((right - left) * (bottom - top) / (size[0] * size[1]))
+    assert min(areas) < 0.12 and max(areas) == 1
+
+
+def test_arrays_with_a_margin():
+    pixels = np.arange(1, 17, dtype=np.uint8).reshape(1, 4, 4)
+    moved = ArrayImages(pixels, [0], augment=True, margin=1, mirror=False, samples=500, mean=(0,), std=(1 / 255,))
+    around = np.pad(pixels[0], 1)
+    allowed = {around[i : i + 4, j : j + 4].tobytes() for i in range(3) for j in range(3)}
+    seen = {np.rint(sample["images"][0]).astype(np.uint8).tobytes() for sample in moved}
+    assert seen == allowed
+    mirrored = ArrayImages(pixels, [0], augment=True, samples=50, mean=(0,), std=(1 / 255,))
+    seen = {np.rint(sample["images"][0]).astype(np.uint8).tobytes() for sample in mirrored}
+    assert seen == {pixels[0].tobytes(), pixels[0][:, ::-1].tobytes()}
+
+
+def test_refused(root, tmp_path):
+    with pytest.raises(DataError, match="there is no such folder"):
+        ImageFolder(root / "none", 8)
+    with pytest.raises(DataError, match="without an image"):
+        ImageFolder(root / "empty", 8)
+    (root / "a" / "broken.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match="broken.png"):
+        list(ImageFolder(root, 8))
+    for pixels, labels in ((np.zeros((2, 4, 4)), [0, 1]), (np.zeros((2, 4, 4), np.uint8), [0])):
+        with pytest.raises(DataError, match="pixels are \\(N, H, W, C\\)"):
+            ArrayImages(pixels, labels)

@@ -1,0 +1,41 @@
+"""Options of a step reach the graph, and batches reach the model by place or by name."""
+
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import TrainError
+from sbpjax.train.step import PredictStep, StepOptions, call, inputs_of, outputs_of
+from tests.train.cases import Tower, trainer
+
+
+def test_options_are_the_graph_s():
+    options = StepOptions(amp="bfloat16", accumulate=4, clip=0.5, zero=2, checkpointing=True, schedule="gpipe")
+    config = trainer(options=options).train_step.config
+    assert config.amp and config.amp_dtype == flow.bfloat16 and config.accumulation_steps == 4
+    assert config.clip_grad_norm == (0.5, 2.0) and config.zero_stage == 2 and config.pipeline_schedule == "gpipe"
+
+
+def test_each_block_is_checkpointed():
+    graph = trainer(options=StepOptions(checkpointing=True)).train_step
+    assert [bool(block.to(nn.graph.GraphModule).activation_checkpointing) for block in graph.model.blocks] == [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"), [({"amp": "int8"}, "bfloat16, float16"), ({"zero": 4}, "stages of ZeRO are 1, 2 and 3")]
+)
+def test_wrong_options(wrong, rule):
+    with pytest.raises(TrainError, match=rule):
+        StepOptions(**wrong)
+
+
+def test_a_model_gets_the_parts_of_a_batch_that_it_takes():
+    model = Tower()
+    x = flow.ones(2, 4)
+    outputs = outputs_of(model.forward)
+    graph = PredictStep(model, outputs, StepOptions())
+    expected = model(x).numpy()
+    for batch in ([x, x], {"x": x, "y": x}):
+        assert (call(graph, batch).numpy() == expected).all()
+    assert not call(graph, [x]).requires_grad
+    assert inputs_of(model.forward) == {"x"}
