@@ -24,7 +24,7 @@ from jax._src import pjit  # its primitive has no public name
 from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `sbpjax.world.jaxprs`
 from jax._src.interpreters import partial_eval
 
-from sbpjax.programs.primitives import CALLS, CHEAP, JITS, RANDOM
+from sbpjax.programs.primitives import CALLS, CHEAP, JITS, RANDOM, STEADY
 from sbpjax.world.jaxprs import ClosedJaxpr, JaxprEqn
 
 QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
@@ -33,7 +33,7 @@ if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no 
 _QUICK_ITEMS = tuple(QUICK.items())
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
-_ARITHMETIC = CHEAP | set(JITS) | set(CALLS) | {"div", "sqrt", "tanh", "logistic", "broadcast_in_dim"}
+_ARITHMETIC = CHEAP | STEADY | set(JITS) | set(CALLS) | {"broadcast_in_dim"}
 _PRODUCTS = frozenset(("mul", "square", "integer_pow"))
 _WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
 

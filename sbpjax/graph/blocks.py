@@ -173,7 +173,7 @@ def _hook(entry):
     Raises:
         NotPlain: it may do anything else.
     """
-    hook, *options = entry
+    hook, *options = entry if isinstance(entry, tuple) else (entry,)
     if not getattr(hook, "only_computes", False):
         raise NotPlain("it has hooks")
     return hook, *options

@@ -24,20 +24,12 @@ from sbpjax.planner.control import body_plans, inner_bytes
 from sbpjax.planner.prices.cost import PRESETS
 from sbpjax.planner.prices.launches import launches
 from sbpjax.planner.prices.links import preset_of, written_as_all_reduce
-from sbpjax.programs.primitives import CONTROL
+from sbpjax.programs.primitives import COLLECTIVES, CONTROL
 from sbpjax.programs.rules import moved_inside
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
 
 from .display import Shown, Table, bytes_text
-
-_KINDS = {
-    "all_gather": "all-gather",
-    "psum_scatter": "reduce-scatter",
-    "psum": "all-reduce",
-    "all_to_all": "all-to-all",
-    "ppermute": "collective-permute",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +95,7 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
                 block = local_shape(boxing.shape, codes, plan.sizes)
                 whole = written is not None and _is_all_reduce(step, block, written)
                 kind = "psum" if whole else step.kind
-                _add(found, _KINDS[kind], (2 * step.bytes if whole else step.bytes) * boxing.times)
+                _add(found, COLLECTIVES[kind], (2 * step.bytes if whole else step.bytes) * boxing.times)
     _add_inside(found, plan, 1, placement)
     return {kind: count for kind, count in found.items() if count}
 
@@ -116,7 +108,7 @@ def planned_launches(plan, placement) -> dict[str, int]:
         placement: where it runs: what is combined depends on the compiler (`sbpjax.planner.prices.launches`).
     """
     model = PRESETS["cpu"] if placement.type == "cpu" else preset_of(placement)
-    return {_KINDS.get(kind, kind): count for kind, count in launches(plan, model).items()}
+    return {COLLECTIVES.get(kind, kind): count for kind, count in launches(plan, model).items()}
 
 
 def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:
@@ -144,7 +136,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
                         _add(found, kind, count * times * eqn.params.get("length", 1))
         else:
             for moved in moved_inside(eqn, plan.strategies[i], plan.sizes):
-                _add(found, _KINDS[moved.kind], moved.bytes * times)
+                _add(found, COLLECTIVES[moved.kind], moved.bytes * times)
 
 
 def traffic(plan, text: str, placement=None) -> Traffic:

@@ -52,6 +52,14 @@ class Positions:
 
     Attributes:
         axes: the mesh axes.
+
+    Example:
+        >>> from sbpjax.models.positions import Positions
+        >>> place, whole = flow.placement("cpu", [0, 1]), flow.sbp.broadcast
+        >>> norm = flow.nn.LayerNorm(4).to_global(place, whole)
+        >>> handle = norm.register_forward_hook(Positions((0,)))
+        >>> norm(flow.ones(1, 6, 4).to_global(place, whole)).sbp
+        (sbpjax.sbp.split(dim=1),)
     """
 
     axes: tuple[int, ...]

@@ -37,6 +37,8 @@ SUMS = _names("add sub add_any")
 CASTS = _names("convert_element_type bitcast_convert_type")
 CHEAP = SIMPLE | LINEAR | SUMS | CASTS | _names("mul select_n")
 RANDOM = _names("random_bits threefry2x32 random_wrap random_unwrap random_fold_in")
+# Dear ones whose bits XLA's CPU compiler leaves alike at all of its optimization levels.
+STEADY = _names("div sqrt tanh logistic")
 COSTLY = TRANSCENDENTAL | SPECIAL | RANDOM | {"div"}  # worth keeping where it is read twice
 
 # --- The same elements, elsewhere ----------------------------------------------------------------------------------
@@ -72,6 +74,14 @@ LOSSES = _names(
 )
 GROUPED = _names("grouped_matmul grouped_outer")  # `sbpjax.ops.grouped_matmul_primitive`
 KERNELS = _names("pallas_call custom_partitioning") | ATTENTION | LOSSES | GROUPED
+# The collectives that lowering inserts, by the names that compiled programs give them.
+COLLECTIVES = {
+    "all_gather": "all-gather",
+    "psum_scatter": "reduce-scatter",
+    "psum": "all-reduce",
+    "all_to_all": "all-to-all",
+    "ppermute": "collective-permute",
+}
 # How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
 MATRIX_DIMS = {
     "cholesky": (2,),
