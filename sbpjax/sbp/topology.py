@@ -173,19 +173,20 @@ _TPU_ENVIRONMENT = {
 }
 
 
+_CUDA = (12, 13)  # the versions that JAX has plugins for
+
+
 def _gpu_devices(name: str, gpu: Gpu, size: str):
     from jax.experimental import topologies
 
     sizes = size.split("x")
     if not 1 <= len(sizes) <= 2 or not all(s.isdecimal() and int(s) > 0 for s in sizes):
         raise _error(name, f"size {size!r}", "a GPU topology is kind:devices or kind:nodes×devices, e.g. h100:2x8")
-    for wheel in ("jax_cuda12_plugin", "jax_plugins.xla_cuda12"):
-        try:
-            spec = importlib.util.find_spec(wheel)
-        except ModuleNotFoundError:
-            spec = None
-        if spec is None:
-            raise _missing(name, "jax-cuda12-plugin and jax-cuda12-pjrt", "the GPU compiler")
+    version = next(
+        (n for n in _CUDA if _is_there(f"jax_cuda{n}_plugin") and _is_there(f"jax_plugins.xla_cuda{n}")), None
+    )
+    if version is None:
+        raise _missing(name, "jax-cuda12-plugin and jax-cuda12-pjrt", "the GPU compiler")
     nodes, each = ("1", *sizes)[-2:]
 
     def make():
@@ -199,12 +200,17 @@ def _gpu_devices(name: str, gpu: Gpu, size: str):
         try:
             return make()
         except NotImplementedError:  # JAX has started before, and that look has failed
-            from jax_plugins import xla_cuda12  # type: ignore[import-not-found]
-
-            xla_cuda12.initialize()
+            importlib.import_module(f"jax_plugins.xla_cuda{version}").initialize()
             return make()
     except Exception as error:
         raise _error(name, _first_line(error), "the GPU compiler makes the topology") from error
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _first_line(error: BaseException) -> str:
