@@ -7,9 +7,9 @@
 | case | ours | peer |
 |---|---|---|
 | checks | attention's kernel, forward and backward, against the composition in float32 | |
-| gpt2 | `sbpjax.models` GPT-2 124M, 1,024 tokens, `nn.Graph`, amp bfloat16, AdamW | `torch_models.GPT2`, autocast, fused AdamW |
-| llama | `sbpjax.models` Llama of 1.2B parameters, 2,048 tokens | `torch_models.Llama` |
-| attention | causal attention over 32,768 tokens, 16 heads of 128, bfloat16, forward and backward | `scaled_dot_product_attention` |
+| gpt2 | GPT-2 124M of `sbpjax.models`, 1,024 tokens, amp bfloat16, AdamW | `torch_models.GPT2`, autocast, fused AdamW |
+| llama | Llama of `sbpjax.models` of 1.2B parameters, 2,048 tokens | `torch_models.Llama` |
+| attention | causal, 32,768 tokens, 16 heads of 128, bfloat16, forward and backward | `scaled_dot_product_attention` |
 | resnet50 | `sbpjax.vision.models` ResNet-50, 224 px, amp bfloat16, SGD | torchvision's, channels last, autocast |
 
 A round is several steps of each and one synchronisation; medians of rounds are compared. Model FLOPs per token are 6 a
@@ -40,6 +40,7 @@ LLAMA_SIZES = {"vocab": 128256, "layers": 16, "width": 2048, "hidden": 8192, "he
 LLAMA_BATCH = (4, 2048)
 ROUNDS, STEPS = 5, 10
 TRACES: list[str] = []  # folders
+ALONE: list[bool] = []  # without the peer
 
 
 # --- ours -------------------------------------------------------------------------------------------------------------
@@ -127,7 +128,8 @@ def tokens(vocab: int, batch: int, length: int) -> np.ndarray:
 def compared(name: str, ours: Callable, theirs: Callable, unit: str, per_step: float, flops: float | None) -> None:
     """Print speeds of two steps; each returns something whose value can be awaited by ``float``."""
     times: tuple[list, list] = ([], [])
-    for i, step in enumerate((ours, theirs)):
+    sides = [ours] if ALONE else [ours, theirs]
+    for i, step in enumerate(sides):
         began = time.perf_counter()
         first = float(step())
         print(
@@ -138,14 +140,14 @@ def compared(name: str, ours: Callable, theirs: Callable, unit: str, per_step: f
             last = step()
         float(last)
     for _ in range(ROUNDS):
-        for i, step in enumerate((ours, theirs)):
+        for i, step in enumerate(sides):
             began = time.perf_counter()
             for _ in range(STEPS):
                 last = step()
             float(last)
             times[i].append((time.perf_counter() - began) / STEPS)
-    mine, peer = (statistics.median(t) for t in times)
-    spread = [f"{min(t) * 1e3:.1f} to {max(t) * 1e3:.1f}" for t in times]
+    mine, peer = (statistics.median(t or [np.nan]) for t in times)
+    spread = [f"{min(t) * 1e3:.1f} to {max(t) * 1e3:.1f}" if t else "not run" for t in times]
     print(
         f"{name}: ours {mine * 1e3:.2f} ms ({spread[0]}), {per_step / mine:,.0f} {unit}/s; "
         f"torch.compile {peer * 1e3:.2f} ms ({spread[1]}), {per_step / peer:,.0f} {unit}/s; ratio {peer / mine:.3f}"
@@ -305,7 +307,7 @@ def checks() -> None:
 
         def step(q, k, v, ct, implementation, options=options):
             call = functools.partial(attend, enable_gqa=True, implementation=implementation, **options)
-            out, back = jax.vjp(lambda *x: call(*x), q, k, v)
+            out, back = jax.vjp(call, q, k, v)
             return out, *back(ct)
 
         kernel = jax.jit(functools.partial(step, implementation="cudnn"))
@@ -319,11 +321,51 @@ def checks() -> None:
         ]
         worst = max(errors)
         print(
-            f"checks: T {length}, {heads}/{kv_heads} heads of {width}, {options}: cuDNN called {'fmhaSoftmax' in text}, "
+            f"checks: T {length}, {heads}/{kv_heads} heads of {width}, {options}: cuDNN {'fmhaSoftmax' in text}, "
             f"relative errors {', '.join(f'{e:.1e}' for e in errors)}",
             flush=True,
         )
         assert worst < 1e-2, "bfloat16 products lie between 1e-3 and 1e-2"
+    eager_and_compiled()
+
+
+def eager_and_compiled() -> None:
+    """Train a small GPT-2 op by op and as a graph, and compare the losses."""
+    import sbpjax as flow
+    from sbpjax import nn, optim
+    from sbpjax.models.gpt2 import GPT2, GPT2Config
+
+    def made():
+        flow.manual_seed(0)
+        sizes = {"vocab_size": 512, "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 2}
+        with flow.device("cuda"):
+            model = GPT2(GPT2Config(**sizes, embd_pdrop=0.0, resid_pdrop=0.0, attn_pdrop=0.0))
+        return model, optim.AdamW(model.parameters(), lr=1e-3)
+
+    class Step(nn.Graph):
+        def __init__(self, model, optimizer):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+
+        def build(self, x, y):
+            loss = self.model.loss(x, y)
+            loss.backward()
+            return loss
+
+    x, y = (flow.tensor(v, device="cuda") for v in tokens(512, 4, 64))
+    graph = Step(*made())
+    compiled = [graph(x, y).item() for _ in range(3)]
+    model, optimizer = made()
+    eager = []
+    for _ in range(3):
+        loss = model.loss(x, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        eager.append(loss.item())
+    print(f"checks: losses eager {eager}, compiled {compiled}, on {loss.device}", flush=True)
+    assert np.allclose(eager, compiled, rtol=1e-3), "TF32 products lie near 3e-4"
 
 
 def absent(name: str, machine: str) -> None:
@@ -354,18 +396,28 @@ def main() -> None:
     parser.add_argument("--absent", metavar="MACHINE", help="compile ours for a machine that is not there")
     parser.add_argument("--here", action="store_true", help="run the cases in this process")
     parser.add_argument("--trace", metavar="FOLDER", help="leave the profiler's trace of three steps of ours there")
+    parser.add_argument("--alone", action="store_true", help="without the peer")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each case")
     options = parser.parse_args()
     for name in options.cases:
         if options.absent:
             absent(name, options.absent)
         elif options.here:
-            TRACES.append(options.trace) if options.trace else None
+            TRACES.extend([options.trace] if options.trace else [])
+            ALONE.extend([True] if options.alone else [])
             CASES[name]()
         else:
             try:
                 traced = ["--trace", os.path.join(options.trace, name)] if options.trace else []
-                command = [sys.executable, "-m", "benchmarks.gpu", name, "--here", *traced]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.gpu",
+                    name,
+                    "--here",
+                    *traced,
+                    *["--alone"] * options.alone,
+                ]
                 subprocess.run(command, timeout=options.limit)
             except subprocess.TimeoutExpired:
                 print(f"{name}: not done after {options.limit:.0f} s", flush=True)

@@ -59,6 +59,12 @@ class NotPlain(Exception):
     """A block does more than compute; the message says what."""
 
 
+def on_cpu(tensors: Sequence[Tensor]) -> bool:
+    """Return whether a program on these tensors runs on CPUs, present or not."""
+    types = {t.layout.placement.type for t in tensors if t.layout is not None}
+    return types == {"cpu"} if types else jax.default_backend() == "cpu"
+
+
 class Blocks:
     """The blocks of one trace.
 
@@ -275,7 +281,7 @@ class _Block:
             halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         else:
             halved = closed
-        self._halves: Halves = split(name, halved, kept, policy)
+        self._halves: Halves = split(name, halved, kept, policy, not on_cpu([*call.arguments, *call.owned]))
 
     def _whole(self, call: _Call, arrays) -> tuple:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""

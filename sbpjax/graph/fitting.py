@@ -10,7 +10,6 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-import jax
 
 from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
@@ -22,6 +21,7 @@ from sbpjax.tracing.capture import State, infos, plain_attributes
 from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
 from . import runtime
+from .blocks import on_cpu
 from .build_program import build_program
 from .garbage import collected_later
 from .internals import LastCall, internals_of
@@ -32,12 +32,6 @@ from .step import GraphStep
 from .zero import Zero
 
 log = logging.getLogger("sbpjax.graph")
-
-
-def _on_cpu(state: State) -> bool:
-    """Return whether a program on this state runs on CPUs, present or not."""
-    types = {t.layout.placement.type for t in state.tensors if t.layout is not None}
-    return types == {"cpu"} if types else jax.default_backend() == "cpu"
 
 
 def planned(
@@ -221,7 +215,7 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
     place = None if auto is None else auto.placement
     return Options(
         lowering=graph.config.lowering,
-        roll=graph.config.least_iterations(_on_cpu(state) if place is None else place.type == "cpu"),
+        roll=graph.config.least_iterations(on_cpu(state.tensors) if place is None else place.type == "cpu"),
         auto=auto,
         compiler_options=tuple(sorted(graph.config.compiler_options.items())),
         **graph.config.prices(None if isinstance(place, Hierarchies) else place or _placement_of(state)),

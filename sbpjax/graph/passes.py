@@ -5,6 +5,7 @@
     fuse losses     a linear layer and the cross entropy of its many logits are one equation, which never has them all
     roll            layers that repeat become loops over stacks of their state
     gather per use  parameters that are stored divided are gathered by each reader, which may be a loop by now
+    store narrow    on accelerators values of 16 bits are stored as such, whatever XLA would fuse
     flatten         calls are gone, and only equations that a result needs are left; done once
 
 Behind them follow, in what compiles the program: the pins of a user's plan, the plan, and updates in place.
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sbpjax.programs.fused_losses import fused_losses
+from sbpjax.programs.narrow import stored_narrow
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import normalise
 from sbpjax.programs.roll import rolled
@@ -26,6 +28,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world.jaxprs import ClosedJaxpr
 
+from .blocks import on_cpu
 from .slots import StateSlot, slot_of, stackable
 from .zero import gathered_per_use
 
@@ -67,6 +70,8 @@ def passed(
         closed, slots, written = _rolled(closed, state, stored, written, least_repeats)
     if stored and per_use:
         closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
+    if not on_cpu(state.tensors):
+        closed = stored_narrow(closed)
     return Passed(closed, normalise(closed), slots, written)
 
 

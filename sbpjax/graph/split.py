@@ -52,7 +52,7 @@ class Halves:
     outputs: int
 
 
-def split(name: str, closed, outputs: int, policy=None) -> Halves:
+def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> Halves:
     """Return forward and backward of a traced block.
 
     Args:
@@ -60,6 +60,9 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
         closed: the jaxpr of inputs → outputs, gradients, with a ``cotangent`` equation per differentiable output.
         outputs: how many of its results are outputs.
         policy: what is saved.
+        again: hold XLA to what is saved. It merges what a backward computes again with what its forward computed, and
+            so stores a gelu's float32 ``tanh`` beside its bfloat16 input. An accelerator computes it faster than it
+            reads it; on a CPU it is slow.
     """
     program = normalise(closed)
     outs, grads = program.outvars[:outputs], program.outvars[outputs:]
@@ -86,31 +89,32 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
     wanted = _reads(late_eqns, grads) - late
     away: set = set()  # what waits in the host's memory
     if not grads:
-        saved, again = [], []
+        saved, repeated = [], []
     elif policy is None:
         kept = least_saved(early_eqns, wanted, fixed | turned)
-        again = _needed(early_eqns, wanted, stop=kept)
+        repeated = _needed(early_eqns, wanted, stop=kept)
         saved = [v for v in _made(early_eqns) if v in kept]
     else:
         kept, away = (set(), set()) if policy == "nothing" else _chosen(early_eqns, policy)
         kept -= fixed
-        again = _needed(early_eqns, wanted, stop=kept)
+        repeated = _needed(early_eqns, wanted, stop=kept)
         # A policy names values by their equations, also such as no backward reads.
-        need = wanted | _reads(again, [])
+        need = wanted | _reads(repeated, [])
         saved = [v for v in _made(early_eqns) if v in kept and v in need]
     first = _needed(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
     forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
         return Halves(forward, None, outputs)
     # Without a barrier XLA would merge the second computation with the first, and keep what that made.
-    held = () if policy is None else [v for v in (*program.invars, *saved) if v in _reads([*again, *late_eqns], grads)]
+    held = [*(() if policy is None else program.invars), *(saved if again or policy is not None else ())]
+    read = _reads([*repeated, *late_eqns], grads)
     backward = _program(
         f"{name}_backward",
         program,
         [*program.invars, *saved, *cotangents],
-        [*again, *late_eqns],
+        [*repeated, *late_eqns],
         grads,
-        behind=held,
+        behind=[v for v in held if v in read],
         come=away.intersection(saved),
     )
     return Halves(forward, backward, outputs)

@@ -41,15 +41,24 @@ def _static(how: Scores) -> dict:
     return {
         "scale": how.scale, "seed": 42, "dropout_rate": 0.0, "variadic_args": (False, False),
         "mask_type": cudnn.MaskType.NO_MASK if right is None else cudnn.MaskType.CAUSAL,
-        "layout": cudnn.AttentionLayout.BNTH.value,
+        "layout": cudnn.AttentionLayout.BTNH.value,
         "sliding_window_length": None if left is None else left + 1,  # cuDNN counts the query's own key
     }  # fmt: skip
 
 
 def _heads(x, rank: int):
-    """Return ``(*lead, G, T, D)`` or ``(*lead, S, D)`` as ``(batch, heads, rows, D)``; keys have ``rank`` dims."""
+    """Return ``(*lead, G, T, D)`` or ``(*lead, S, D)`` as ``(batch, rows, heads, D)``; keys have ``rank`` dims.
+
+    A layer makes its heads as ``(batch, rows, heads, D)`` and transposes them; here they are transposed back, and XLA
+    leaves out both.
+    """
     lead = x.shape[: max(rank - 3, 0)]
-    return x.reshape(math.prod(lead), -1, *x.shape[-2:])
+    return x.reshape(math.prod(lead), -1, *x.shape[-2:]).swapaxes(1, 2)
+
+
+def _back(x, like):
+    """Return ``(batch, rows, heads, D)`` in the shape of an operand before `_heads`."""
+    return x.swapaxes(1, 2).reshape(like.shape)
 
 
 def forward(q, k, v, mask, segments, how: Scores):
@@ -59,7 +68,7 @@ def forward(q, k, v, mask, segments, how: Scores):
     absent = (jnp.zeros(0, q.dtype),) * 7
     operands = [_heads(x, k.ndim) for x in (q, k, v)]
     out, lse = cudnn._dot_product_attention_fwd_p_wrapper.bind(*operands, *absent, **_static(how), is_training=True)
-    return out.reshape(q.shape), lse.reshape(q.shape[:-1])
+    return _back(out, q), lse.reshape(q.shape[:-1])
 
 
 def backward(q, k, v, mask, segments, how: Scores, out, lse, ct):
@@ -68,6 +77,7 @@ def backward(q, k, v, mask, segments, how: Scores, out, lse, ct):
 
     absent = (jnp.zeros(0, q.dtype),) * 7
     *operands, out, ct = (_heads(x, k.ndim) for x in (q, k, v, out, ct))
-    stats = lse.reshape(operands[0].shape[:-1])
+    batch, rows, heads, _ = operands[0].shape
+    stats = lse.reshape(batch, heads, rows)
     grads = cudnn._dot_product_attention_bwd_p_wrapper.bind(*operands, *absent, stats, out, ct, **_static(how))
-    return tuple(g.reshape(x.shape) for g, x in zip(grads, (q, k, v), strict=True))
+    return tuple(_back(g, x) for g, x in zip(grads, (q, k, v), strict=True))

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.dispatch import prim_requires_devices_during_lowering  # no public name
 from jax.core import ShapedArray
 from jax.interpreters import ad, batching
 
@@ -274,6 +275,9 @@ _SHAPES = {attention_p: _shapes, attention_grad_p: _grad_shapes, attention_tange
 
 for _primitive in _PRIMITIVES:
     register(_primitive, _SHAPES[_primitive], _RUN[_primitive])
+    # cuDNN's calls are custom partitionings, whose lowering asks which devices there are. JAX tells only programs in
+    # which it sees a primitive of this set, and cuDNN's appear when ours are lowered.
+    prim_requires_devices_during_lowering.add(_primitive)
 
 
 def flops(eqn) -> float:

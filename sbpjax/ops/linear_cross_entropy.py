@@ -23,7 +23,8 @@ from .promote import compute_dtype
 
 _LOGITS = 2**24  # of one chunk on a CPU: 64 MB in float32
 _WEIGHTS = 2**24  # of a block of the gradient of the weights that a CPU adds up
-_LOGITS_OF_DEVICE = 2**26  # on an accelerator, whose products want more rows, and whose sum of gradients fewer chunks
+# Bytes of one chunk's logits on an accelerator, whose products want more rows, and whose sum of gradients fewer chunks.
+_DEVICE_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,21 @@ class Rows:
         return np.asarray(x, self.wide)
 
 
-def logits_of(x, w, bias, precision=None):
-    """Return the logits ``(*lead, V)`` in the wide dtype."""
+def logits_of(x, w, bias, precision=None, narrow: bool = False):
+    """Return the logits ``(*lead, V)`` in the wide dtype.
+
+    Args:
+        x: see the head of this file, like the next two.
+        w: weights.
+        bias: bias.
+        precision: of the product.
+        narrow: round them to the dtype of x, as a linear layer's are, and read half the bytes three times.
+    """
+    wide = compute_dtype(x.dtype)
     dims = (((x.ndim - 1,), (1,)), ((), ()))
-    logits = lax.dot_general(x, w, dims, precision=precision, preferred_element_type=compute_dtype(x.dtype))
+    logits = lax.dot_general(x, w, dims, precision=precision, preferred_element_type=x.dtype if narrow else wide)
+    if narrow:  # behind a barrier: XLA would have the product write the wide ones
+        logits = lax.optimization_barrier(logits).astype(wide)
     return logits if bias is None else logits + bias.astype(logits.dtype)
 
 
@@ -144,13 +156,13 @@ def losses(x, w, bias, target, loss: Loss, *, classes: Classes | None = None, pr
         loss: the loss that is wanted.
         classes: which part of the classes ``w`` and ``bias`` are, if not all.
         precision: of the products, as `jax.lax.dot_general` takes it.
-        on_cpu: whether chunks are as small as is best there.
+        on_cpu: whether chunks are as small, and logits as wide, as is best there.
     """
-    chunks = _Chunks(target, w.shape[0], on_cpu)
+    chunks = _Chunks(target, w.shape[0], x.dtype, on_cpu)
 
     def chunk(xs):
         rows, wanted = xs
-        return Rows(logits_of(rows, w, bias, precision), wanted, loss, classes).losses()
+        return Rows(logits_of(rows, w, bias, precision, narrow=not on_cpu), wanted, loss, classes).losses()
 
     return chunks.joined(lax.map(chunk, (chunks.cut(x), chunks.cut(target))))
 
@@ -168,9 +180,9 @@ def gradients(x, w, bias, target, ct, loss: Loss, dtypes, *, classes=None, preci
         dtypes: the dtypes of the three gradients, None for one that is not wanted.
         classes: as of `losses`, like the next two.
         precision: of the products.
-        on_cpu: whether chunks are as small as is best there.
+        on_cpu: whether chunks are as small, and logits as wide, as is best there.
     """
-    chunks = _Chunks(target, w.shape[0], on_cpu)
+    chunks = _Chunks(target, w.shape[0], x.dtype, on_cpu)
     wide = compute_dtype(x.dtype)
 
     def dot(a, b, a_dim: int, b_dim: int):
@@ -179,7 +191,7 @@ def gradients(x, w, bias, target, ct, loss: Loss, dtypes, *, classes=None, preci
     def chunk(sums, xs):
         dw, db = sums
         rows, wanted, weights = xs
-        made = Rows(logits_of(rows, w, bias, precision), wanted, loss, classes)
+        made = Rows(logits_of(rows, w, bias, precision, narrow=not on_cpu), wanted, loss, classes)
         grad = made.gradient(weights)
         fine = grad.astype(x.dtype)
         dx = None if dtypes[0] is None else dot(fine, w, 1, 0).astype(dtypes[0])
@@ -216,13 +228,15 @@ class _Chunks:
     Args:
         target: one number per token.
         classes: how many there are.
+        dtype: of the logits on an accelerator.
         on_cpu: whether chunks are small.
     """
 
-    def __init__(self, target, classes: int, on_cpu: bool) -> None:
+    def __init__(self, target, classes: int, dtype, on_cpu: bool) -> None:
         self.lead = target.shape
         self.tokens = math.prod(self.lead)
-        most = max((_LOGITS if on_cpu else _LOGITS_OF_DEVICE) // max(classes, 1), 64)
+        logits = _LOGITS if on_cpu else _DEVICE_BYTES // np.dtype(dtype).itemsize
+        most = max(logits // max(classes, 1), 64)
         self.count = max(-(-self.tokens // most), 1)
         self.rows = max(-(-self.tokens // self.count), 1)
 

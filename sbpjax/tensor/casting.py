@@ -130,9 +130,10 @@ class CastNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         grad = grads[0]
-        if not create_graph and isinstance(grad._array, Tracer):
+        is_weight = self.edges[0].__class__ is AccumulateGrad
+        if is_weight and not create_graph and isinstance(grad._array, Tracer):
             # A primitive of its own in a trace, which `programs/widen.py` finds: the gradient of a cast weight is
-            # summed in float32.
+            # summed in float32. That of an activation is as wide as the activation, and half the bytes.
             return (wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
         if not create_graph or grad._edge is None:
             return (dispatch.unary(_to(self.dtype), grad),)

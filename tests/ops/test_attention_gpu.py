@@ -30,6 +30,15 @@ def test_what_stays_with_the_blocks():
     assert "no segment ids" in refusal(segments=(jax.ShapeDtypeStruct((2, 128), "int32"),) * 2)
 
 
+def test_a_program_of_one_device_calls_the_kernel():
+    def grad(*x):
+        return jax.grad(lambda *x: sdpa(*x, is_causal=True).astype(np.float32).sum(), (0, 1, 2))(*x)
+
+    x = jax.ShapeDtypeStruct((2, 4, 1024, 64), "bfloat16")
+    text = jax.jit(grad).trace(x, x, x).lower(lowering_platforms=("cuda",)).as_text()
+    assert "@__cudnn$fmhaSoftmax(" in text and "@__cudnn$fmhaSoftmaxBackward(" in text
+
+
 @pytest.mark.aot
 @pytest.mark.parametrize(
     ("how", "segmented", "kernel"),
