@@ -1,3 +1,14 @@
-"""Models of images, whose text says nothing of devices; a folder of each family as in `sbpjax.models`."""
+"""Models of images, whose text says nothing of devices.
 
+`create_model` makes one by name, `list_models` has the names. A family is a file; parts that several share are in
+`blocks/`. A family whose parameters a table lays out over a mesh is a folder as in `sbpjax.models`.
+"""
+
+from . import blocks as blocks
+from . import resnet as resnet
 from . import vit as vit
+from .checkpoint import load_checkpoint as load_checkpoint
+from .registry import create_model as create_model
+from .registry import list_models as list_models
+from .registry import model_config as model_config
+from .registry import register_model as register_model

@@ -1,0 +1,128 @@
+"""What every model of the zoo has in common: images in, maps of each stage, logits out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import ConfigError, OpTypeError, OpValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageConfig:
+    """Base of the configurations of all families.
+
+    Attributes:
+        num_classes: classes that are told apart; 0 for a model that ends with the pooled features.
+        in_chans: channels of images.
+
+    Raises:
+        ConfigError: a field is out of range.
+    """
+
+    num_classes: int = 1000
+    in_chans: int = 3
+
+    def __post_init__(self) -> None:
+        if self.num_classes < 0:
+            self.refuse(f"num_classes={self.num_classes}", "num_classes is 0 or more", "num_classes=1000")
+        if self.in_chans < 1:
+            self.refuse(f"in_chans={self.in_chans}", "an image has one channel or more", "in_chans=3")
+
+    def refuse(self, seen: str, rule: str, fix: str) -> None:
+        """Raise the error of a configuration that contradicts itself.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
+
+
+class ImageModel(nn.Module):
+    """Base of the models of all families: `maps` and `forward` are theirs.
+
+    Attributes:
+        config: its size.
+        num_features: channels that the classifier reads.
+        channels: of each map of `maps`.
+        strides: how many pixels of an image a step in each map is.
+    """
+
+    CLASSIFIER: ClassVar[tuple[str, ...]] = ("fc",)  # the layers that give a number per class, by name
+    config: ImageConfig
+    num_features: int
+    channels: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
+        """Return the map behind each stage, the finest first: `(B, channels[i], H / strides[i], W / strides[i])`.
+
+        Args:
+            images: `(B, in_chans, H, W)`.
+        """
+        raise NotImplementedError
+
+    def checked(self, images: flow.Tensor) -> flow.Tensor:
+        """Return the images if a model can read them.
+
+        Raises:
+            OpValueError: they are not `(B, in_chans, H, W)`.
+            OpTypeError: they are no floating-point numbers.
+        """
+        shape, wanted = tuple(images.shape), self.config.in_chans
+        if len(shape) != 4 or shape[1] != wanted:
+            last = len(shape) == 4 and shape[3] == wanted
+            fix = "images.permute(0, 3, 1, 2)" if last else f"create_model(..., in_chans={shape[-3:][0]})"
+            fix = "images.unsqueeze(0)" if len(shape) == 3 and shape[0] == wanted else fix
+            rule = f"images are (B, {wanted}, H, W)"
+            raise OpValueError(f"{type(self).__name__}(images)", f"shape {shape}", rule, fix)
+        if not images.is_floating_point():
+            rule = "images are floating-point numbers, normalised as the weights were trained"
+            fix = "(images.float() / 255 - mean) / std"
+            raise OpTypeError(f"{type(self).__name__}(images)", f"dtype {images.dtype}", rule, fix)
+        return images
+
+    def reset_classifier(self, num_classes: int) -> None:
+        """Replace the classifier by a fresh one; 0 leaves it out.
+
+        Args:
+            num_classes: classes of the new one.
+
+        Example:
+            >>> model = flow.vision.create_model("resnet18")
+            >>> model.reset_classifier(10)
+            >>> model.fc.weight.shape
+            sbpjax.Size([10, 512])
+        """
+        for name in self.CLASSIFIER:
+            parent, _, last = name.rpartition(".")
+            layer = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
+            setattr(self.get_submodule(parent), last, layer)
+
+
+class FeatureMaps(nn.Module):
+    """A model as a function from images to the maps of its stages.
+
+    Args:
+        body: the model, made with ``num_classes=0``.
+
+    Attributes:
+        channels: of each map.
+        strides: of each map.
+
+    Example:
+        >>> backbone = flow.vision.create_model("resnet18", features_only=True)
+        >>> [tuple(m.shape) for m in backbone(flow.zeros(1, 3, 32, 32))][-2:], backbone.strides
+        ([(1, 256, 2, 2), (1, 512, 1, 1)], (2, 4, 8, 16, 32))
+    """
+
+    def __init__(self, body: ImageModel):
+        super().__init__()
+        self.body = body
+        self.channels, self.strides = body.channels, body.strides
+
+    def forward(self, images: flow.Tensor) -> list[flow.Tensor]:
+        """Return the maps of `images` `(B, in_chans, H, W)`, the finest first."""
+        return self.body.maps(images)

@@ -1,0 +1,97 @@
+"""Read files of weights by timm's and torchvision's names into a model, in whatever layout it is.
+
+Most families have these names themselves; one that differs has a method ``weights_of(name)``: where a parameter is in
+the files, as a `sbpjax.models.Part`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.checkpoint import open_safetensors, read_torch
+from sbpjax.errors import CheckpointError
+from sbpjax.models.weights import Part
+
+INSIDE = ("state_dict", "model", "model_state_dict", "state_dict_ema", "model_ema")  # where files of training have them
+
+
+def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
+    """Read a file's tensors into a model's parameters and buffers.
+
+    Args:
+        model: of the file's size, with local or global parameters.
+        path: of safetensors, a folder with such a file, or ``.pth`` as PyTorch saves it, of which nothing is executed.
+
+    Returns:
+        The model.
+
+    Raises:
+        CheckpointError: the file is missing or damaged, or has other tensors than the model; nothing is read then.
+
+    Example:
+        >>> model = flow.vision.create_model("resnet18")
+        >>> flow.vision.models.load_checkpoint(model, "resnet18.safetensors")  # doctest: +SKIP
+    """
+    asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
+    arrays = _opened(Path(path), asked)
+    where = getattr(model, "weights_of", Part)
+    own = {**dict(model.named_parameters()), **{n: b for n, b in model.named_buffers() if n in model.state_dict()}}
+    parts = {name: where(name) for name in own}
+    wrong = []
+    for name, part in parts.items():
+        wanted = part.shape(tuple(own[name].shape)) if own[name].ndim else ()
+        if part.name not in arrays:
+            counts = name.endswith("num_batches_tracked")  # files from before PyTorch 0.4.1 have none
+            wrong += [] if counts else [f"no {part.name}"]
+        elif tuple(arrays[part.name].shape) != wanted:
+            wrong.append(f"{part.name} {tuple(arrays[part.name].shape)}, for {wanted}")
+    used = {part.name for part in parts.values()}
+    wrong += [f"{name}, which the model has not" for name in arrays if name not in used]
+    if wrong:
+        shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        rule = f"the file has the {len(own)} parameters and buffers of the model, in their shapes"
+        raise CheckpointError(asked, shown, rule, _fix(model, wrong, parts, arrays))
+    with flow.no_grad():
+        for name, part in parts.items():
+            if part.name in arrays:
+                tensor = own[name]
+                options = {"placement": tensor.placement, "sbp": tensor.sbp} if tensor.is_global else {}
+                tensor.data = flow.tensor(_array(part, arrays[part.name]), dtype=tensor.dtype, **options)
+    return model
+
+
+def _fix(model: nn.Module, wrong: list[str], parts: Mapping[str, Part], arrays: Mapping[str, Any]) -> str:
+    """Return what mends it: another number of classes, where nothing but the classifier differs."""
+    heads = [f"{layer}.{last}" for layer in getattr(model, "CLASSIFIER", ()) for last in ("weight", "bias")]
+    theirs = [parts[name].name for name in heads if name in parts and parts[name].name in arrays]
+    if theirs and all(any(text.startswith(f"{name} ") for name in theirs) for text in wrong):
+        classes = arrays[theirs[0]].shape[0]
+        return f"create_model(..., num_classes={classes}, checkpoint=...), then model.reset_classifier(num_classes)"
+    return "the name and the options that the file was trained with"
+
+
+def _array(part: Part, array: Any) -> Any:
+    return part.read(array) if array.ndim else np.asarray(array)
+
+
+def _opened(path: Path, asked: str) -> Mapping[str, Any]:
+    if not path.exists():
+        raise CheckpointError(asked, "there is no such file", "checkpoint= is a file or a folder", "look at its path")
+    if path.suffix not in (".pth", ".pt", ".bin", ".tar"):
+        return open_safetensors(path)
+    found = read_torch(path)
+    while isinstance(found, Mapping) and (
+        inner := next((k for k in INSIDE if isinstance(found.get(k), Mapping)), None)
+    ):
+        found = found[inner]
+    if not isinstance(found, Mapping) or not all(hasattr(v, "shape") for v in found.values()):
+        rule = f"a file of weights is a dict of names and tensors, or has one under {', '.join(INSIDE)}"
+        raise CheckpointError(asked, f"a {type(found).__name__} of other things", rule, "save model.state_dict()")
+    return {name.removeprefix("module."): value for name, value in found.items()}
