@@ -10,7 +10,6 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-
 from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.sbp.hierarchies import Hierarchies, fastest

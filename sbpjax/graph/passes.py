@@ -71,7 +71,8 @@ def passed(
     if stored and per_use:
         closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
     if not on_cpu(state.tensors):
-        closed = stored_narrow(closed)
+        sizes = [t.layout.placement.size for t in state.tensors if t.layout is not None]
+        closed = stored_narrow(closed, convolutions=max(sizes, default=1) == 1)
     return Passed(closed, normalise(closed), slots, written)
 
 

@@ -2,18 +2,25 @@
 
 XLA's fusion works on what it thinks best for one kernel, and it takes a cast to float32 for free:
 
-    up (8192, 4096) bf16 → cast → gelu' in float32 → cast → bf16 → two products and a sum
+    up (8192, 4096) bf16 → cast → gelu' in float32 → cast → bf16 → two products, a sum
 
-It lets the product that makes ``up`` write float32, twice the bytes, and stores the result of gelu' in float32 since the
-sum wants it so; two later kernels read that and cast it again. On an H100 these bytes are a tenth of a GPT-2's step.
-`stored_narrow` puts an `optimization_barrier` on such values: results of products that are cast, and what several
-products read. A barrier is nothing in the compiled program; it only says that the value exists in its own dtype.
+It lets the product that makes ``up`` write float32, twice the bytes, and stores the result of gelu' in float32, since
+the sum wants it so; two later kernels read that and cast it again. On an H100 these bytes are a tenth of the step of a
+GPT-2. `stored_narrow` puts an `optimization_barrier` on such values: results of products that are cast, and what
+several products read. A barrier is nothing in the compiled program; it only says that the value exists in its own
+dtype.
+
+A GPU has no convolution of 16-bit floats that writes float32: XLA casts both operands, and takes twice as long. Where
+one device runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several
+devices it stays: their parts of a gradient are to be added in float32 (`sbpjax.programs.widen`).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.lax.lax import optimization_barrier_p  # no public name
@@ -24,12 +31,17 @@ from .primitives import BARRIERS, MOVES, PRODUCTS
 from .rewrite import rewritten
 
 
-def stored_narrow(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a program with barriers on its 16-bit values that products write or read several times."""
-    return rewritten(closed, _change)
+def stored_narrow(closed: ClosedJaxpr, convolutions: bool = False) -> ClosedJaxpr:
+    """Return a program with barriers on its 16-bit values that products write or read several times.
+
+    Args:
+        closed: the program.
+        convolutions: whether those of 16-bit floats write 16 bits, too.
+    """
+    return rewritten(closed, functools.partial(_change, convolutions=convolutions))
 
 
-def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
+def _change(closed: ClosedJaxpr, inside: Callable, convolutions: bool) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     eqns = [inside(eqn) for eqn in jaxpr.eqns]
     readers: dict[Var, list] = {}
@@ -41,6 +53,9 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     found: list = []
     for eqn in eqns:
         eqn = eqn.replace(invars=[v if isinstance(v, Literal) else renamed.get(v, v) for v in eqn.invars])
+        if convolutions and eqn.primitive.name == "conv_general_dilated" and _widens(eqn):
+            found += _cast_behind(eqn)
+            continue
         found.append(eqn)
         if eqn.primitive.name in MOVES | BARRIERS or len(eqn.outvars) != 1 or not _is_narrow(eqn.outvars[0]):
             continue
@@ -49,10 +64,27 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
         if (product and _is_cast(v, readers)) or (not product and _products(v, readers) > 1):
             renamed[v] = Var(v.aval)
             found.append(new_jaxpr_eqn([v], [renamed[v]], optimization_barrier_p, {}, no_effects, eqn.source_info))
-    if not renamed and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
+    if len(found) == len(eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
     outvars = [v if isinstance(v, Literal) else renamed.get(v, v) for v in jaxpr.outvars]
     return ClosedJaxpr(jaxpr.replace(eqns=found, outvars=outvars), closed.consts)
+
+
+def _widens(eqn) -> bool:
+    """Return whether a product of narrow operands is wide."""
+    return all(_is_narrow(v) for v in eqn.invars) and eqn.outvars[0].aval.dtype == np.float32
+
+
+def _cast_behind(eqn) -> list:
+    """Return a product that is as narrow as its operands, and the cast of its result."""
+    (wide,) = eqn.outvars
+    narrow, held = (Var(wide.aval.update(dtype=eqn.invars[0].aval.dtype)) for _ in range(2))
+    params = {"new_dtype": wide.aval.dtype, "weak_type": False, "sharding": None}
+    return [
+        eqn.replace(outvars=[narrow], params={**eqn.params, "preferred_element_type": narrow.aval.dtype}),
+        new_jaxpr_eqn([narrow], [held], optimization_barrier_p, {}, no_effects, eqn.source_info),
+        new_jaxpr_eqn([held], [wide], jax.lax.convert_element_type_p, params, no_effects, eqn.source_info),
+    ]
 
 
 def _is_narrow(v) -> bool:
