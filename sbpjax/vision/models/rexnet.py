@@ -19,7 +19,6 @@ from .blocks import (
     ImageModel,
     PooledHead,
     SqueezeExcite,
-    divisible,
     kaiming_convolutions,
     rising,
 )
@@ -73,7 +72,7 @@ class Block(nn.Module):
         inside = inputs * expansion
         self.conv_exp = ConvNorm(inputs, inside, 1, act="silu") if expansion != 1 else nn.Identity()
         self.conv_dw = ConvNorm(inside, inside, 3, stride, inside, act="none")
-        self.se = SqueezeExcite(inside, divisible(inside * (1 / squeeze), 1), norm=True) if squeeze else nn.Identity()
+        self.se = SqueezeExcite(inside, inside // squeeze, norm=True) if squeeze else nn.Identity()
         self.act_dw = nn.ReLU6()
         self.conv_pwl = ConvNorm(inside, outputs, 1, act="none")
         self.drop_path = DropPath(drop_path)

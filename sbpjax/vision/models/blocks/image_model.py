@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import sbpjax as flow
 from sbpjax import nn
@@ -50,7 +49,7 @@ class ImageModel(nn.Module):
         strides: how many pixels of an image a step in each map is.
     """
 
-    CLASSIFIER: ClassVar[tuple[str, ...]] = ("fc",)  # the layers that give a number per class, by name
+    CLASSIFIER: tuple[str, ...] = ("fc",)  # the layers that give a number per class, by name
     config: ImageConfig
     num_features: int
     channels: tuple[int, ...]
