@@ -18,7 +18,6 @@ import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "1")
-os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 import jax
 import numpy as np
@@ -109,6 +108,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", nargs="*", default=[])
     options = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if options.compile:
         print("| model | first call, wall s | CPU s |\n|---|---|---|")
         for name in options.compile:

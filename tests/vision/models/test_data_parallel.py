@@ -14,7 +14,7 @@ MODELS = {
     "swin": (
         Swin,
         SwinConfig(
-            image_size=16, patch_size=2, window=4, depths=(2, 1), heads=(2, 4), width=8, num_classes=5,
+            image_size=16, patch_size=2, window=4, depths=(2,), heads=(2,), width=8, num_classes=5,
             drop_rate=0.3, drop_path_rate=0.5,
         ),
     ),

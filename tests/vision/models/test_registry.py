@@ -77,9 +77,8 @@ def test_checkpoints(tmp_path):
     maps = vision.create_model("resnet18", num_classes=4, checkpoint=file, features_only=True, **TINY)
     np.testing.assert_array_equal(maps.body.conv1.weight.numpy(), one.conv1.weight.numpy())
     assert maps.channels == (8, 8, 16, 32, 64) and isinstance(maps.body.fc, flow.nn.Identity)
-    placed = vision.create_model("resnet18", num_classes=4, **TINY).to_global(
-        flow.placement("cpu", [0, 1]), flow.sbp.split(0)
-    )
+    placed, pair = vision.create_model("resnet18", num_classes=4, **TINY), flow.placement("cpu", [0, 1])
+    placed.to_global(pair, flow.sbp.broadcast).conv1.to_global(pair, flow.sbp.split(0))
     vision.models.load_checkpoint(placed, file)
     assert placed.conv1.weight.sbp == (flow.sbp.split(0),)
     np.testing.assert_array_equal(placed.conv1.weight.numpy(), one.conv1.weight.numpy())

@@ -16,6 +16,7 @@ CASES = [
         {"img_size": 32, "window_size": 4, "depths": (2, 2), "num_heads": (2, 4), "embed_dim": 16},
         {"image_size": 32, "window": 4, "depths": (2, 2), "heads": (2, 4), "width": 16},
         32,
+        marks=pytest.mark.exhaustive,
     ),
     pytest.param(
         "swin_tiny_patch4_window7_224", {"img_size": 64}, {"image_size": 64}, 64, marks=pytest.mark.exhaustive

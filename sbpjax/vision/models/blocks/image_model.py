@@ -113,8 +113,8 @@ class FeatureMaps(nn.Module):
 
     Example:
         >>> backbone = flow.vision.create_model("resnet18", features_only=True)
-        >>> [tuple(m.shape) for m in backbone(flow.zeros(1, 3, 32, 32))][-2:], backbone.strides
-        ([(1, 256, 2, 2), (1, 512, 1, 1)], (2, 4, 8, 16, 32))
+        >>> [tuple(m.shape) for m in backbone(flow.zeros(2, 3, 32, 32))][-2:], backbone.strides
+        ([(2, 256, 2, 2), (2, 512, 1, 1)], (2, 4, 8, 16, 32))
     """
 
     def __init__(self, body: ImageModel):
