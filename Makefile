@@ -34,6 +34,7 @@ $(VENV)/.demo: requirements-demo.lock pyproject.toml | $(BIN)/python
 
 $(VENV)/.test: requirements-test.lock $(VENV)/.demo
 	$(PIP) install -r requirements-test.lock
+	$(PIP) install --no-deps timm==1.0.31  # without torchvision, whose wheels cannot be imported beside PyTorch for CPU
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.test

@@ -192,7 +192,8 @@ Model library (LiBai)
   ViT in 3-D | alpha | | how_to/models.md
     vision/models/vit/test_vit.py::test_losses_are_those_of_one_device
     vision/models/vit/test_vit.py::test_logits_of_timm
-  Swin data parallel | planned
+  Swin data parallel | alpha | | how_to/vision.md
+    vision/models/test_data_parallel.py::test_losses_and_state_are_those_of_one_device
   Evaluator: metrics exact on any number of ranks | alpha | | how_to/train.md
     train/evaluation/test_metric.py::test_the_same_bits_however_samples_are_dealt
     train/evaluation/test_metric.py::test_two_processes
@@ -218,9 +219,17 @@ Vision (flowvision)
     nn/test_init.py::test_distribution_is_torchs
   load_state_dict_from_url with a cache folder | alpha | | reference/environment.md
     compat/test_hub.py::test_files_by_url
-  DeiT, VisionTransformer, ConvNeXt, ReXNet, EfficientNet, Res2Net, SSD | planned
+  DeiT, VisionTransformer, ConvNeXt, ReXNet, EfficientNet, Res2Net | alpha | vision.py | how_to/vision.md
+    vision/models/vit/test_zoo.py::test_logits_and_gradients_of_timm
+    vision/models/test_convnext.py::test_logits_and_gradients_of_timm
+    vision/models/test_rexnet.py::test_logits_and_gradients_of_timm
+    vision/models/test_efficientnet.py::test_logits_and_gradients_of_timm
+    vision/models/test_res2net.py::test_logits_and_gradients_of_timm
+  SSD | planned
   PolyLRScheduler, TanhLRScheduler | planned
-  model zoo with weights | planned
+  model zoo with weights | alpha | | how_to/vision.md | weights are read from files; none are shipped
+    vision/models/test_registry.py::test_checkpoints
+    vision/models/test_registry.py::test_every_model_is_built_without_memory
 Distributed package
   world size, rank, local rank, node size | alpha | agreement.py | how_to/launch.md
     distributed/test_env.py::test_one_process_answers

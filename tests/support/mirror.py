@@ -99,6 +99,8 @@ TESTED_BY = {
     "train/checks.py": ("train/test_misuse.py", USED),
     "train/config/files.py": ("train/config/test_load.py", USED),
     "train/writers/writer.py": ("train/writers/test_jsonl.py train/writers/test_lines.py", USED),
+    "vision/models/blocks/": ("vision/models/test_efficientnet.py vision/models/test_swin.py", USED),
+    "vision/models/checkpoint.py": ("vision/models/test_registry.py", USED),
     "vision/models/vit/": ("vision/models/vit/test_vit.py", USED),
     "world/absent.py": ("api/test_coverage.py", TABLE),
     "world/difference.py": ("world/test_calls.py", USED),

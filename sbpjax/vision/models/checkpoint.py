@@ -50,7 +50,7 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
         if part.name not in arrays:
             counts = name.endswith("num_batches_tracked")  # files from before PyTorch 0.4.1 have none
             wrong += [] if counts else [f"no {part.name}"]
-        elif tuple(arrays[part.name].shape) != wanted:
+        elif _without_ones(arrays[part.name].shape) != _without_ones(wanted):
             wrong.append(f"{part.name} {tuple(arrays[part.name].shape)}, for {wanted}")
     used = {part.name for part in parts.values()}
     wrong += [f"{name}, which the model has not" for name in arrays if name not in used]
@@ -63,7 +63,8 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
             if part.name in arrays:
                 tensor = own[name]
                 options = {"placement": tensor.placement, "sbp": tensor.sbp} if tensor.is_global else {}
-                tensor.data = flow.tensor(_array(part, arrays[part.name]), dtype=tensor.dtype, **options)
+                array = _array(part, arrays[part.name]).reshape(tuple(tensor.shape))
+                tensor.data = flow.tensor(array, dtype=tensor.dtype, **options)
     return model
 
 
@@ -75,6 +76,11 @@ def _fix(model: nn.Module, wrong: list[str], parts: Mapping[str, Part], arrays: 
         classes = arrays[theirs[0]].shape[0]
         return f"create_model(..., num_classes={classes}, checkpoint=...), then model.reset_classifier(num_classes)"
     return "the name and the options that the file was trained with"
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without the last two dims of a 1 x 1 convolution, which is a product as well."""
+    return tuple(shape[:2]) if len(shape) == 4 and shape[2:] == (1, 1) else tuple(shape)
 
 
 def _array(part: Part, array: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sbpjax as flow
 from sbpjax import nn
 
-from .blocks import DropPath, ImageConfig, ImageModel, SqueezeExcite, divisible, rising
+from .blocks import DropPath, ImageConfig, ImageModel, SqueezeExcite, divisible, kaiming_convolutions, rising
 from .registry import register_model
 
 
@@ -49,7 +49,8 @@ class ResNetConfig(ImageConfig):
         return 4 if self.bottleneck else 1
 
 
-def _shortcut(config: ResNetConfig, inputs: int, outputs: int, stride: int) -> nn.Module | None:
+def shortcut(config: ResNetConfig, inputs: int, outputs: int, stride: int) -> nn.Module | None:
+    """Return what a block does to its input before it adds it; None for nothing."""
     if stride == 1 and inputs == outputs:
         return None
     if not config.deep_stem:
@@ -77,7 +78,7 @@ class Basic(nn.Module):
         self.bn2 = nn.BatchNorm2d(width)
         self.se = SqueezeExcite(width, divisible(width / 16, 8, 0.0)) if config.squeeze else nn.Identity()
         self.drop_path = DropPath(drop_path)
-        self.downsample = _shortcut(config, inputs, width, stride)
+        self.downsample = shortcut(config, inputs, width, stride)
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, width, H / stride, W / stride)` of `x` `(B, inputs, H, W)`."""
@@ -108,7 +109,7 @@ class Bottleneck(nn.Module):
         self.bn3 = nn.BatchNorm2d(outputs)
         self.se = SqueezeExcite(outputs, divisible(outputs / 16, 8, 0.0)) if config.squeeze else nn.Identity()
         self.drop_path = DropPath(drop_path)
-        self.downsample = _shortcut(config, inputs, outputs, stride)
+        self.downsample = shortcut(config, inputs, outputs, stride)
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, 4 width, H / stride, W / stride)` of `x` `(B, inputs, H, W)`."""
@@ -148,7 +149,7 @@ class ResNet(ImageModel):
             )
         self.bn1 = nn.BatchNorm2d(stem)
         self.maxpool = nn.MaxPool2d(3, 2, padding=1)
-        block, channels = Bottleneck if config.bottleneck else Basic, [stem]
+        block, channels = self.block(), [stem]
         for number, rates in enumerate(rising(config.drop_path_rate, config.depths)):
             width, stage = config.width * 2**number, []
             for i, rate in enumerate(rates):
@@ -161,11 +162,14 @@ class ResNet(ImageModel):
         self.fc = nn.Linear(self.num_features, config.num_classes) if config.num_classes else nn.Identity()
         self._initialise()
 
+    def block(self) -> type[nn.Module]:
+        """Return the class of blocks."""
+        return Bottleneck if self.config.bottleneck else Basic
+
     def _initialise(self) -> None:
+        kaiming_convolutions(self)
         for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            if self.config.zero_init_last and isinstance(module, (Basic, Bottleneck)):
+            if self.config.zero_init_last and isinstance(module, self.block()):
                 nn.init.zeros_(getattr(module, "bn3" if self.config.bottleneck else "bn2").weight)
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:

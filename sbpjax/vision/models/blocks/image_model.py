@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import sbpjax as flow
 from sbpjax import nn
@@ -50,7 +49,7 @@ class ImageModel(nn.Module):
         strides: how many pixels of an image a step in each map is.
     """
 
-    CLASSIFIER: ClassVar[tuple[str, ...]] = ("fc",)  # the layers that give a number per class, by name
+    CLASSIFIER: tuple[str, ...] = ("fc",)  # the layers that give a number per class, by name
     config: ImageConfig
     num_features: int
     channels: tuple[int, ...]
@@ -114,8 +113,8 @@ class FeatureMaps(nn.Module):
 
     Example:
         >>> backbone = flow.vision.create_model("resnet18", features_only=True)
-        >>> [tuple(m.shape) for m in backbone(flow.zeros(1, 3, 32, 32))][-2:], backbone.strides
-        ([(1, 256, 2, 2), (1, 512, 1, 1)], (2, 4, 8, 16, 32))
+        >>> [tuple(m.shape) for m in backbone(flow.zeros(2, 3, 32, 32))][-2:], backbone.strides
+        ([(2, 256, 2, 2), (2, 512, 1, 1)], (2, 4, 8, 16, 32))
     """
 
     def __init__(self, body: ImageModel):

@@ -1,0 +1,149 @@
+"""EfficientNet b0 to b7 and v2: rows of inverted bottlenecks, wider and deeper by one factor each.
+
+Names with ``tf_`` are TensorFlow's: padding as it pads, 1e-3 in the norms. Parameters have timm's names.
+Sources: arxiv.org/abs/1905.11946, 2104.00298 (v2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import sbpjax as flow
+from sbpjax import nn
+
+from .blocks import ImageConfig, ImageModel, Stage, divisible, inverted_stages, kaiming_convolutions
+from .blocks.inverted import Style
+from .registry import register_model
+
+B0 = (
+    Stage("ds", 1, 3, 1, 1, 16, 0.25),
+    Stage("ir", 2, 3, 2, 6, 24, 0.25),
+    Stage("ir", 2, 5, 2, 6, 40, 0.25),
+    Stage("ir", 3, 3, 2, 6, 80, 0.25),
+    Stage("ir", 3, 5, 1, 6, 112, 0.25),
+    Stage("ir", 4, 5, 2, 6, 192, 0.25),
+    Stage("ir", 1, 3, 1, 6, 320, 0.25),
+)
+V2_S = (
+    Stage("cn", 2, 3, 1, 1, 24),
+    Stage("er", 4, 3, 2, 4, 48),
+    Stage("er", 4, 3, 2, 4, 64),
+    Stage("ir", 6, 3, 2, 4, 128, 0.25),
+    Stage("ir", 9, 3, 1, 6, 160, 0.25),
+    Stage("ir", 15, 3, 2, 6, 256, 0.25),
+)
+V2_M = (
+    Stage("cn", 3, 3, 1, 1, 24),
+    Stage("er", 5, 3, 2, 4, 48),
+    Stage("er", 5, 3, 2, 4, 80),
+    Stage("ir", 7, 3, 2, 4, 160, 0.25),
+    Stage("ir", 14, 3, 1, 6, 176, 0.25),
+    Stage("ir", 18, 3, 2, 6, 304, 0.25),
+    Stage("ir", 5, 3, 1, 6, 512, 0.25),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfficientNetConfig(ImageConfig):
+    """The size of a model.
+
+    Attributes:
+        stages: of the smallest member.
+        stem: channels of the first convolution, of the smallest member.
+        width: factor of channels.
+        depth: factor of blocks.
+        features: channels that are pooled, of the smallest member.
+        tensorflow: padding and norms as in TensorFlow.
+        drop_rate: probability of a zero among the pooled features, in training.
+        drop_path_rate: of the last block, in training; those before it have less.
+    """
+
+    stages: tuple[Stage, ...] = B0
+    stem: int = 32
+    width: float = 1.0
+    depth: float = 1.0
+    features: int = 1280
+    tensorflow: bool = False
+    drop_rate: float = 0.0
+    drop_path_rate: float = 0.0
+
+    def scaled(self) -> tuple[Stage, ...]:
+        """Return the stages with the factors of this member."""
+        return tuple(
+            dataclasses.replace(
+                s, channels=divisible(s.channels * self.width), repeats=math.ceil(s.repeats * self.depth)
+            )
+            for s in self.stages
+        )
+
+
+class EfficientNet(ImageModel):
+    """Tell the class of an image.
+
+    Args:
+        config: its size.
+
+    Example:
+        >>> from sbpjax.vision.models import efficientnet
+        >>> config = efficientnet.EfficientNetConfig(width=0.25, depth=0.1, features=32, num_classes=10)
+        >>> efficientnet.EfficientNet(config)(flow.zeros(2, 3, 32, 32)).shape
+        sbpjax.Size([2, 10])
+    """
+
+    CLASSIFIER = ("classifier",)
+
+    def __init__(self, config: EfficientNetConfig):
+        super().__init__()
+        self.config = config
+        eps = 1e-3 if config.tensorflow else 1e-5
+        style = Style(
+            "silu", "sigmoid", None, lambda inside, inputs, part: round(inputs * part), config.tensorflow, eps
+        )
+        stem, self.num_features = divisible(config.stem * config.width), divisible(config.features * config.width)
+        self.conv_stem = style.conv(config.in_chans, stem, 3, 2)
+        self.bn1 = nn.BatchNorm2d(stem, eps=eps)
+        self.act = nn.SiLU()
+        scaled = config.scaled()
+        made = list(inverted_stages(scaled, style, stem, config.drop_path_rate))
+        self.blocks = nn.Sequential(*[blocks for blocks, _ in made])
+        # The stages in front of a stride, and the last one, give the maps.
+        self.kept = [i for i in range(len(made)) if i + 1 == len(made) or made[i + 1][1] > 1]
+        self.channels = tuple(scaled[i].channels for i in self.kept)
+        self.strides = tuple(2 * math.prod(stride for _, stride in made[: i + 1]) for i in self.kept)
+        self.conv_head = style.conv(scaled[-1].channels, self.num_features, 1)
+        self.bn2 = nn.BatchNorm2d(self.num_features, eps=eps)
+        self.drop = nn.Dropout(config.drop_rate)
+        self.classifier = nn.Linear(self.num_features, config.num_classes) if config.num_classes else nn.Identity()
+        kaiming_convolutions(self)
+
+    def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
+        """Return the maps in front of each stride, and the last one, the finest first: `(B, channels[i], ...)`."""
+        x = self.act(self.bn1(self.conv_stem(self.checked(images))))  # (B, C, H/2, W/2)
+        found = []
+        for i, stage in enumerate(self.blocks):
+            x = stage(x)
+            if i in self.kept:
+                found.append(x)
+        return found
+
+    def forward(self, images: flow.Tensor) -> flow.Tensor:
+        """Return logits `(B, num_classes)` of `images` `(B, in_chans, H, W)`."""
+        x = self.act(self.bn2(self.conv_head(self.maps(images)[-1])))  # (B, F, H/32, W/32)
+        return self.classifier(self.drop(x.mean((2, 3))))
+
+
+# Factors of width and depth.
+_FACTORS = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (1.6, 2.2), (1.8, 2.6), (2.0, 3.1))
+for _prefix, _tf in (("", False), ("tf_", True)):
+    for _n, (_width, _depth) in enumerate(_FACTORS):
+        register_model(
+            f"{_prefix}efficientnet_b{_n}", EfficientNet, EfficientNetConfig(width=_width, depth=_depth, tensorflow=_tf)
+        )
+    for _size, _stages in (("s", V2_S), ("m", V2_M)):
+        register_model(
+            f"{_prefix}efficientnetv2_{_size}",
+            EfficientNet,
+            EfficientNetConfig(stages=_stages, stem=24, tensorflow=_tf),
+        )

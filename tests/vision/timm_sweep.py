@@ -1,0 +1,157 @@
+"""timm's architectures under the alias of torch: the same file, weights and images, run by PyTorch and by sbpjax.
+
+    python -m tests.vision.timm_sweep --minutes 20          # goes on where it stopped; one line of JSON a model
+    python -m tests.vision.timm_sweep --report
+
+The models are taken in turns, one of each of timm's files, in an order drawn from a seed, so that whatever part of them
+was run is spread over all families. Models above 100M parameters are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import time
+import traceback
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import sbpjax
+from sbpjax import mock_torch
+from tests.support.timm_alone import timm, without_torchvision
+from tests.vision.models.both import GRADIENTS, LOGITS, random_state
+
+MOST = 100e6  # parameters
+RESULTS = Path(os.environ.get("SBPJAX_TIMM_SWEEP", "build/timm_sweep.jsonl"))
+SIZE, BATCH = 64, 2  # where a model takes any image
+_mocked: dict = {}
+
+
+def in_turns(names: list[str], seed: int = 0) -> list[str]:
+    """Return names of models so that the first of each file come first, in an order drawn from a seed."""
+    real, drawn = timm(), random.Random(seed)
+    files = defaultdict(list)
+    for name in names:
+        files[real.models.get_arch_name(name), real.models._registry._model_to_module[name]][:] = [name]
+    rows = defaultdict(list)
+    for (_, file), (name,) in files.items():
+        rows[file].append(name)
+    for row in rows.values():
+        drawn.shuffle(row)
+    turns = [row[i] for i in range(max(map(len, rows.values()))) for _, row in sorted(rows.items()) if i < len(row)]
+    return turns
+
+
+def under_alias():
+    """Return timm imported with torch answered by sbpjax; only within `mock_torch.enable`."""
+    if not _mocked:
+        import importlib
+
+        with without_torchvision():
+            _mocked["timm"] = importlib.import_module("timm")
+    return _mocked["timm"]
+
+
+def image_size(config) -> int:
+    """Return the side of an image that a model takes: a small one, where its configuration does not fix it."""
+    if not config.fixed_input_size:
+        least = max(config.min_input_size[1:]) if config.min_input_size else SIZE
+        return max(SIZE, least)
+    return config.input_size[1]
+
+
+def run(name: str) -> dict:
+    """Run a model twice and return what differs: relative errors of logits and of the gradient by the images."""
+    import torch
+
+    real = timm()
+    torch.manual_seed(0)
+    model = random_state(real.create_model(name))
+    count = sum(p.numel() for p in model.parameters())
+    if count > MOST:
+        return {"model": name, "skipped": f"{count / 1e6:.0f}M parameters"}
+    size = image_size(model.pretrained_cfg if not isinstance(model.pretrained_cfg, dict) else _config(real, name))
+    x = torch.randn(BATCH, 3, size, size, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    wanted = model(x)
+    weights = torch.linspace(0.5, 1.5, wanted.numel()).reshape(wanted.shape)
+    (wanted * weights).sum().backward()
+    state = {key: value.numpy() for key, value in model.state_dict().items()}
+    with mock_torch.enable(lazy=True, packages=("timm",)):
+        ours = under_alias().create_model(name)
+        ours.load_state_dict({key: sbpjax.from_numpy(value.copy()) for key, value in state.items()})
+        ours.eval()
+        images = sbpjax.tensor(x.detach().numpy(), requires_grad=True)
+        found = ours(images)
+        (found * sbpjax.tensor(weights.numpy())).sum().backward()
+    return {
+        "model": name,
+        "size": size,
+        "logits": _difference(found.detach().numpy(), wanted.detach().numpy()),
+        "gradient": _difference(images.grad.numpy(), x.grad.numpy()),
+    }
+
+
+def _config(real, name):
+    return real.models.get_pretrained_cfg(name)
+
+
+def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-30))
+
+
+def is_right(found: dict) -> bool:
+    """Return whether logits and gradients are PyTorch's."""
+    return found.get("logits", 1.0) <= LOGITS and found.get("gradient", 1.0) <= GRADIENTS
+
+
+def results() -> dict[str, dict]:
+    """Return what is recorded, by model."""
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    return {found["model"]: found for found in map(json.loads, lines)}
+
+
+def go_on(minutes: float) -> dict[str, dict]:
+    """Run models that are not recorded, for so many minutes, record each, and return all."""
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    known, end = results(), time.monotonic() + 60 * minutes
+    for name in in_turns(timm().list_models()):
+        if name in known:
+            continue
+        if time.monotonic() > end:
+            break
+        begun = time.process_time()
+        try:
+            found = run(name)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            found = {"model": name, "error": text, "at": f"{Path(last.filename).name}:{last.lineno}"}
+        found["cpu_s"] = round(time.process_time() - begun, 1)
+        known[name] = found
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+    return known
+
+
+def report(known: dict[str, dict]) -> str:
+    """Return how many models ran, and which did not and why."""
+    ran = [found for found in known.values() if "skipped" not in found]
+    right = [found for found in ran if is_right(found)]
+    lines = [f"{len(right)} of {len(ran)} models with the logits and gradients of PyTorch"]
+    for found in ran:
+        if not is_right(found):
+            why = found.get("error") or f"logits {found['logits']:.1e}, gradient {found['gradient']:.1e}"
+            lines.append(f"{found['model']}: {why}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    print(report(results() if options.report else go_on(options.minutes)))
