@@ -64,6 +64,7 @@ OF_A_TEST = {  # the first that a path begins with
     "sbp": 4,
     "tensor": 4,
     "op_specs/test_specs.py": 12,
+    "vision/ops": 4,
 }
 
 

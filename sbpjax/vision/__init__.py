@@ -1,3 +1,6 @@
-"""Vision: models of images, on the public functions alone."""
+"""Vision: models of images, operations of detection, transforms, datasets; on the public functions alone."""
 
-from . import models as models
+from sbpjax.functions.table import face as _face
+
+_MODULES = "datasets models ops transforms"
+__getattr__, __dir__ = _face("vision", globals(), modules=_MODULES)
