@@ -99,6 +99,8 @@ TESTED_BY = {
     "train/checks.py": ("train/test_misuse.py", USED),
     "train/config/files.py": ("train/config/test_load.py", USED),
     "train/writers/writer.py": ("train/writers/test_jsonl.py train/writers/test_lines.py", USED),
+    "vision/datasets/base.py": ("vision/datasets/test_folder.py", USED),
+    "vision/datasets/reading.py": ("vision/datasets/test_folder.py train/data/test_images.py", USED),
     "vision/transforms/": ("vision/transforms/test_base.py vision/transforms/test_geometry.py", USED),
     "vision/transforms/policy_tables.py": ("vision/transforms/test_policies.py", TABLE),
     "vision/transforms/tensor_colours.py": ("vision/transforms/test_colour.py", USED),

@@ -121,6 +121,7 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]
     package.data = _module("sbpjax.data", [os.path.join(root, "data")])  # type: ignore[attr-defined]
     package.train = _module("sbpjax.train", [os.path.join(root, "train")])  # type: ignore[attr-defined]
+    package.vision = _module("sbpjax.vision", [os.path.join(root, "vision")])  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _Finder(aliases))
     _module("sbpjax.data.loading.global_loader", [])  # the real one brings JAX, and a module in the place of `tensor`
     from sbpjax.data.loading import host, host_functions

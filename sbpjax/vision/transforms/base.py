@@ -22,14 +22,13 @@ from .chance import generator
 from .geometry import check_boxes
 from .kinds import size_of
 
-MOVED = ("image", "boxes", "masks")  # the keys of a sample that transforms know
-
 
 class Transform:
-    """Base of all transforms: of one image, or of a sample as a dict with ``image``, and maybe ``boxes`` and ``masks``.
+    """Base of all transforms: of one image, or of a sample as a dict with ``image`` and maybe ``boxes``, ``masks``.
 
-    A subclass defines `image`, `draw` if something is random, and `boxes` and `masks` if it moves pixels. Other keys of
-    a sample stay as they are.
+    A subclass defines `image`, `draw` if something is random, and `boxes` and `masks` if it moves pixels. ``keypoints``
+    ``(N, K, 3)`` move as boxes without area do; those that come to the border or beyond are not visible any more. Other
+    keys of a sample stay as they are.
     """
 
     moves = False  # whether boxes and masks follow
@@ -50,6 +49,15 @@ class Transform:
     def masks(self, masks: Any, drawn: Any) -> Any:
         """Return masks ``(..., H, W)``."""
         return masks
+
+    def keypoints(self, points: Any, drawn: Any, height: int, width: int, new: tuple[int, int]) -> Any:
+        """Return points ``(N, K, 3)``, x, y and visible, of an image that had one size and has a new one."""
+        points = np.asarray(points, np.float32)
+        flat = points.reshape(-1, 3)
+        moved = np.asarray(self.boxes(flat[:, [0, 1, 0, 1]], drawn, height, width))[:, :2]
+        inside = ((moved > 0) & (moved < np.array(new[::-1]))).all(1) & (flat[:, 2] > 0)
+        found = np.concatenate([moved, flat[:, 2:]], 1) * inside[:, None]
+        return found.astype(np.float32).reshape(points.shape)
 
     def __call__(self, sample: Any, number: int | None = None, *, random: np.random.Generator | None = None) -> Any:
         """Return a sample, transformed.
@@ -87,6 +95,8 @@ class Transform:
             found["boxes"] = self.boxes(sample["boxes"], drawn, height, width)
         if self.moves and sample.get("masks") is not None:
             found["masks"] = self.masks(sample["masks"], drawn)
+        if self.moves and sample.get("keypoints") is not None:
+            found["keypoints"] = self.keypoints(sample["keypoints"], drawn, height, width, size_of(found["image"]))
         return found
 
     def _random(self, number: int | None, random: np.random.Generator | None, seed: int) -> np.random.Generator:

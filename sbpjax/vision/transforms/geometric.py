@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,12 @@ class RandomHorizontalFlip(_Flip):
 
     Args:
         p: the probability.
+        pairs: of keypoints, numbers that change places, such as those of the left and the right eye.
     """
+
+    def __init__(self, p: float = 0.5, pairs: Sequence[tuple[int, int]] = ()) -> None:
+        super().__init__(p)
+        self.pairs = tuple(pairs)
 
     def image(self, image: Any, drawn: bool) -> Any:
         """Return the image, mirrored or not."""
@@ -242,6 +248,16 @@ class RandomHorizontalFlip(_Flip):
     def masks(self, masks: Any, drawn: bool) -> Any:
         """Return the masks."""
         return geometry.flipped_masks(masks, -1) if drawn else masks
+
+    def keypoints(self, points: Any, drawn: bool, height: int, width: int, new: tuple[int, int]) -> Any:
+        """Return the points, those of the left and the right exchanged."""
+        if not drawn:
+            return points
+        found = super().keypoints(points, drawn, height, width, new)
+        order = np.arange(found.shape[1])
+        for left, right in self.pairs:
+            order[[left, right]] = right, left
+        return found[:, order]
 
 
 class RandomVerticalFlip(_Flip):

@@ -47,3 +47,13 @@ def test_flips_and_turns():
     assert not any(drawn(T.RandomVerticalFlip(0), 1, 1)) and all(drawn(T.RandomVerticalFlip(1), 1, 1))
     turned = T.RandomRotation(30, fill=255)(np.zeros((20, 20), np.uint8), number=1)
     assert turned[0, 0] == 255 and turned[10, 10] == 0
+
+
+def test_keypoints():
+    points = np.array([[[4, 5, 2], [25, 5, 1], [0, 0, 0]]], np.float32)  # left eye, right eye, not annotated
+    sample = {"image": image_of("array"), "keypoints": points}
+    found = T.RandomHorizontalFlip(1.0, pairs=[(0, 1)])(sample)["keypoints"]
+    assert found.tolist() == [[[5, 5, 1], [26, 5, 2], [0, 0, 0]]]
+    assert T.CenterCrop((21, 24))(sample)["keypoints"].tolist() == [[[1, 5, 2], [22, 5, 1], [0, 0, 0]]]
+    assert T.CenterCrop((21, 20))(sample)["keypoints"].tolist() == [[[0, 0, 0], [0, 0, 0], [0, 0, 0]]]
+    assert T.Resize((42, 60))(sample)["keypoints"].tolist() == [[[8, 10, 2], [50, 10, 1], [0, 0, 0]]]
