@@ -58,6 +58,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     with _held(dst + ".part") as part:
         now = _identity(dst)
         if now is not None and now != before:
+            _remove(dst + ".part")
             return  # another process had it meanwhile
         if progress:
             print(f"Downloading {url} to {dst}", file=sys.stderr)

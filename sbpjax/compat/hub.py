@@ -18,9 +18,8 @@ from urllib.parse import urlparse
 from sbpjax.errors import HubError
 from sbpjax.world import signing
 
-from .download import CHUNK_BYTES
+from .download import CHUNK_BYTES, download_url_to_file
 from .download import ENV_GITHUB_TOKEN as ENV_GITHUB_TOKEN
-from .download import download_url_to_file
 
 ENV_SBPJAX_HOME = "SBPJAX_HOME"
 ENV_XDG_CACHE_HOME = "XDG_CACHE_HOME"
