@@ -2,5 +2,5 @@
 
 from sbpjax.functions.table import face as _face
 
-_MODULES = "datasets models ops transforms"
+_MODULES = "datasets metrics models ops pictures training transforms"
 __getattr__, __dir__ = _face("vision", globals(), modules=_MODULES)
