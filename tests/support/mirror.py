@@ -104,6 +104,7 @@ TESTED_BY = {
     "vision/transforms/": ("vision/transforms/test_base.py vision/transforms/test_geometry.py", USED),
     "vision/transforms/policy_tables.py": ("vision/transforms/test_policies.py", TABLE),
     "vision/transforms/tensor_colours.py": ("vision/transforms/test_colour.py", USED),
+    "vision/models/detection/backbone.py": ("vision/models/detection/test_retinanet.py", USED),
     "vision/models/vit/": ("vision/models/vit/test_vit.py", USED),
     "world/absent.py": ("api/test_coverage.py", TABLE),
     "world/difference.py": ("world/test_calls.py", USED),
