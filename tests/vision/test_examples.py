@@ -1,4 +1,4 @@
-"""The examples in the docstrings of datasets, transforms, operations, metrics, pictures and recipes print what they say."""
+"""The examples in the docstrings of datasets, transforms, operations, metrics and recipes print what they say."""
 
 import doctest
 import importlib
@@ -23,7 +23,9 @@ def modules():
 
 def examples(name):
     module = importlib.import_module(name)
-    found = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"flow": flow, "np": np, "os": os})
+    room = importlib.import_module(name.rpartition(".")[0])
+    space = {"flow": flow, "np": np, "os": os} | {key: value for key, value in vars(room).items() if key[0] != "_"}
+    found = doctest.DocTestFinder(exclude_empty=True).find(module, globs=space | vars(module))
     return [one for one in found if one.examples]
 
 

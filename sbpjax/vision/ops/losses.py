@@ -32,8 +32,8 @@ def sigmoid_focal_loss(
         OpValueError: `alpha` is above 1, or there is no such reduction.
 
     Example:
-        >>> sigmoid_focal_loss(flow.tensor([0.0, 4.0]), flow.tensor([1.0, 1.0]))
-        tensor([4.3322e-02, 1.4686e-06])
+        >>> sigmoid_focal_loss(flow.tensor([0.0, 1.0]), flow.tensor([1.0, 1.0]))
+        tensor([0.0433, 0.0057])
     """
     if alpha > 1:
         asked = f"sigmoid_focal_loss(inputs, targets, alpha={alpha})"

@@ -2,7 +2,7 @@
 
 So it depends neither on who makes the sample, nor when, nor beside which others: one worker or eight draw the same.
 
-    >>> generator(0, 17).integers(100) == generator(0, 17).integers(100)
+    >>> int(generator(0, 17).integers(100)) == int(generator(0, 17).integers(100))
     True
 """
 
