@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import importlib.util
 import os
 import re
@@ -12,26 +10,23 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from http.client import HTTPException
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sbpjax.errors import HubError
 from sbpjax.world import signing
 
+from .download import CHUNK_BYTES, download_url_to_file
+from .download import ENV_GITHUB_TOKEN as ENV_GITHUB_TOKEN
+
 ENV_SBPJAX_HOME = "SBPJAX_HOME"
 ENV_XDG_CACHE_HOME = "XDG_CACHE_HOME"
-ENV_GITHUB_TOKEN = "GITHUB_TOKEN"
 DEFAULT_CACHE_DIR = "~/.cache"
 MODULE_HUBCONF = "hubconf.py"
 VAR_DEPENDENCY = "dependencies"
-READ_DATA_CHUNK = 128 * 1024
-TIMEOUT_S = 30.0  # a server that says nothing for so long is given up
-TOKEN_HOSTS = ("github.com", "api.github.com", "codeload.github.com")
+READ_DATA_CHUNK = CHUNK_BYTES
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 _dir: str | None = None
@@ -51,84 +46,6 @@ def set_dir(d: str | os.PathLike) -> None:
     _dir = os.path.expanduser(os.fspath(d))
 
 
-def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file.
-
-    Args:
-        url: where it is; ``file://`` too.
-        dst: the path it gets, when it is complete.
-        hash_prefix: what its SHA-256 begins with.
-        progress: print what is done.
-
-    Raises:
-        HubError: it cannot be reached, ends early, or its hash is another.
-    """
-    dst = os.path.expanduser(dst)
-    os.makedirs(os.path.dirname(os.path.abspath(dst)), exist_ok=True)
-    digest = hashlib.sha256()
-    handle, part = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file, _opened(url) as source:
-            if progress:
-                print(f"Downloading {url} to {dst}", file=sys.stderr)
-            while chunk := _chunk(source, url):
-                file.write(chunk)
-                digest.update(chunk)
-            size, wanted = file.tell(), source.headers.get("Content-Length")
-        if wanted is not None and wanted.isdecimal() and int(wanted) != size:
-            raise _unreached(url, f"{size} bytes of {wanted}")
-        if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
-            rule = f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
-            raise HubError(f"downloading {url}", f"{os.path.getsize(part)} bytes", rule, "try again")
-        shutil.move(part, dst)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
-
-
-class _Redirects(HTTPRedirectHandler):
-    """Follows redirects: from https to https alone, and with the token only to the hosts that it is for."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        if urlparse(req.full_url).scheme == "https" and urlparse(newurl).scheme != "https":
-            rule = "what begins over https does not go on without"
-            raise HubError(f"downloading {req.full_url}", f"a redirect to {newurl}", rule, "check the URL")
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        return None if request is None else _with_token(request)
-
-
-def _with_token(request: Request) -> Request:
-    """Give a request GitHub's token, if it is for GitHub and over https; redirects do not carry it on."""
-    token, to = os.environ.get(ENV_GITHUB_TOKEN), urlparse(request.full_url)
-    if token and to.scheme == "https" and to.hostname in TOKEN_HOSTS:
-        request.add_unredirected_header("Authorization", f"token {token}")
-    return request
-
-
-def _opened(url: str) -> Any:
-    try:
-        request = _with_token(Request(url, headers={"User-Agent": "sbpjax.hub"}))
-        return build_opener(_Redirects).open(request, timeout=TIMEOUT_S)
-    except HTTPError as error:
-        reason = f"the server answered {error.code} {error.reason}"
-        raise HubError(f"downloading {url}", reason, "the file must be there", "check the URL") from error
-    except (URLError, OSError, HTTPException) as error:
-        raise _unreached(url, f"no connection: {getattr(error, 'reason', error)}") from error
-
-
-def _chunk(source: Any, url: str) -> bytes:
-    try:
-        return source.read(READ_DATA_CHUNK)
-    except (OSError, HTTPException) as error:
-        raise _unreached(url, f"the connection broke: {error}") from error
-
-
-def _unreached(url: str, seen: str) -> HubError:
-    fix = f"download it elsewhere and put it into {get_dir()}, or pass a file:// URL"
-    rule = f"this needs a connection to that host, which answers within {TIMEOUT_S:g} s"
-    return HubError(f"downloading {url}", seen, rule, fix)
-
-
 def load_state_dict_from_url(
     url: str,
     model_dir: str | None = None,
@@ -137,10 +54,11 @@ def load_state_dict_from_url(
     check_hash: bool = False,
     file_name: str | None = None,
 ) -> dict[str, Any]:
-    """Return a state dict from a URL, downloaded once.
+    """Return a state dict from a URL, downloaded once; no code in the file is run.
 
     Args:
         url: of a PyTorch file with tensors alone, a ``.safetensors`` file, or a zip of a directory of `sbpjax.save`.
+            A download that broke off is gone on with.
         model_dir: where downloads lie; ``get_dir()/checkpoints`` if not given.
         map_location: the device of the tensors.
         progress: print what is done.
@@ -148,7 +66,7 @@ def load_state_dict_from_url(
         file_name: its name in `model_dir`.
 
     Raises:
-        HubError: it cannot be reached, or its hash is another.
+        HubError: it cannot be reached, its hash is another, or it is not there and ``SBPJAX_HUB_OFFLINE`` is set.
     """
     from sbpjax.data.save_load import load
     from sbpjax.tensor import Tensor
@@ -164,6 +82,9 @@ def load_state_dict_from_url(
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         found = HASH_REGEX.search(name) if check_hash else None
+        if check_hash and (found is None or not found.group(1)):
+            asked, rule = f"load_state_dict_from_url({url!r}, check_hash=True)", "the name holds the hash's beginning"
+            raise HubError(asked, f"the name {name!r}", rule, "a name like resnet18-f37072fd.pth, or check_hash=False")
         download_url_to_file(url, path, found.group(1) if found else None, progress)
     state = load(path)
     if map_location is None:

@@ -257,6 +257,27 @@ The paper
     distributed/test_launch.py::test_a_rank_may_ask_for_a_restart
   auto placement | pre-alpha | pipeline.py | how_to/pipeline.md
     graph/pipeline/test_paper.py::test_auto_stages_places_the_modules
+Vision (flowvision)
+  boxes, suppression, features of regions, focal and IoU losses | alpha | | how_to/vision_data.md
+    vision/ops/test_boxes.py::test_values_and_gradients_of_torchvision
+    vision/ops/test_suppression.py::test_images_of_a_batch_stay_split_in_a_graph
+    vision/ops/test_regions.py::test_means_of_torchvision
+  transforms of images, boxes and masks; batches as one program | alpha | | how_to/vision_data.md
+    vision/transforms/test_geometry.py::test_pixels_of_torchvision
+    vision/transforms/test_policies.py::test_pixels_of_torchvision
+    vision/transforms/test_on_device.py::test_values_of_compose
+  datasets: folders, CIFAR, COCO, Pascal VOC | alpha | vision_data.py | how_to/vision_data.md
+    vision/datasets/test_folder.py::test_a_sample_is_the_same_in_any_worker
+    vision/datasets/test_coco.py::test_boxes_masks_and_keypoints
+  weights by URL: resumed, locked, checked, offline | alpha | | how_to/vision_data.md
+    compat/test_download.py::test_a_server_that_breaks_off_is_asked_for_the_rest
+  schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
+    vision/training/test_schedules.py::test_rates_of_timm
+    vision/metrics/test_average_precision.py::test_recorded_scores
+  SSD300, RetinaNet | alpha | | how_to/vision_data.md
+    vision/models/detection/test_ssd.py::test_detections_of_torchvision
+    vision/models/detection/test_retinanet.py::test_losses_of_torchvision_and_a_step_as_one_program
+  Faster R-CNN, DeepLabV3, FCN | planned
 Old tutorials
   an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md
     documentation/test_guides.py::test_code_runs

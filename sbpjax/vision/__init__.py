@@ -1,6 +1,7 @@
-"""Vision: models of images, on the public functions alone."""
+"""Vision: models of images, operations of detection, transforms, datasets; on the public functions alone."""
 
-from . import models as models
-from .models import create_model as create_model
-from .models import list_models as list_models
-from .models import register_model as register_model
+from sbpjax.functions.table import face as _face
+
+_MODULES = """datasets metrics models ops pictures training transforms create_model=vision.models:create_model
+ list_models=vision.models:list_models register_model=vision.models:register_model"""
+__getattr__, __dir__ = _face("vision", globals(), modules=_MODULES)

@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 
 import sbpjax as flow
-from sbpjax.compat import hub
+from sbpjax.compat import download, hub
 from sbpjax.errors import HubError
 
 HUBCONF = '''
@@ -91,7 +91,7 @@ def server(monkeypatch):
     threading.Thread(target=found.serve_forever, daemon=True).start()
     monkeypatch.setattr(Server, "asked", [])
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    monkeypatch.setattr(hub, "TOKEN_HOSTS", ("127.0.0.1",))
+    monkeypatch.setattr(download, "TOKEN_HOSTS", ("127.0.0.1",))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     yield f"http://127.0.0.1:{found.server_port}", Server.asked
@@ -105,18 +105,20 @@ def test_a_token_goes_over_https_to_its_hosts_alone(server, tmp_path, monkeypatc
     assert asked == [("/file", None)]  # the host is right, but not over https
     real = urllib.parse.urlparse
     asked.clear()
-    monkeypatch.setattr(hub, "urlparse", lambda url: real(url.replace("http:", "https:")))  # as if all went over https
+    monkeypatch.setattr(
+        download, "urlparse", lambda url: real(url.replace("http:", "https:"))
+    )  # as if all went over https
     hub.download_url_to_file(f"{url}/moved", str(tmp_path / "b"), progress=False)
     assert asked == [("/moved", "token secret"), ("/file", None)]  # of localhost, to which it is not for
     assert (tmp_path / "b").read_bytes() == b"weights"
-    monkeypatch.setattr(hub, "urlparse", lambda url: real(url.replace("http:", "https:") if "127" in url else url))
+    monkeypatch.setattr(download, "urlparse", lambda url: real(url.replace("http:", "https:") if "127" in url else url))
     with pytest.raises(HubError, match="does not go on without"):
         hub.download_url_to_file(f"{url}/moved", str(tmp_path / "c"), progress=False)
 
 
 def test_servers_that_are_silent_or_end_early(server, tmp_path, monkeypatch):
     url, _ = server
-    monkeypatch.setattr(hub, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(download, "TIMEOUT_S", 0.3)
     for path, words in (("silent", "no connection: timed out"), ("short", "3 bytes of 7")):
         with pytest.raises(HubError, match=words) as raised:
             hub.download_url_to_file(f"{url}/{path}", str(tmp_path / "a"), progress=False)

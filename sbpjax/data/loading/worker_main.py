@@ -1,10 +1,10 @@
 """The program of a worker process: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
 
-Before anything is unpickled, a light package named ``sbpjax`` is put in place: ``sbpjax.utils.data``,
-``sbpjax.train.data`` and ``sbpjax.errors`` are the real modules, tensors are NumPy arrays (`sbpjax.data.loading.host`),
-the functions that datasets use on them are NumPy's (`sbpjax.data.loading.host_functions`), every other name is an
-`Absent`, which may be named, subclassed and called while the user's modules are imported, and not be used after.
-The user's main module is run again, as ``__mp_main__``, only if the dataset or a function lives there.
+Before anything is unpickled, a light package named ``sbpjax`` is put in place: the modules of `LIGHT` are the real
+ones, tensors are NumPy arrays (`sbpjax.data.loading.host`), the functions that datasets use on them are NumPy's
+(`sbpjax.data.loading.host_functions`), every other name is an `Absent`, which may be named, subclassed and called while
+the user's modules are imported, and not be used after. The user's main module is run again, as ``__mp_main__``, only if
+the dataset or a function lives there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ import time
 import traceback
 import types
 
-LIGHT = ("sbpjax.utils", "sbpjax.data.loading", "sbpjax.data.token_index", "sbpjax.train.data", "sbpjax.errors")
+LIGHT = (
+    "sbpjax.utils",
+    "sbpjax.data.loading",
+    "sbpjax.data.token_index",
+    "sbpjax.train.data",
+    "sbpjax.vision.datasets",
+    "sbpjax.vision.transforms",
+    "sbpjax.errors",
+)
 _loading = True  # while the user's modules are imported, absent names may be called
 
 
@@ -113,6 +121,7 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]
     package.data = _module("sbpjax.data", [os.path.join(root, "data")])  # type: ignore[attr-defined]
     package.train = _module("sbpjax.train", [os.path.join(root, "train")])  # type: ignore[attr-defined]
+    package.vision = _module("sbpjax.vision", [os.path.join(root, "vision")])  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _Finder(aliases))
     _module("sbpjax.data.loading.global_loader", [])  # the real one brings JAX, and a module in the place of `tensor`
     from sbpjax.data.loading import host, host_functions

@@ -1,10 +1,4 @@
-"""`Cifar`: the binary files of CIFAR-10 and CIFAR-100, memory-mapped.
-
-    cifar-10-batches-bin/      data_batch_1.bin … data_batch_5.bin, test_batch.bin: a class, then 3072 bytes, per image
-    cifar-100-binary/          train.bin, test.bin: a coarse class, a fine class, then 3072 bytes
-
-The bytes of an image are 32 × 32 of red, of green, of blue.
-"""
+"""`Cifar`: the files of CIFAR-10 and CIFAR-100, which `sbpjax.vision.datasets` reads, as numbered samples."""
 
 from __future__ import annotations
 
@@ -13,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import DataError
+from sbpjax.vision.datasets import CifarFiles
 
 from .images import Images
-
-_PIXELS = 3 * 32 * 32
-_FILES = {
-    ("cifar10", True): [f"data_batch_{i}.bin" for i in range(1, 6)],
-    ("cifar10", False): ["test_batch.bin"],
-    ("cifar100", True): ["train.bin"],
-    ("cifar100", False): ["test.bin"],
-}
 
 
 class Cifar(Images):
@@ -46,40 +32,9 @@ class Cifar(Images):
     """
 
     def __init__(self, folder: str | os.PathLike, *, train: bool = True, coarse: bool = False, **options: Any) -> None:
-        asked = f"Cifar({os.fspath(folder)!r})"
-        kinds = [kind for (kind, part), names in _FILES.items() if part == train and self._there(folder, names)]
-        if not kinds:
-            wanted = " or ".join(", ".join(names) for (_, part), names in _FILES.items() if part == train)
-            rule = f"the folder has {wanted}"
-            raise DataError(asked, "files are missing", rule, "the binary version, unpacked")
-        ahead = 2 if kinds[0] == "cifar100" else 1
-        self._row, self._class = ahead + _PIXELS, 1 if ahead == 2 and not coarse else 0
-        self._parts = [os.path.join(folder, name) for name in _FILES[kinds[0], train]]
-        for path in self._parts:
-            size = os.path.getsize(path)
-            if size == 0 or size % self._row:
-                rule = f"an image has {self._row} bytes"
-                raise DataError(asked, f"{path} has {size} bytes", rule, "fetch it again: it is cut off")
-        self._map()
-        super().__init__(int(self._ends[-1]), **options)
-
-    @staticmethod
-    def _there(folder: str | os.PathLike, names: list[str]) -> bool:
-        return all(os.path.isfile(os.path.join(folder, name)) for name in names)
-
-    def _map(self) -> None:
-        self._rows = [np.memmap(path, np.uint8, "r").view(np.ndarray).reshape(-1, self._row) for path in self._parts]
-        self._ends = np.cumsum([len(rows) for rows in self._rows])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_rows", "_ends")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._map()
+        self.files = CifarFiles(folder, train, coarse)
+        super().__init__(len(self.files), **options)
 
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
         """Return an image, `(32, 32, 3)`, and its class."""
-        part = int(np.searchsorted(self._ends, index, side="right"))
-        row = self._rows[part][index - int(self._ends[part])]  # of the part's end, so from behind
-        return row[-_PIXELS:].reshape(3, 32, 32).transpose(1, 2, 0), int(row[self._class])
+        return self.files[index]

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from sbpjax.errors import DataError
+from sbpjax.vision.datasets import find_images, read_image
+from sbpjax.vision.transforms.chance import part
+from sbpjax.vision.transforms.kinds import pillow
 
 from .numbered import Shuffled
-
-_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
 class Images(Shuffled):
@@ -151,61 +152,19 @@ class ImageFolder(Images):
         std: Sequence[float] = (0.229, 0.224, 0.225),
         **options: Any,
     ) -> None:
-        self.size, asked = size, f"ImageFolder({os.fspath(root)!r})"
-        if not os.path.isdir(root):
-            raise DataError(asked, "there is no such folder", "a folder has a folder per class", "another path")
-        self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
-        self.files: list[tuple[str, int]] = []
-        for label, name in enumerate(self.classes):
-            for folder, folders, files in os.walk(os.path.join(root, name)):
-                folders.sort()
-                images = sorted(file for file in files if file.lower().endswith(_ENDINGS))
-                self.files += [(os.path.join(folder, file), label) for file in images]
-        if not self.files:
-            rule = f"images are in a folder per class, with endings {', '.join(_ENDINGS)}"
-            raise DataError(asked, f"{len(self.classes)} folders without an image", rule, "another path")
+        self.size, self._asked = size, f"ImageFolder({os.fspath(root)!r})"
+        self.classes, self.files = find_images(root, self._asked)
         super().__init__(len(self.files), mean=mean, std=std, **options)
 
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
         """Return an image, `(size, size, 3)`, and its class."""
         path, label = self.files[index]
-        library = _pillow()
-        try:
-            with library.open(path) as opened:
-                image = opened.convert("RGB")
-        except OSError as error:  # UnidentifiedImageError is one
-            rule = "a file with the ending of an image is one"
-            raise DataError(f"ImageFolder, {path}", f"{error}", rule, "remove it, or write it anew") from None
-        box = _middle(image.size) if random is None else _part(image.size, random)
-        small = image.resize((self.size, self.size), library.Resampling.BILINEAR, box=box)
-        return np.asarray(small), label
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        rule = "images are read by the package Pillow"
-        raise DataError(
-            "ImageFolder(root, size)", "Pillow is not installed", rule, 'pip install "sbpjax[train]"'
-        ) from None
-    return Image
-
-
-def _middle(size: tuple[int, int]) -> tuple[float, float, float, float]:
-    """Return the largest square in the middle of an image: left, top, right, bottom."""
-    side = min(size)
-    left, top = (size[0] - side) / 2, (size[1] - side) / 2
-    return left, top, left + side, top + side
-
-
-def _part(size: tuple[int, int], random: np.random.Generator) -> tuple[float, float, float, float]:
-    """Return a random part of an image. Source: Szegedy et al., "Going deeper with convolutions", 2014, section 6."""
-    for _ in range(10):
-        area = size[0] * size[1] * random.uniform(0.08, 1)
-        ratio = np.exp(random.uniform(np.log(3 / 4), np.log(4 / 3)))
-        width, height = round(np.sqrt(area * ratio)), round(np.sqrt(area / ratio))
-        if 0 < width <= size[0] and 0 < height <= size[1]:
-            left, top = int(random.integers(size[0] - width + 1)), int(random.integers(size[1] - height + 1))
-            return left, top, left + width, top + height
-    return _middle(size)
+        image = read_image(path, asked=self._asked)
+        width, height = image.size
+        if random is None:
+            side = min(width, height)
+            left, top, wide, high = (width - side) / 2, (height - side) / 2, side, side
+        else:
+            top, left, high, wide = part(height, width, random)
+        box = (left, top, left + wide, top + high)
+        return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box)), label

@@ -15,6 +15,7 @@ import numpy as np
 
 from sbpjax.errors import DataError
 from sbpjax.utils.data import Dataset
+from sbpjax.vision.transforms.chance import generator
 
 from .permutation import Permutation
 
@@ -79,4 +80,4 @@ class Shuffled(Numbered):
 
     def chance(self, number: int) -> np.random.Generator:
         """Return the randomness of the sample of a number."""
-        return np.random.default_rng((self.seed, number, 1))  # the 1 keeps it apart from the orders of epochs
+        return generator(self.seed, number)

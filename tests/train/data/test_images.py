@@ -5,7 +5,6 @@ import pytest
 
 from sbpjax.errors import DataError
 from sbpjax.train.data import ArrayImages, ImageFolder
-from sbpjax.train.data.images import _part
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -42,17 +41,6 @@ def test_cuts_are_a_function_of_seed_and_number(root):
         assert np.array_equal(one[i]["images"], two[i]["images"]) and one[i]["images"].shape == (3, 6, 6)
     first = [one.sample(n)["images"].tobytes() for n in range(60)]
     assert len(set(first)) > 50  # of 3 files
-
-
-def test_parts_of_an_image():
-    random = np.random.default_rng(0)
-    areas = []
-    for size in ((40, 30), (10, 100), (1, 1)):
-        for _ in range(300):
-            left, top, right, bottom = _part(size, random)
-            assert 0 <= left < right <= size[0] and 0 <= top < bottom <= size[1]
-            areas.append((right - left) * (bottom - top) / (size[0] * size[1]))
-    assert min(areas) < 0.12 and max(areas) == 1
 
 
 def test_arrays_with_a_margin():

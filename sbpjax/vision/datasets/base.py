@@ -1,0 +1,77 @@
+"""`VisionDataset`: numbered samples, transformed by their number, and what happens to files that cannot be read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sbpjax.errors import DataError
+from sbpjax.utils.data import Dataset
+from sbpjax.vision.transforms import Transform
+
+from .reading import ImageFileError
+
+_ON_ERROR = ("raise", "skip")
+
+
+class VisionDataset(Dataset):
+    """Base of datasets of images: a subclass defines `read` and `__len__`.
+
+    Args:
+        transform: takes a sample, or its image alone where samples are pairs. A `Transform` is also given the sample's
+            number, ``epoch * len(dataset) + index``, from which all that is random in it follows.
+        on_error: ``"raise"`` an error that names the file, or ``"skip"`` it: the next sample that can be read stands in
+            its place, and a warning names the file.
+
+    Attributes:
+        epoch: see `set_epoch`.
+
+    Raises:
+        DataError: `on_error` is neither.
+    """
+
+    def __init__(self, transform: Callable[[Any], Any] | None = None, on_error: str = "raise") -> None:
+        if on_error not in _ON_ERROR:
+            rule = f"on_error is one of {', '.join(map(repr, _ON_ERROR))}"
+            raise DataError(f"{type(self).__name__}(...)", f"on_error={on_error!r}", rule, "on_error='skip'")
+        self.transform, self.on_error, self.epoch = transform, on_error, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw other random numbers: call it before each pass, as of samplers."""
+        self.epoch = epoch
+
+    def read(self, index: int) -> Any:
+        """Return a sample as it is in the files: a dict, or a pair of an image and its label."""
+        raise NotImplementedError(f"{type(self).__name__} has no read()")
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} has no __len__()")
+
+    def __getitem__(self, index: int) -> Any:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError(f"index {index} is outside a dataset of {size} samples")
+        index = int(index) % size
+        return self._transformed(self._readable(index), self.epoch * size + index)
+
+    def _readable(self, index: int) -> Any:
+        """Return the sample of an index, or of the next one whose files can be read."""
+        for other in range(len(self)):
+            try:
+                return self.read((index + other) % len(self))
+            except ImageFileError as error:
+                if self.on_error == "raise" or other == len(self) - 1:
+                    raise
+                asked, told, *_ = str(error).splitlines()
+                warnings.warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}", stacklevel=3)
+        raise IndexError(f"index {index} is outside an empty dataset")
+
+    def _transformed(self, sample: Any, number: int) -> Any:
+        if self.transform is None:
+            return sample
+        options = {"number": number} if isinstance(self.transform, Transform) else {}
+        if isinstance(sample, dict):
+            return self.transform(sample, **options)
+        image, label = sample
+        return self.transform(image, **options), label

@@ -1,0 +1,11 @@
+"""Detectors with static shapes: the loss of a batch, and what is in it, are each one compiled program.
+
+model = SSD300(num_classes=21)
+boxes, labels = pad_targets(samples, size=50)       # (B, 50, 4), (B, 50)
+losses = model.loss(images, boxes, labels)          # {"classification": …, "bbox_regression": …}
+found = model.detect(images)                        # {"boxes", "scores", "labels", "count"}
+"""
+
+from .retinanet import RetinaNet as RetinaNet
+from .ssd import SSD300 as SSD300
+from .targets import pad_targets as pad_targets

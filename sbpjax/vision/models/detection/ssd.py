@@ -1,0 +1,231 @@
+"""SSD300 on VGG16: six feature maps, 8732 boxes, one pass; parameters are named as in torchvision.
+
+Shapes: B images, C classes with the background as 0, A = 8732 anchors, G boxes of the truth with padding.
+"""
+
+from __future__ import annotations
+
+import sbpjax as flow
+from sbpjax import Tensor, nn
+from sbpjax.errors import ConfigError, OpError
+from sbpjax.nn import functional as F
+from sbpjax.vision.ops import clip_boxes_to_image, nms
+from sbpjax.vision.transforms.tensors import like
+
+from . import targets
+from .anchors import default_boxes
+
+_MEAN = (0.48235, 0.45882, 0.40784)  # of values from 0 to 1; then they are multiplied by 255, as Caffe's VGG16 wants
+_CODES = (10.0, 10.0, 5.0, 5.0)
+_SHAPES = (4, 6, 6, 6, 4, 4)  # boxes at each place of a feature map
+
+
+def _convolutions(channels: int, widths: list[int]) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for width in widths:
+        layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
+        channels = width
+    return layers
+
+
+class VGGFeatures(nn.Module):
+    """VGG16 up to its fifth stage, with dense layers made convolutions, and four more steps down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale_weight = nn.Parameter(flow.full((512,), 20.0))
+        self.features = nn.Sequential(
+            *_convolutions(3, [64, 64]), nn.MaxPool2d(2), *_convolutions(64, [128, 128]), nn.MaxPool2d(2),
+            *_convolutions(128, [256] * 3), nn.MaxPool2d(2, ceil_mode=True), *_convolutions(256, [512] * 3),
+        )  # fmt: skip
+        wide = nn.Sequential(
+            nn.MaxPool2d(3, 1, 1), nn.Conv2d(512, 1024, 3, padding=6, dilation=6), nn.ReLU(),
+            nn.Conv2d(1024, 1024, 1), nn.ReLU(),
+        )  # fmt: skip
+        self.extra = nn.ModuleList(
+            [
+                nn.Sequential(nn.MaxPool2d(2), *_convolutions(512, [512] * 3), wide),
+                self._down(1024, 256, 512, stride=2, padding=1),
+                self._down(512, 128, 256, stride=2, padding=1),
+                self._down(256, 128, 256),
+                self._down(256, 128, 256),
+            ]
+        )
+
+    @staticmethod
+    def _down(channels: int, narrow: int, wide: int, **options: int) -> nn.Sequential:
+        return nn.Sequential(
+            nn.Conv2d(channels, narrow, 1), nn.ReLU(), nn.Conv2d(narrow, wide, 3, **options), nn.ReLU()
+        )
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """Return six maps, from 38 × 38 to 1 × 1 places."""
+        x = self.features(x)
+        found = [self.scale_weight.reshape(1, -1, 1, 1) * F.normalize(x)]  # each place to a length of 20, at first
+        for step in self.extra:
+            x = step(x)
+            found.append(x)
+        return found
+
+
+class _Scores(nn.Module):
+    """A convolution for each feature map, whose answers are brought together.
+
+    Args:
+        columns: numbers for each box.
+    """
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        widths = (512, 1024, 512, 256, 256, 256)
+        self.columns = columns
+        self.module_list = nn.ModuleList(
+            nn.Conv2d(width, columns * shapes, 3, padding=1) for width, shapes in zip(widths, _SHAPES, strict=True)
+        )
+
+    def forward(self, maps: list[Tensor]) -> Tensor:
+        """Return ``(B, A, columns)``."""
+        found = []
+        for layer, x in zip(self.module_list, maps, strict=True):
+            x = layer(x).movedim(1, -1)  # (B, H, W, shapes * columns)
+            found.append(x.reshape(x.shape[0], -1, self.columns))
+        return flow.cat(found, 1)
+
+
+class _Head(nn.Module):
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.classification_head = _Scores(num_classes)
+        self.regression_head = _Scores(4)
+
+    def forward(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
+        return self.classification_head(maps), self.regression_head(maps)
+
+
+class SSD300(nn.Module):
+    """Detect objects in images of 300 × 300 pixels.
+
+    Args:
+        num_classes: C, with the background as class 0.
+        score_threshold: detections of lower scores are left out.
+        overlap_threshold: of two detections of a class that overlap more, the better stays.
+        candidates: the best of each class that are considered.
+        detections: the most that an image gets.
+
+    Source: Liu et al., "SSD: Single Shot MultiBox Detector", 2016; names and numbers of torchvision's `ssd300_vgg16`,
+    whose state dict it loads.
+
+    Raises:
+        ConfigError: there is no class beside the background.
+    """
+
+    size = 300
+
+    def __init__(
+        self,
+        num_classes: int = 91,
+        *,
+        score_threshold: float = 0.01,
+        overlap_threshold: float = 0.45,
+        candidates: int = 400,
+        detections: int = 200,
+    ) -> None:
+        super().__init__()
+        if num_classes < 2:
+            rule = "class 0 is the background, so there are two classes at least"
+            raise ConfigError(f"SSD300(num_classes={num_classes})", f"{num_classes}", rule, "num_classes=1 + yours")
+        self.num_classes, self.detections, self.candidates = num_classes, detections, candidates
+        self.score_threshold, self.overlap_threshold = score_threshold, overlap_threshold
+        self.backbone = VGGFeatures()
+        self.head = _Head(num_classes)
+        self._anchors = default_boxes(self.size)
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Conv2d):
+                old = name.startswith(("backbone.features", "backbone.extra.0")) and "extra.0.7" not in name
+                fill = nn.init.kaiming_normal_ if old else nn.init.xavier_uniform_
+                fill(module.weight)
+                nn.init.zeros_(module.bias)
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits of classes ``(B, A, C)`` and boxes as differences from anchors ``(B, A, 4)``.
+
+        Args:
+            images: ``(B, 3, 300, 300)``, values from 0 to 1.
+
+        Raises:
+            OpError: images are of another shape.
+        """
+        if tuple(images.shape[1:]) != (3, self.size, self.size):
+            seen = f"images {tuple(images.shape)}"
+            raise OpError("SSD300()(images)", seen, "images are (B, 3, 300, 300)", "transforms.Resize((300, 300))")
+        mean = like(images, _MEAN).reshape(1, 3, 1, 1)
+        return self.head(self.backbone((images - mean) * 255.0))
+
+    def loss(self, images: Tensor, boxes: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return the losses of a batch.
+
+        Args:
+            images: ``(B, 3, 300, 300)``.
+            boxes: ``(B, G, 4)``: left, top, right, bottom in pixels of the image.
+            labels: ``(B, G)``, 1 to C - 1; -1 for padding, see `pad_targets`.
+
+        Returns:
+            ``classification`` and ``bbox_regression``. Of anchors without a box, three times as many count as of those
+            with one: the worst.
+        """
+        logits, codes = self(images)
+        anchors = like(logits, self._anchors)
+        number, kind = targets.match_each(targets.overlaps(boxes, labels, anchors), 0.5)
+        found = kind > 0  # (B, A)
+        count = found.sum().clamp(min=1)
+        wanted = targets.encode(targets.rows(boxes, number), anchors[None], _CODES)
+        wanted = flow.where(found[..., None], wanted, 0.0)  # padding has no logarithm
+        by_box = F.smooth_l1_loss(codes, wanted, reduction="none").sum(-1)
+        kinds = flow.where(found, targets.rows(labels, number), 0)
+        by_class = F.cross_entropy(logits.reshape(-1, self.num_classes), kinds.reshape(-1), reduction="none")
+        by_class = by_class.reshape(kinds.shape)
+        order = flow.where(found, -flow.inf, by_class.detach()).argsort(1, descending=True)
+        worst = order.argsort(1) < 3 * found.sum(1, keepdim=True)
+        counted = flow.where(found | worst, by_class, 0.0).sum()
+        return {
+            "bbox_regression": flow.where(found, by_box, 0.0).sum() / count,
+            "classification": counted / count,
+        }
+
+    def detect(self, images: Tensor) -> dict[str, Tensor]:
+        """Return what is in images, with static shapes.
+
+        Args:
+            images: ``(B, 3, 300, 300)``.
+
+        Returns:
+            ``boxes`` ``(B, D, 4)`` in pixels, ``scores`` and ``labels`` ``(B, D)``, best first, and ``count`` ``(B,)``:
+            how many of the rows are detections; others are 0, with the label -1.
+        """
+        logits, codes = self(images)
+        boxes = targets.decode(codes, like(logits, self._anchors)[None], _CODES)
+        boxes = clip_boxes_to_image(boxes, (self.size, self.size))  # (B, A, 4)
+        scores = flow.softmax(logits, -1)[..., 1:].transpose(1, 2)  # (B, C - 1, A)
+        best, at = scores.topk(self.candidates, -1)  # (B, C - 1, K)
+        batch, classes, k = best.shape
+        corners = targets.rows(boxes, at.reshape(batch, -1)).reshape(batch, classes, k, 4)
+        best = flow.where(best > self.score_threshold, best, -flow.inf)
+        kept, _ = nms(corners, best, self.overlap_threshold, size=min(k, self.detections))
+        valid = kept >= 0
+        kept = kept.clamp(min=0)
+        scores = flow.where(valid, best.gather(-1, kept), -flow.inf).reshape(batch, -1)
+        corners = corners.gather(2, kept[..., None].expand(*kept.shape, 4)).reshape(batch, -1, 4)
+        labels = like(scores, [[float(c)] * kept.shape[-1] for c in range(1, classes + 1)]).long().reshape(1, -1)
+        return chosen(corners, scores, labels.expand(batch, -1), self.detections)
+
+
+def chosen(boxes: Tensor, scores: Tensor, labels: Tensor, size: int) -> dict[str, Tensor]:
+    """Return the detections with the best scores; see `SSD300.detect`. A score of -inf is none."""
+    best, at = scores.topk(min(size, scores.shape[1]), 1)
+    valid = best > -flow.inf
+    return {
+        "boxes": flow.where(valid[..., None], targets.rows(boxes, at), 0.0),
+        "scores": flow.where(valid, best, 0.0),
+        "labels": flow.where(valid, labels.gather(1, at), targets.PADDING),
+        "count": valid.sum(1),
+    }

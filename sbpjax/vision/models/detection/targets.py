@@ -1,0 +1,129 @@
+"""Boxes of the truth with static shapes: padding, matching with anchors, and boxes as differences from anchors.
+
+A compiled program has one shape for all batches. So the boxes of an image are padded to the same number, with -1 as the
+label of padding; what does not count has a weight of 0, in place of being left out.
+
+Shapes: B images, G boxes of the truth with padding, A anchors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import Tensor
+from sbpjax.errors import DataError
+from sbpjax.vision.ops import box_iou
+from sbpjax.vision.transforms.tensors import like
+
+PADDING = -1  # the label of a row that is no box
+_MOST = math.log(1000 / 16)  # of the logarithm of a side, so that its exponential stays finite
+
+
+def pad_targets(targets: Sequence[dict[str, Any]], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return boxes ``(B, size, 4)`` float32 and labels ``(B, size)`` int64 of a batch of samples.
+
+    Args:
+        targets: of each image a dict with ``boxes`` ``(N, 4)`` and ``labels`` ``(N,)``.
+        size: the most boxes that an image has.
+
+    Raises:
+        DataError: an image has more, or a box without an area, or lengths differ.
+
+    Example:
+        >>> boxes, labels = pad_targets([{"boxes": [[0, 0, 4, 4]], "labels": [7]}], size=2)
+        >>> labels.tolist()
+        [[7, -1]]
+    """
+    boxes = np.zeros((len(targets), size, 4), np.float32)
+    labels = np.full((len(targets), size), PADDING, np.int64)
+    for i, target in enumerate(targets):
+        mine = np.asarray(target["boxes"], np.float32).reshape(-1, 4)
+        kinds = np.asarray(target["labels"], np.int64).reshape(-1)
+        asked = f"pad_targets(targets, size={size})"
+        if len(mine) != len(kinds) or len(mine) > size:
+            seen = f"image {i} with {len(mine)} boxes and {len(kinds)} labels"
+            raise DataError(asked, seen, f"an image has {size} boxes at most, each with a label", f"size={len(mine)}")
+        flat = (mine[:, 2:] <= mine[:, :2]).any(1)
+        if flat.any():
+            seen = f"image {i}, box {mine[flat][0].tolist()}"
+            raise DataError(asked, seen, "a box has an area", "SanitizeBoxes() behind the other transforms")
+        boxes[i, : len(mine)], labels[i, : len(mine)] = mine, kinds
+    return boxes, labels
+
+
+def encode(boxes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:
+    """Return boxes as differences from anchors: shifts in sides of the anchor, logarithms of quotients of sides.
+
+    Args:
+        boxes: ``(..., 4)``: left, top, right, bottom.
+        anchors: ``(..., 4)``, row by row.
+        weights: what horizontal and vertical shifts, and the logarithms of width and height, are multiplied by.
+    """
+    x, y, width, height = _centred(boxes)
+    ax, ay, a_width, a_height = _centred(anchors)
+    shifts = [weights[0] * (x - ax) / a_width, weights[1] * (y - ay) / a_height]
+    return flow.stack([*shifts, weights[2] * flow.log(width / a_width), weights[3] * flow.log(height / a_height)], -1)
+
+
+def decode(codes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:
+    """Return the boxes ``(..., 4)`` of differences from anchors; undoes `encode`."""
+    ax, ay, a_width, a_height = _centred(anchors)
+    dx, dy, dw, dh = codes.unbind(-1)
+    x, y = dx / weights[0] * a_width + ax, dy / weights[1] * a_height + ay
+    half_width = 0.5 * flow.exp((dw / weights[2]).clamp(max=_MOST)) * a_width
+    half_height = 0.5 * flow.exp((dh / weights[3]).clamp(max=_MOST)) * a_height
+    return flow.stack([x - half_width, y - half_height, x + half_width, y + half_height], -1)
+
+
+def _centred(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    left, top, right, bottom = boxes.unbind(-1)
+    width, height = right - left, bottom - top
+    return left + 0.5 * width, top + 0.5 * height, width, height
+
+
+def overlaps(boxes: Tensor, labels: Tensor, anchors: Tensor) -> Tensor:
+    """Return the IoU ``(B, G, A)`` of boxes ``(B, G, 4)`` and anchors ``(A, 4)``; -1 for padding."""
+    return flow.where((labels >= 0)[..., None], box_iou(boxes, anchors[None]), -1.0)
+
+
+def match(overlap: Tensor, low: float, high: float, best_too: bool) -> tuple[Tensor, Tensor]:
+    """Return for each anchor the number of its box ``(B, A)``, and its kind: 1 a box, 0 background, -1 neither.
+
+    Args:
+        overlap: ``(B, G, A)``.
+        low: below it an anchor is background.
+        high: from it on an anchor belongs to the box that it overlaps most.
+        best_too: anchors that no other anchor surpasses for some box belong to the box that they overlap most.
+    """
+    most, number = overlap.max(1)
+    kind = flow.where(most >= high, 1, flow.where(most < low, 0, -1))
+    if best_too:
+        of_box = overlap.amax(2, keepdim=True)  # (B, G, 1)
+        # Not "equal": a compiler may round the two differently.
+        is_best = (overlap >= of_box * (1 - 1e-6)) & (of_box >= 0)
+        kind = flow.where(is_best.any(1), 1, kind)
+    return number, kind
+
+
+def match_each(overlap: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """Return what `match` does, where each box also gets the one anchor that overlaps it most.
+
+    Of two boxes with one best anchor, the later gets it.
+    """
+    number, kind = match(overlap, threshold, threshold, False)
+    best = flow.where(overlap.amax(2) >= 0, overlap.argmax(2), -1)  # (B, G)
+    boxes, anchors = (like(overlap, np.arange(n)).long() for n in overlap.shape[1:])
+    forced = flow.where(best[..., None] == anchors, boxes[:, None], -1).amax(1)  # (B, A)
+    return flow.where(forced >= 0, forced, number), flow.where(forced >= 0, 1, kind)
+
+
+def rows(values: Tensor, number: Tensor) -> Tensor:
+    """Return rows of values ``(B, G, ...)`` by their numbers ``(B, A)``."""
+    if values.ndim == 2:
+        return values.gather(1, number)
+    return values.gather(1, number[..., None].expand(*number.shape, values.shape[-1]))

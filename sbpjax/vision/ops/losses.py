@@ -1,0 +1,101 @@
+"""Losses of detection: focal loss of classes; losses of boxes by their overlap.
+
+The losses of boxes compare row by row: ``(..., 4)`` predicted with ``(..., 4)`` wanted give ``(...)``.
+"""
+
+from __future__ import annotations
+
+import sbpjax as flow
+from sbpjax import Tensor
+from sbpjax.errors import OpValueError
+from sbpjax.nn import functional as F
+
+from .boxes import _apart, _shared, _sides, _wide, proportions, rows_of_boxes
+
+
+def sigmoid_focal_loss(
+    inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
+) -> Tensor:
+    """Return the binary cross entropy, of which sure answers count less: ``α (1 - p)^γ (-log p)``, p that of the truth.
+
+    Args:
+        inputs: logits of any shape.
+        targets: 0 or 1, of that shape and of a floating dtype.
+        alpha: the weight of ones, that of zeros is the rest of 1; negative for none.
+        gamma: how much less.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        The loss of each logit, or their mean or sum. Source: Lin et al., "Focal Loss for Dense Object Detection", 2017.
+
+    Raises:
+        OpValueError: `alpha` is above 1, or there is no such reduction.
+
+    Example:
+        >>> sigmoid_focal_loss(flow.tensor([0.0, 1.0]), flow.tensor([1.0, 1.0]))
+        tensor([0.0433, 0.0057])
+    """
+    if alpha > 1:
+        asked = f"sigmoid_focal_loss(inputs, targets, alpha={alpha})"
+        raise OpValueError(asked, f"alpha={alpha}", "alpha is from 0 to 1, or negative for none", "alpha=0.25")
+    p = flow.sigmoid(inputs)
+    loss = F.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
+    loss = loss * (1 - (p * targets + (1 - p) * (1 - targets))) ** gamma
+    if alpha >= 0:
+        loss = loss * (alpha * targets + (1 - alpha) * (1 - targets))
+    return _reduced(loss, reduction, "sigmoid_focal_loss")
+
+
+def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """Return 1 less the generalised IoU of each pair of rows.
+
+    Args:
+        boxes1: ``(..., 4)``: left, top, right, bottom.
+        boxes2: likewise, row by row.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        eps: keeps quotients finite.
+
+    Example:
+        >>> box = flow.tensor([[0.0, 0.0, 2.0, 2.0]])
+        >>> generalized_box_iou_loss(box, box + 2, reduction="sum")
+        tensor(1.5000)
+    """
+    one, two = _rows("generalized_box_iou_loss", boxes1, boxes2)
+    shared, covered = _shared(one, two)
+    around = _sides(one, two).prod(-1)
+    return _reduced(
+        1 - shared / (covered + eps) + (around - covered) / (around + eps), reduction, "generalized_box_iou_loss"
+    )
+
+
+def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """Return 1 less the distance IoU of each pair of rows; arguments as of `generalized_box_iou_loss`."""
+    one, two = _rows("distance_box_iou_loss", boxes1, boxes2)
+    shared, covered = _shared(one, two)
+    return _reduced(1 - shared / (covered + eps) + _apart(one, two, eps), reduction, "distance_box_iou_loss")
+
+
+def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """Return 1 less the complete IoU of each pair of rows; arguments as of `generalized_box_iou_loss`."""
+    one, two = _rows("complete_box_iou_loss", boxes1, boxes2)
+    shared, covered = _shared(one, two)
+    iou = shared / (covered + eps)
+    loss = 1 - iou + _apart(one, two, eps) + proportions(one, two, iou, eps)
+    return _reduced(loss, reduction, "complete_box_iou_loss")
+
+
+def _rows(name: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+    for boxes in (boxes1, boxes2):
+        rows_of_boxes(f"{name}(boxes1, boxes2)", boxes)
+    return _wide(boxes1), _wide(boxes2)
+
+
+def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        asked, rule = f"{name}(..., reduction={reduction!r})", "a reduction is 'none', 'mean' or 'sum'"
+        raise OpValueError(asked, f"reduction={reduction!r}", rule, "reduction='mean'")
+    if reduction == "mean" and not loss.numel():
+        return 0.0 * loss.sum()  # no box in a batch is no error
+    return loss.mean() if reduction == "mean" else loss.sum()

@@ -1,0 +1,142 @@
+"""Features of regions: `roi_align` (means of samples) and `roi_pool` (maxima of pixels) of boxes on a feature map.
+
+Worked case of `roi_pool`: a box from (0, 0) to (3, 3) covers four pixels in each direction. Pooled to 2 × 2, each bin
+is the largest of 2 × 2 pixels; pooled to 3 × 3, a bin reaches from ``floor(4 i / 3)`` to ``ceil(4 (i + 1) / 3)``, so
+that neighbours share pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+import sbpjax as flow
+from sbpjax import Tensor
+from sbpjax._C import roi_align as _aligned
+from sbpjax.errors import OpError, OpValueError
+
+
+def roi_align(
+    input: Tensor,
+    boxes: Tensor | Sequence[Tensor],
+    output_size: int | tuple[int, int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+) -> Tensor:
+    """Return the mean of bilinear samples in each bin of each box.
+
+    Args:
+        input: ``(N, C, H, W)``.
+        boxes: ``(K, 5)``, the number of the image in front, or a list with ``(L, 4)`` for each image.
+        output_size: bins from top to bottom and from left to right.
+        spatial_scale: factor from coordinates of boxes to pixels of `input`.
+        sampling_ratio: samples per bin in either direction; -1 for as many as a bin has pixels, which is read from
+            the boxes' values, so in `nn.Graph` it is 1 or more.
+        aligned: shift boxes by half a pixel, as Detectron2 does.
+
+    Returns:
+        ``(K, C, *output_size)``. Boxes take no gradient.
+
+    Raises:
+        OpError: shapes do not fit.
+
+    Example:
+        >>> image = flow.arange(16.0).reshape(1, 1, 4, 4)
+        >>> roi_align(image, [flow.tensor([[0.0, 0.0, 2.0, 2.0]])], 1, sampling_ratio=2)
+        tensor([[[[5.]]]])
+    """
+    rois = _numbered(f"roi_align(input, boxes, {output_size})", input, boxes)
+    height, width = _two(output_size)
+    return _aligned(input, rois, spatial_scale, height, width, sampling_ratio, aligned)
+
+
+def roi_pool(
+    input: Tensor,
+    boxes: Tensor | Sequence[Tensor],
+    output_size: int | tuple[int, int],
+    spatial_scale: float = 1.0,
+) -> Tensor:
+    """Return the largest pixel in each bin of each box; 0 where a bin lies outside of the image.
+
+    Args:
+        input: ``(N, C, H, W)``.
+        boxes: as of `roi_align`; the gradient goes to the pixels only.
+        output_size: bins from top to bottom and from left to right.
+        spatial_scale: factor from coordinates of boxes to pixels of `input`.
+
+    Returns:
+        ``(K, C, *output_size)``.
+
+    Raises:
+        OpError: shapes do not fit.
+
+    Example:
+        >>> image = flow.arange(16.0).reshape(1, 1, 4, 4)
+        >>> roi_pool(image, flow.tensor([[0.0, 0.0, 0.0, 3.0, 3.0]]), 2)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
+    rois = _numbered(f"roi_pool(input, boxes, {output_size})", input, boxes)
+    return _POOLED(input, rois, _two(output_size), float(spatial_scale))
+
+
+def _pooled(x, rois, bins: tuple[int, int], scale: float):
+    """`roi_pool` of JAX arrays: box by box, the place of each maximum by columns, then by rows; then one look-up."""
+    boxes = jax.lax.stop_gradient(rois)
+    number = boxes[:, 0].astype(jnp.int32)
+    corners = jnp.sign(boxes[:, 1:]) * jnp.floor(jnp.abs(boxes[:, 1:] * scale) + 0.5)  # C rounds halves outwards
+    still = jax.lax.stop_gradient(x)
+
+    def places(box):
+        image, corner = still[box[0]], box[1]
+        inside = [_inside(corner[i], corner[i + 2], bins[1 - i], x.shape[3 - i]) for i in (0, 1)]  # (bins, pixels)
+        columns, rows = inside
+        by_column = jnp.where(columns[:, None, None], image[None], -jnp.inf)  # (pooled_w, C, H, W)
+        best, column = by_column.max(-1), by_column.argmax(-1)
+        by_row = jnp.where(rows[:, None, None, :], best[None], -jnp.inf)  # (pooled_h, pooled_w, C, H)
+        row = by_row.argmax(-1)
+        column = jnp.take_along_axis(column[None], row[..., None], -1)[..., 0]
+        empty = ~(rows.any(-1)[:, None] & columns.any(-1)[None])
+        return row, column, empty
+
+    row, column, empty = jax.lax.map(places, (number, corners))  # (K, pooled_h, pooled_w, C), without C
+    channel = jnp.arange(x.shape[1])
+    found = x[number[:, None, None, None], channel, row, column]
+    return jnp.moveaxis(jnp.where(empty[..., None], 0, found), -1, 1)
+
+
+def _inside(start, end, bins: int, pixels: int):
+    """Return ``(bins, pixels)``: which pixels each bin of one direction has."""
+    size = jnp.maximum(end - start + 1, 1) / bins
+    step = jnp.arange(bins, dtype=size.dtype)
+    low = jnp.clip(jnp.floor(step * size) + start, 0, pixels)
+    high = jnp.clip(jnp.ceil((step + 1) * size) + start, 0, pixels)
+    at = jnp.arange(pixels, dtype=size.dtype)
+    return (at >= low[:, None]) & (at < high[:, None])
+
+
+_POOLED = flow.wrap_jax(_pooled, name="roi_pool")
+
+
+def _two(size: int | tuple[int, int]) -> tuple[int, int]:
+    height, width = (size, size) if isinstance(size, int) else size
+    if height < 1 or width < 1:
+        raise OpValueError("output_size of regions", f"{size}", "there is one bin at least", "output_size=7")
+    return height, width
+
+
+def _numbered(asked: str, input: Tensor, boxes: Tensor | Sequence[Tensor]) -> Tensor:
+    """Return boxes ``(K, 5)`` with the number of the image in front."""
+    if not isinstance(boxes, Tensor):
+        if len(boxes) != input.shape[0] or any(one.ndim != 2 or one.shape[1] != 4 for one in boxes):
+            seen = f"input {tuple(input.shape)}, boxes {[tuple(one.shape) for one in boxes]}"
+            raise OpError(asked, seen, "a list has boxes (L, 4) for each image", "one tensor per image")
+        fronts = [flow.full_like(one[:, :1], float(i)) for i, one in enumerate(boxes)]
+        boxes = flow.cat([flow.cat([front, one], 1) for front, one in zip(fronts, boxes, strict=True)])
+    if input.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 5:
+        seen = f"input {tuple(input.shape)}, boxes {tuple(boxes.shape)}"
+        raise OpError(asked, seen, "input is (N, C, H, W), boxes are (K, 5)", "put the image's number in front")
+    return boxes

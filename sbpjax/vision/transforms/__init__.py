@@ -1,0 +1,38 @@
+"""Transforms of images, with boxes and masks that follow, on images of Pillow, NumPy arrays and tensors.
+
+    ways = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)], seed=0)
+    ways(image, number=17)
+
+* `base.py`: what all have in common; `chance.py`: randomness by the sample's number; `kinds.py`: the kinds of images.
+* `geometric.py`, `photometric.py`, `policies.py`: transforms; `geometry.py`, `colour.py`: the functions that they call.
+* `mixing.py`: batches mixed with themselves; `on_device.py`: a pipeline for batches as one compiled program.
+
+Worker processes of a loader import this folder without JAX: `tensors.py` and `tensor_colours.py` are for tensors.
+"""
+
+from .base import Compose as Compose
+from .base import RandomApply as RandomApply
+from .base import Transform as Transform
+from .chance import generator as generator
+from .geometric import CenterCrop as CenterCrop
+from .geometric import RandomCrop as RandomCrop
+from .geometric import RandomHorizontalFlip as RandomHorizontalFlip
+from .geometric import RandomResizedCrop as RandomResizedCrop
+from .geometric import RandomRotation as RandomRotation
+from .geometric import RandomVerticalFlip as RandomVerticalFlip
+from .geometric import Resize as Resize
+from .geometric import SanitizeBoxes as SanitizeBoxes
+from .mixing import CutMix as CutMix
+from .mixing import MixUp as MixUp
+from .mixing import mix as mix
+from .on_device import OnDevice as OnDevice
+from .photometric import ColorJitter as ColorJitter
+from .photometric import Normalize as Normalize
+from .photometric import RandomErasing as RandomErasing
+from .photometric import RandomGrayscale as RandomGrayscale
+from .photometric import ToDtype as ToDtype
+from .photometric import ToTensor as ToTensor
+from .policies import AugMix as AugMix
+from .policies import AutoAugment as AutoAugment
+from .policies import RandAugment as RandAugment
+from .policies import TrivialAugmentWide as TrivialAugmentWide

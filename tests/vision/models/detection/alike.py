@@ -1,0 +1,74 @@
+"""Our detectors with recorded weights and inputs, and the comparison with what torchvision gave."""
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax.vision.models.detection import SSD300, RetinaNet, pad_targets
+from tests.vision.models.detection.record import BOXES, CLASSES, DATA, LABELS, images, weights
+
+TOLERANCE = 1e-3
+MAKE = {"ssd": lambda: SSD300(CLASSES), "retinanet": lambda: RetinaNet(CLASSES, 18)}
+
+
+def model(kind):
+    found = MAKE[kind]()
+    drawn = weights({name: tuple(value.shape) for name, value in found.state_dict().items()})
+    found.load_state_dict({name: flow.tensor(value) for name, value in drawn.items()})
+    return found
+
+
+def batch(kind, **placed):
+    samples = [{"boxes": boxes, "labels": labels} for boxes, labels in zip(BOXES, LABELS, strict=True)]
+    return [flow.tensor(x, **placed) for x in (images(kind), *pad_targets(samples, 5))]
+
+
+def facts(kind):
+    with np.load(DATA / f"{kind}.npz") as file:
+        return dict(file)
+
+
+class Losses(flow.nn.Graph):
+    def __init__(self, detector, optimizer=None):
+        super().__init__()
+        self.detector = detector
+        if optimizer is not None:
+            self.add_optimizer(optimizer)
+        self.trains = optimizer is not None
+
+    def build(self, *given):
+        losses = self.detector.loss(*given)
+        total = losses["classification"] + losses["bbox_regression"]
+        if self.trains:
+            total.backward()
+        return losses
+
+
+class Detections(flow.nn.Graph):
+    def __init__(self, detector):
+        super().__init__()
+        self.detector = detector
+
+    def build(self, given):
+        return self.detector.detect(given)
+
+
+def losses_agree(kind, found):
+    for name in ("classification", "bbox_regression"):
+        np.testing.assert_allclose(found[name].item(), facts(kind)[f"loss/{name}"], rtol=TOLERANCE)
+
+
+def detections_agree(kind, found):
+    """Every detection of one has its like in the other; those near the worst score may be others."""
+    for i in (0, 1):
+        count = found["count"][i].item()
+        want = {name: facts(kind)[f"{i}/{name}"] for name in ("boxes", "scores", "labels")}
+        got = {name: found[name][i].numpy() for name in want}
+        assert count == len(want["scores"]) and (got["labels"][count:] == -1).all() and not got["scores"][count:].any()
+        got = {name: values[:count] for name, values in got.items()}
+        last = want["scores"].min() + TOLERANCE
+        for some, others in ((want, got), (got, want)):
+            for box, score, label in zip(*[some[name][some["scores"] > last] for name in some], strict=True):
+                same = others["labels"] == label
+                apart = np.maximum(abs(others["boxes"][same] - box).max(1), abs(others["scores"][same] - score))
+                assert apart.min() < TOLERANCE
+        assert (np.diff(got["scores"]) <= 0).all()

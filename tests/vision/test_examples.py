@@ -1,0 +1,39 @@
+"""The examples in the docstrings of datasets, transforms, operations, metrics and recipes print what they say."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import vision
+
+ROOMS = ("datasets", "metrics", "ops", "training", "transforms", "models.detection")
+
+
+def modules():
+    yield "sbpjax.vision.pictures"
+    for room in ROOMS:
+        package = importlib.import_module(f"sbpjax.vision.{room}")
+        yield from (f"sbpjax.vision.{room}.{info.name}" for info in pkgutil.iter_modules(package.__path__))
+
+
+def examples(name):
+    module = importlib.import_module(name)
+    room = importlib.import_module(name.rpartition(".")[0])
+    space = {"flow": flow, "np": np, "os": os} | {key: value for key, value in vars(room).items() if key[0] != "_"}
+    found = doctest.DocTestFinder(exclude_empty=True).find(module, globs=space | vars(module))
+    return [one for one in found if one.examples]
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if examples(name)])
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert vision.transforms  # a face that is read lazily
+    for one in examples(name):
+        runner, told = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
+        runner.run(one, out=told.append)
+        assert runner.failures == 0, "".join(told)
