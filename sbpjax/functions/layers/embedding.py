@@ -14,6 +14,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.row_grad import recorded, wants_rows
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 _EMBEDDING = op_of(ops.embedding)
@@ -37,7 +38,7 @@ def embedding(
         max_norm: rows that are looked up are scaled down to this norm first, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the input names it.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: the gradient of a table that is a leaf is one of rows, see `nn.Embedding`.
 
     Returns:
         ``(..., D)``. Splits of ``input`` stay; ``split(1)`` of ``weight`` splits the last dim.
@@ -52,9 +53,15 @@ def embedding(
     check_rows("embedding(input, weight)", input, weight, 0)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
+    if not scale_grad_by_freq and wants_rows(weight, sparse):
+        return recorded(input, run(_EMBEDDING, (input, weight.detach())), weight, _natural(padding_idx, weight))
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))
     return apply(ops.embedding, input, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+def _natural(padding_idx: int | None, weight: Tensor) -> int | None:
+    return None if padding_idx is None else padding_idx % weight.shape[0]
 
 
 def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:

@@ -29,6 +29,7 @@ from sbpjax.programs.primitives import (
     LOOPS,
     MOVES,
     PRODUCTS,
+    ROW_UPDATES,
     SCATTERS,
     SELECTIONS,
     WINDOW_SELECTIONS,
@@ -40,7 +41,7 @@ from sbpjax.world.jaxprs import Var
 
 READS_BUFFERS = (
     PRODUCTS | SCATTERS | SELECTIONS | CONTROL | CUMULATIVE | DYNAMIC | WINDOWS | WINDOW_SELECTIONS | KERNELS
-) | {"gather", "sort"}
+) | {"gather", "sort"} | ROW_UPDATES
 # Written over their first operand, where nothing reads that any more.
 _WRITE_OVER = SCATTERS | {"dynamic_update_slice"}
 
