@@ -230,7 +230,9 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     # loop.
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
-    (written, sums), (rows, outs) = jax.lax.scan(iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
+    (written, sums), (rows, outs) = jax.lax.scan(
+        iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count
+    )
     for i, array in zip(body.written, written, strict=True):
         put(state.tensors[i], array, unpinned(state.tensors[i].layout))
     for i, total in zip(body.graded, sums, strict=True):

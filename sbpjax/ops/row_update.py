@@ -1,4 +1,4 @@
-"""Gradients of tables as the rows that were looked up: merged, made dense, and applied by an update of those rows alone.
+"""Gradients of tables as the rows that were looked up: merged, made dense, applied by an update of those rows alone.
 
 A batch of 4096 examples by 26 features names 106,496 rows of a table of 10,000,000. The gradient is these numbers and
 106,496 rows; as a tensor of the table's shape it would be written, read and updated whole in every step. `row_update`

@@ -190,14 +190,16 @@ class Optimizer:
     def _check_sparse(self) -> None:
         if not self.support_sparse:
             seen = f"is_sparse=True for {type(self).__name__}"
-            rule = "its update moves rows without gradient too, so it has no sparse form; SGD, Adam, Adagrad and Ftrl have"
+            rule = (
+                "its update moves rows without gradient too, so it has no sparse form; SGD, Adam, Adagrad and Ftrl have"
+            )
             raise params_value(seen, rule, "sbpjax.optim.Adam(params)")
 
     def use_sparse_updates(self, enabled: bool = True) -> None:
         """Leave rows of a table whose gradient is zero as they are, state included, in all groups.
 
         Rows are those of dim 0 of parameters of two dims and more; the step count goes on for all, so a row that comes
-        back after a while is corrected for the bias of all steps. In a graph, and wherever `nn.Embedding` is ``sparse``,
+        back after a while is corrected for the bias of all steps. In a graph, and where `nn.Embedding` is ``sparse``,
         tables have gradients of rows: then the rows that a batch looked up are read and written, and no others.
 
         Raises:
@@ -302,8 +304,8 @@ class Optimizer:
                 if param.grad is not None:
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
-                    by_rows = param.grad.__class__ is RowGrad
-                    key = (index, id(ready["step"]), MASTER in ready, by_rows, self._states_of(param, group))
+                    of_rows = param.grad.__class__ is RowGrad
+                    key = (index, id(ready["step"]), MASTER in ready, of_rows, self._states_of(param, group))
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
@@ -317,16 +319,16 @@ class Optimizer:
                     param.grad = dense(param.grad, param)
 
     def _leaves_rows(self, group: dict[str, Any]) -> bool:
-        """Return whether the whole update itself leaves rows without a gradient alone, so that one of rows equals it."""
+        """Return whether the whole update leaves rows without a gradient alone, so that one of rows equals it."""
         return False
 
     def _of_place(self, found: list[tuple[_Key, list[Tensor]]]) -> Update:
         buckets, jobs = [], []
-        for (index, _, on_masters, by_rows, names), params in found:
+        for (index, _, on_masters, of_rows, names), params in found:
             group = self.param_groups[index]
             names = (*names, MASTER) if on_masters else names
             lazy = bool(group.get("is_sparse", False))
-            buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy, by_rows))
+            buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy, of_rows))
             states = [[self.state[p][name] for p in params] for name in names]
             jobs.append(run.Job((), self.state[params[0]]["step"], params, states))
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])

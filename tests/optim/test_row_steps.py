@@ -1,4 +1,4 @@
-"""Steps on gradients of rows: PyTorch's sparse optimizers, every layout of a table, and what a program reads and writes.
+"""Steps on gradients of rows: PyTorch's sparse optimizers, every layout of a table, and what a program touches.
 
 Layouts are compared with one device over 50 steps to 1e-5.
 """

@@ -73,9 +73,7 @@ class MarginSoftmax(_Margin):
         sbpjax.Size([])
     """
 
-    def __init__(
-        self, classes: int, dim: int, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0, scale: float = 64.0
-    ):
+    def __init__(self, classes: int, dim: int, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0, scale: float = 64.0):
         super().__init__(m1, m2, m3, scale)
         self.weight = nn.Parameter(flow.empty(classes, dim))
         nn.init.normal_(self.weight, std=0.01)

@@ -49,8 +49,9 @@ class Tables(nn.Module):
             raise OpValueError("Tables(ids)", seen, rule, f"ids.reshape(-1, {count}).long()")
         place = place_of(self.weight)
         offsets, sizes = (flow.tensor(x, dtype=ids.dtype, **place) for x in (self.offsets, self.sizes))
-        nowhere = flow.full_like(ids, self.weight.shape[0])
-        rows = flow.where((ids >= 0) & (ids < sizes), ids + offsets, nowhere)
+        # By products, not `where`, which a batch of free size has no form of in exports.
+        inside = ((ids >= 0) & (ids < sizes)).to(ids.dtype)
+        rows = (ids + offsets) * inside + self.weight.shape[0] * (1 - inside)
         return F.embedding(rows, self.weight, sparse=True)
 
     def extra_repr(self) -> str:
@@ -76,7 +77,7 @@ def stack(sizes: Sequence[int], last: bool = False) -> nn.Sequential:
 
 
 class Clicks(nn.Module):
-    """Base of models that say how likely a click is; a subclass defines ``forward(dense, ids)``, which returns logits."""
+    """Base of models that say how likely a click is; a subclass defines ``forward(dense, ids)``, of logits."""
 
     def loss(self, dense: flow.Tensor, ids: flow.Tensor, labels: flow.Tensor) -> flow.Tensor:
         """Return the mean logistic loss.

@@ -49,9 +49,7 @@ class TwoTower(Clicks):
         cut = len(self.config.features) - self.config.items
         return self.users(dense, ids[:, :cut]), self.items(ids[:, cut:])
 
-    def loss(
-        self, dense: flow.Tensor, ids: flow.Tensor, log_frequency: flow.Tensor | None = None
-    ) -> flow.Tensor:
+    def loss(self, dense: flow.Tensor, ids: flow.Tensor, log_frequency: flow.Tensor | None = None) -> flow.Tensor:
         """Return the mean cross entropy of each user's item among the batch's items.
 
         Args:

@@ -18,9 +18,9 @@
 from .blend import Blend as Blend
 from .buckets import Buckets as Buckets
 from .cifar import Cifar as Cifar
+from .corrupted_spans import CorruptedSpans as CorruptedSpans
 from .criteo import Clicks as Clicks
 from .criteo import read_criteo as read_criteo
-from .corrupted_spans import CorruptedSpans as CorruptedSpans
 from .documents import EncodedDocuments as EncodedDocuments
 from .feature_keys import FrequentKeys as FrequentKeys
 from .feature_keys import crossed as crossed

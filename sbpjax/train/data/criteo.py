@@ -2,8 +2,8 @@
 
     1 ⇥ 5 ⇥  ⇥ 12 ⇥ … ⇥ 68fd1e64 ⇥ 80e26c9b ⇥  ⇥ …
 
-Any field but the label may be empty. Counts become ``log(1 + count)``, with 0 for what is missing or negative; keys are
-eight digits in base 16, read as whole numbers, and one beyond 32 bits stands for a missing one, so that it is a key too.
+Any field but the label may be empty. Counts become ``log(1 + count)``, with 0 for what is missing or negative. Keys are
+eight digits in base 16, read as whole numbers; a number beyond 32 bits stands for a missing one, so it is a key too.
 
     blocks = read_criteo("day_0.gz")                       # Block(labels, dense, keys) of 65,536 lines each
     parts = [Clicks(b.dense, hashed(b.keys, sizes), b.labels) for b in blocks]
@@ -104,7 +104,9 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
     count = len(file.schema_arrow.names)
     if count != 1 + COUNTS + KEYS:
         rule = f"the columns are a label, {COUNTS} counts and {KEYS} keys"
-        raise DataError(f"read_criteo({str(path)!r})", f"{count} columns", rule, "parquet.read_table(..., columns=[...])")
+        raise DataError(
+            f"read_criteo({str(path)!r})", f"{count} columns", rule, "parquet.read_table(..., columns=[...])"
+        )
     for batch in file.iter_batches(lines):
         columns = [column.to_pylist() for column in batch.columns]
         labels = np.array(columns[0], np.int64)

@@ -6,7 +6,8 @@ Of scores 0.9 and 0.4 for clicks and 0.4 and 0.1 for others three of four pairs 
 `AUC` keeps all scores and counts pairs in whole numbers, so that it is exact in any order, on any number of ranks.
 `HistogramAUC` keeps two counts for each of its bins, however many samples there are; samples of one bin count as ties.
 
-Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve", 1982.
+Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating
+characteristic (ROC) curve", 1982.
 """
 
 from __future__ import annotations
