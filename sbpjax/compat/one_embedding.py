@@ -212,7 +212,7 @@ class Embedding(Module):
             rows = ids + table_ids * self.rows
         else:
             rows = ids
-        vectors = F.embedding(rows, self.weight)
+        vectors = F.embedding(rows, self.weight, sparse=True)
         if self.padding_idx is not None:
             vectors = vectors * ids.ne(self.padding_idx).unsqueeze(-1).to(vectors.dtype)
         return vectors
@@ -268,7 +268,7 @@ class Optimizer:
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
         added = [p for e in embeddings for p in e.parameters() if id(p) not in known]
         if added:
-            optimizer.add_param_group({"params": added})
+            optimizer.add_param_group({"params": added, "is_sparse": optimizer.support_sparse})
 
     def step(self, closure: Any = None) -> Any:
         """Update all parameters."""

@@ -37,6 +37,7 @@ from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refreshed
+from sbpjax.tensor.row_grad import RowGrad
 from sbpjax.tensor.storage import base_of
 from sbpjax.tensor.tape.backward import grad
 from sbpjax.tensor.tape.node import Node, freed, record
@@ -320,6 +321,8 @@ class _Block:
         wanted = [(i, t) for i, t in enumerate(inputs) if t.requires_grad]
         found = grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
         grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
+        if any(g.__class__ is RowGrad for g in grads.values()):
+            raise NotPlain("the gradient of its table is one of rows")
         self._sources = list(grads)
         return [_laid(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
 

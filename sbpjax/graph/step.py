@@ -28,6 +28,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.payload import put
+from sbpjax.tensor.row_grad import RowGrad, put_grad, row_parts
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import logical, unpinned
 from sbpjax.tracing import tree
@@ -215,23 +216,31 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         results = run(base, xs[0], *arrays, *xs[1], *casts)
         n, m = len(body.written), len(body.graded)
         grads = results[n : n + m]
+        # Gradients of rows are kept, one behind the other: a sum would have the table's shape.
         added = [s + g for s, g in zip(sums, grads, strict=True)]
         for k, i in enumerate(body.graded):
             # ZeRO 2: unpinned, the planner would carry the sums whole or partial through the loop, as large as
             # without ZeRO.
             if i in divided:
                 added[k] = to_sbp(added[k], divided[i].placement, divided[i].sbp)
-        return (results[:n], added), results[n + m :]
+        rows = n + m + 2 * len(body.by_rows)
+        return (results[:n], added), (results[n + m : rows], results[rows:])
 
     # Zeros may be taken as P for nothing, so the planner can carry partial sums and reduce them once, behind the
     # loop.
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
-    (written, sums), outs = jax.lax.scan(iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
+    (written, sums), (rows, outs) = jax.lax.scan(
+        iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count
+    )
     for i, array in zip(body.written, written, strict=True):
         put(state.tensors[i], array, unpinned(state.tensors[i].layout))
     for i, total in zip(body.graded, sums, strict=True):
         state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i].layout))
+    for i, ids, grads in zip(body.by_rows, rows[::2], rows[1::2], strict=True):
+        table = state.tensors[i]
+        pair = (wrap_any(x.reshape(-1, *x.shape[2:]), unpinned(table.layout)) for x in (ids, grads))
+        put_grad(table, RowGrad(*pair, table))
     return body.results.filled(map(_whole, outs, body.layouts))
 
 
@@ -241,6 +250,7 @@ class _Body:
     Attributes:
         written: the places of the state tensors that it writes.
         graded: the places of those that get a gradient.
+        by_rows: the places of those that get a gradient of rows.
         layouts: of the tensors that it returns.
         results: what it returns, without the tensors.
         random: whether it draws random numbers.
@@ -253,6 +263,7 @@ class _Body:
         self._numbers = numbers
         self.written: list[int] = []
         self.graded: list[int] = []
+        self.by_rows: list[int] = []
         self.layouts: list = []
         self.random = False
 
@@ -269,8 +280,11 @@ class _Body:
             self.random = stream.drawn > 0
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
-            self.graded = [i for i, t in enumerate(state.tensors) if t.grad is not None]
+            found = [(i, t.grad) for i, t in enumerate(state.tensors) if t.grad is not None]
+            self.by_rows = [i for i, g in found if g.__class__ is RowGrad]
+            self.graded = [i for i, g in found if g.__class__ is not RowGrad]
             grads = [logical(state.tensors[i].grad) for i in self.graded]
+            grads += [logical(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
             outs, self.results = tree.apart(result)
             self.layouts = [unpinned(o.layout) for o in outs]
             return [after[i] for i in self.written] + grads + [logical(o) for o in outs]

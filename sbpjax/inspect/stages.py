@@ -90,8 +90,10 @@ nn.Graph basics
     optim/test_in_graph.py::test_optimizers
     optim/test_in_graph.py::test_schedules
     optim/test_lr_scheduler.py::test_equals_torch
-  add_optimizer(is_sparse=) | alpha | | reference/graph_options.md
+  add_optimizer(is_sparse=) | alpha | recommend.py | how_to/recommenders.md
     optim/test_sparse.py::test_rows_without_gradient_keep_value_and_state
+    optim/test_row_steps.py::test_every_layout_gives_the_curve_of_one_device
+    optim/test_row_steps.py::test_the_program_has_no_array_of_the_tables_shape_but_the_table_and_its_state
   state_dict, load_state_dict, resume | alpha | checkpoint.py | how_to/checkpoints.md
     graph/test_saving.py::test_resume_is_bit_exact_with_dropout
     distributed/test_checkpoints.py::test_training_survives_kills_at_random_moments
@@ -212,6 +214,12 @@ Model library (LiBai)
     train/data/test_resuming.py::test_a_killed_run_loses_and_doubles_nothing
   images of a folder or of CIFAR, cut and mirrored | alpha | | how_to/token_data.md
     train/data/test_images.py::test_cuts_are_a_function_of_seed_and_number
+  recommenders: Wide & Deep, DeepFM, DLRM, DCN, two towers | alpha | recommend.py | how_to/recommenders.md
+    models/recommend/test_training.py::test_every_layout_gives_the_curve_of_one_device
+    train/evaluation/test_auc.py::test_the_same_bits_for_any_order_and_any_dealing
+  softmax of very many classes, with margins and partial FC | alpha | large_softmax.py | how_to/large_softmax.md
+    models/layers/test_margin_softmax.py::test_every_layout_gives_the_numbers_of_one_device
+    models/layers/test_margin_softmax.py::test_what_ranks_exchange_does_not_grow_with_the_classes
   fine-tuning, text classification | alpha | | how_to/token_data.md
     examples/test_bert.py::test_a_small_run_learns_and_leaves_its_results
 Vision (flowvision)

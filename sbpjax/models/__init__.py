@@ -15,6 +15,8 @@ A family is a folder of four files, and nothing else in this room knows of it:
 * `sharding.py`: a table *name of a parameter → purpose of each dim* (``heads``, ``hidden``, ``vocab``, ``width``, …).
 * `weights.py`: a table *our name → the name in the files*, with how a tensor is turned or cut on the way.
 
+`recommend/` is another matter: models of clicks and retrieval, which have no files of Hugging Face's.
+
 `parallel.py` gives each purpose an axis of the mesh: so purposes become sbps, on one placement whose hierarchy is the
 product of the axes. `parallelize.py` brings a model there. `pretrained.py` reads and writes folders, `lora.py` those of
 adapters.
@@ -26,6 +28,7 @@ from . import layers as layers
 from . import llama as llama
 from . import lora as lora
 from . import mixtral as mixtral
+from . import recommend as recommend
 from . import t5 as t5
 from .config import Config as Config
 from .generate import Generator as Generator

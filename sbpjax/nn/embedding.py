@@ -26,7 +26,9 @@ class Embedding(Module):
         max_norm: rows that are looked up are scaled down to this norm first, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the batch has it.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: the gradient is one of rows: ``weight.grad`` holds the numbers that were looked up and a row for each,
+            and an optimizer with sparse updates reads and writes these rows alone, so that a step costs the same
+            however large the table is. Others make it dense.
         _weight: a table to start from.
         device: where the table is made.
         dtype: its dtype.
@@ -133,7 +135,7 @@ class EmbeddingBag(Module):
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the batch has it.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: the gradient is one of rows, see `Embedding`.
         _weight: a table to start from.
         include_last_offset: the last offset is the end of the last bag.
         padding_idx: a row that starts at zero, does not count and gets no gradient.

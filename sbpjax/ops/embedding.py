@@ -18,13 +18,15 @@ def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_fr
     """Return the rows of a table that the index names.
 
     Args:
-        index: integers of any shape; one outside the table reads NaN.
-        weight: ``(V, D)``.
+        index: integers of any shape; one outside the table reads NaN. For several tables its last dim has one for each.
+        weight: ``(V, D)``, or several tables of one size, ``(F, V, D)``.
         padding_idx: a row that gets no gradient from here.
         scale_grad_by_freq: divide each row's gradient by the number of times that it is named.
     """
     if index.dtype not in (np.int32, np.int64):
         fail("shape", "embedding(index)", f"an index of {index.dtype}", "the index is int32 or int64", "index.long()")
+    if weight.ndim == 3:
+        return _rows_of_tables(index, weight, padding_idx, scale_grad_by_freq)
     if weight.ndim != 2:
         fail(
             "shape", "embedding(index, weight)", f"weight {weight.shape}", "the weight is (V, D)", "reshape the weight"
@@ -35,17 +37,44 @@ def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_fr
         share = lax.expand_dims(cast(times, out.dtype), (index.ndim,))
         still = lax.stop_gradient(out)
         out = lax.add(still, lax.div(lax.sub(out, still), share))
+    return _padded(index, weight.shape[0], out, padding_idx)
+
+
+def _rows_of_tables(index, weight, padding_idx: int | None, scale_grad_by_freq: bool):
+    """Return of each table the rows that its column of the index names; a split of tables goes along with columns."""
+    count = weight.shape[0]
+    seen = f"index {index.shape}, weight {weight.shape}"
+    if not index.ndim or index.shape[-1] != count:
+        rule = f"of weights (F, V, D) the last dim of the index has a number for each of the {count} tables"
+        fail("shape", "embedding(index, weight)", seen, rule, "an index of (batch, tables)")
+    if scale_grad_by_freq:
+        rule = "scale_grad_by_freq counts the rows of one table"
+        fail("value", "embedding(index, weight)", seen, rule, "scale_grad_by_freq=False")
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(index.ndim,),
+        collapsed_slice_dims=(1,),
+        start_index_map=(1,),
+        operand_batching_dims=(0,),
+        start_indices_batching_dims=(index.ndim - 1,),
+    )
+    sizes = (1, 1, weight.shape[2])
+    out = lax.gather(weight, lax.expand_dims(index, (index.ndim,)), numbers, sizes, mode=FILL)
+    return _padded(index, weight.shape[1], out, padding_idx)
+
+
+def _padded(index, size: int, out, padding_idx: int | None):
+    """Return looked-up rows of which those of a number get no gradient."""
     if padding_idx is None:
         return out
-    if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+    if not -size <= padding_idx < size:
         fail(
             "index",
             f"embedding(padding_idx={padding_idx})",
-            f"weight {weight.shape}",
+            f"a weight of {size} rows",
             "padding_idx names a row",
             "None",
         )
-    padded = lax.eq(index, np.asarray(padding_idx % weight.shape[0], index.dtype))
+    padded = lax.eq(index, np.asarray(padding_idx % size, index.dtype))
     padded = lax.broadcast_in_dim(padded, out.shape, tuple(range(index.ndim)))
     return lax.select_n(padded, out, lax.stop_gradient(out))
 
@@ -219,11 +248,26 @@ def embedding_bag(
         fail("value", "embedding_bag", seen, rule, "offsets=sbpjax.tensor([0])")
     _integers(x, "embedding_bag")
     rows = embedding(x, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    return bagged(x, rows, offsets, per_sample_weights, mode, include_last_offset, padding)
+
+
+def bagged(
+    x,
+    rows,
+    offsets=None,
+    per_sample_weights=None,
+    /,
+    mode: str = "mean",
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+):
+    """Return sums, means or maxima of rows that were looked up, see `embedding_bag`."""
     if per_sample_weights is not None:
         rows = lax.mul(rows, spread(lax.expand_dims(cast(per_sample_weights, rows.dtype), (x.ndim,)), rows.shape))
     counted = None
     if padding_idx is not None:
-        counted = lax.ne(x, np.asarray(padding_idx % weight.shape[0], x.dtype))
+        counted = lax.ne(x, np.asarray(padding_idx, x.dtype))
     if x.ndim == 2:
         return _bagged_rows(rows, counted, mode)
     bags = offsets.shape[0] - bool(include_last_offset)

@@ -106,5 +106,7 @@ def combined_margin_loss(x, target, /, m1: float = 1.0, m2: float = 0.0, m3: flo
     own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
     if (m1, m2) == (1.0, 0.0):
         return lax.select_n(own, x, x - m3)
-    safe = lax.select_n(own, lax.full_like(x, 0), x)
-    return lax.select_n(own, x, lax.cos(lax.acos(safe) * m1 + m2) - m3)
+    # Of the target alone: an arc cosine of all classes would cost more than the product that they come from.
+    right = lax.reduce_sum(lax.select_n(own, lax.full_like(x, 0), x), (1,))
+    moved = lax.cos(lax.acos(right) * m1 + m2) - m3
+    return lax.select_n(own, x, spread(lax.expand_dims(moved, (1,)), x.shape))

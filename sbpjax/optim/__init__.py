@@ -26,5 +26,6 @@ from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 from .sign import Lion as Lion
 from .sign import Rprop as Rprop
+from .sparse_adam import SparseAdam as SparseAdam
 
 del _resting

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
+from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
@@ -58,3 +59,6 @@ class Adagrad(Optimizer):
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         return group["initial_accumulator_value"]
+
+    def _leaves_rows(self, group: dict[str, Any]) -> bool:
+        return not is_on(group["weight_decay"])

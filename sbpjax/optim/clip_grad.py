@@ -14,6 +14,7 @@ from sbpjax.optim.run import TRACE, place_of, run_on_device
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import is_traced, payload, put
+from sbpjax.tensor.row_grad import values_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.tensor.tensor import wrap
 
@@ -57,7 +58,7 @@ for _fn in (total_norm, clip_to, clip_and_norm):  # all stages of a pipeline hav
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in parameters if p.grad is not None]
+    return [values_of(p.grad) for p in parameters if p.grad is not None]
 
 
 def _by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
@@ -91,7 +92,7 @@ def get_total_norm(
         error_if_nonfinite: raise if the norm is infinite or no number.
         foreach: accepted for compatibility; all tensors are always taken at once.
     """
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    tensors = [tensors] if isinstance(tensors, Tensor) else [values_of(t) for t in tensors]
     if not tensors:
         return from_data.tensor(0.0)
     static = (("norm_type", float(norm_type)),)

@@ -28,7 +28,8 @@ class Ftrl(Optimizer):
     """FTRL-proximal: ``p = (sign(z) lambda1 - z) / ((beta + n^lr_power) / lr + lambda2)``, 0 where ``|z| <= lambda1``.
 
     The power has OneFlow's sign: with its default of -0.5 the steps grow with n, the sum of squared gradients. The
-    paper's rule, and TensorFlow's at its ``learning_rate_power=-0.5``, is ``lr_power=0.5`` here.
+    paper's rule, and TensorFlow's at its ``learning_rate_power=-0.5``, is ``lr_power=0.5`` here. A row of a table that
+    had no gradient yet is zero after the first step, and with sparse updates it stays what it was made.
 
     Args:
         lr: step size.
@@ -47,6 +48,7 @@ class Ftrl(Optimizer):
     _not_negative = ("lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
     _state_names = ("accumulate", "z")
     _rule = staticmethod(ftrl)
+    support_sparse = True
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import is_traced, payload, put, put_from
+from sbpjax.tensor.row_grad import values_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 
@@ -127,7 +128,8 @@ class Scaler:
         for group in optimizer.param_groups:
             for param in group["params"]:
                 if param.grad is not None:
-                    places.setdefault(place_of(param.grad), []).append(param.grad)
+                    grad = values_of(param.grad)
+                    places.setdefault(place_of(grad), []).append(grad)
         if not places:
             raise misuse("unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient.")
         with no_grad():

@@ -34,11 +34,13 @@ from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.first_call import expect_backward
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.row_grad import RowGrad, by_rows, dense
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.tensor.tape.node import RemovableHandle
 from sbpjax.tensor.tape.zeroing import zero_grads
 
-_Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count, on masters, names of states
+# Of a bucket: group, step count, on masters, by rows, names of states.
+_Key = tuple[int, int, bool, bool, tuple[str, ...]]
 
 _before_steps: OrderedDict[int, Callable] = OrderedDict()
 _after_steps: OrderedDict[int, Callable] = OrderedDict()
@@ -177,6 +179,8 @@ class Optimizer:
             rule = "some parameters appear in more than one parameter group"
             raise params_value("a parameter of an earlier group", rule)
         self.param_groups.append(group)
+        if group.get("is_sparse"):
+            _want_rows(params, True)
 
     def _check(self, group: dict[str, Any]) -> None:
         """Raise a ValueError for an option out of its range."""
@@ -186,14 +190,17 @@ class Optimizer:
     def _check_sparse(self) -> None:
         if not self.support_sparse:
             seen = f"is_sparse=True for {type(self).__name__}"
-            rule = "its update moves rows without gradient too, so it has no sparse form; SGD, Adam and Adagrad have"
+            rule = (
+                "its update moves rows without gradient too, so it has no sparse form; SGD, Adam, Adagrad and Ftrl have"
+            )
             raise params_value(seen, rule, "sbpjax.optim.Adam(params)")
 
     def use_sparse_updates(self, enabled: bool = True) -> None:
         """Leave rows of a table whose gradient is zero as they are, state included, in all groups.
 
         Rows are those of dim 0 of parameters of two dims and more; the step count goes on for all, so a row that comes
-        back after a while is corrected for the bias of all steps.
+        back after a while is corrected for the bias of all steps. In a graph, and where `nn.Embedding` is ``sparse``,
+        tables have gradients of rows: then the rows that a batch looked up are read and written, and no others.
 
         Raises:
             ValueError: the update of this optimizer moves rows without gradient.
@@ -202,6 +209,7 @@ class Optimizer:
             self._check_sparse()
         for group in self.param_groups:
             group["is_sparse"] = enabled
+            _want_rows(group["params"], enabled)
 
     def use_master_weights(self, enabled: bool = True) -> None:
         """Keep a float32 copy of every parameter of lower precision, and run the update on that, in all groups.
@@ -277,6 +285,8 @@ class Optimizer:
     def _update(self) -> None:
         mark = changes.now
         updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        if any(p.grad.__class__ is RowGrad for p in updated):
+            self._make_dense()
         updates = self._repeat.of(updated)
         if updates is None:
             updates = self._gathered()
@@ -294,19 +304,31 @@ class Optimizer:
                 if param.grad is not None:
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
-                    key = (index, id(ready["step"]), MASTER in ready, self._states_of(param, group))
+                    of_rows = param.grad.__class__ is RowGrad
+                    key = (index, id(ready["step"]), MASTER in ready, of_rows, self._states_of(param, group))
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
         return [self._of_place(list(buckets.items())) for buckets in places.values()]
 
+    def _make_dense(self) -> None:
+        """Make gradients of rows dense where the update moves other rows as well."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad.__class__ is RowGrad and not (group.get("is_sparse") or self._leaves_rows(group)):
+                    param.grad = dense(param.grad, param)
+
+    def _leaves_rows(self, group: dict[str, Any]) -> bool:
+        """Return whether the whole update leaves rows without a gradient alone, so that one of rows equals it."""
+        return False
+
     def _of_place(self, found: list[tuple[_Key, list[Tensor]]]) -> Update:
         buckets, jobs = [], []
-        for (index, _, on_masters, names), params in found:
+        for (index, _, on_masters, of_rows, names), params in found:
             group = self.param_groups[index]
             names = (*names, MASTER) if on_masters else names
             lazy = bool(group.get("is_sparse", False))
-            buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy))
+            buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy, of_rows))
             states = [[self.state[p][name] for p in params] for name in names]
             jobs.append(run.Job((), self.state[params[0]]["step"], params, states))
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
@@ -504,6 +526,12 @@ def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
     return RemovableHandle(_after_steps, hook)
+
+
+def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:
+    for param in params:
+        if param.ndim >= 2:
+            by_rows(param, wanted)
 
 
 def is_low(dtype: Any) -> bool:

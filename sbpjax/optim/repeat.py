@@ -23,6 +23,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import write_counts
+from sbpjax.tensor.row_grad import RowGrad
 
 
 class Update(NamedTuple):
@@ -37,6 +38,11 @@ class Update(NamedTuple):
     buckets: tuple[Bucket, ...]
     jobs: list[Job]
     groups: list[int]
+
+
+def _kind(param: Tensor) -> int:
+    """Return which parameter it is, and whether its gradient is one of rows."""
+    return -id(param) if param.grad.__class__ is RowGrad else id(param)
 
 
 class Repeat:
@@ -67,12 +73,12 @@ class Repeat:
             jobs = [job for update in updates for job in update.jobs]
             self._written = [t for job in jobs for group in ([job.step], job.params, *job.states) for t in group]
         self._mark = mark if mode.touch is None else None
-        self._updated = list(map(id, updated))
+        self._updated = list(map(_kind, updated))
         self._versions = write_counts(self._written)
 
     def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
         """Return what a step runs that updates these parameters, None if it has to be gathered."""
-        if changes.now is not self._mark or mode.touch is not None or list(map(id, updated)) != self._updated:
+        if changes.now is not self._mark or mode.touch is not None or list(map(_kind, updated)) != self._updated:
             return None
         versions = write_counts(self._written)
         return self._updates if versions == self._versions and -1 not in versions else None

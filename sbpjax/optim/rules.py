@@ -8,6 +8,7 @@ A rule knows nothing of what `update` does around it:
 
 * *master weights*: the rule runs in float32 on a copy kept in the state, and the parameter is what that rounds to;
 * *lazy* buckets: rows of a table whose gradient is zero stay as they are, state included;
+* buckets of *rows*: the rule runs on the rows that a batch looked up, and on their state, and on nothing else;
 * a *guarded* update: if a flag is set (a gradient overflowed), everything stays as it is, the step count included.
 
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sbpjax.ops.row_update import NOWHERE, row_update
 from sbpjax.tensor.traced_calls import TracedCall
 
 Array = jax.Array
@@ -42,6 +44,7 @@ class Bucket(NamedTuple):
         states: names of the state arrays per parameter, in the order in which they come.
         count: the number of parameters.
         lazy: whether rows without gradient are left alone.
+        rows: whether gradients are of rows: each is two arrays, their numbers and their gradients.
     """
 
     rule: Callable
@@ -50,6 +53,7 @@ class Bucket(NamedTuple):
     states: tuple[str, ...]
     count: int
     lazy: bool = False
+    rows: bool = False
 
 
 MASTER = "master"  # the state that holds a float32 copy of a parameter of lower precision
@@ -60,7 +64,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
 
     Args:
         arrays: if guarded, first the flag; then per bucket its numbers and its step count, its parameters, gradients,
-            and each kind of state.
+            and each kind of state. Of gradients of rows first all their numbers, then all rows.
         buckets: the buckets that the arrays belong to, in order.
         guarded: whether a flag says that nothing shall change.
 
@@ -73,8 +77,8 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     for bucket in buckets:
         hyper = {name: next(flat) for name in bucket.hyper}
         count = next(flat)
-        per_param = [[next(flat) for _ in range(bucket.count)] for _ in range(2 + len(bucket.states))]
-        one = _one(bucket._replace(count=1), guarded)
+        per_param = [[next(flat) for _ in range(bucket.count)] for _ in range(2 + bucket.rows + len(bucket.states))]
+        one = (_of_rows if bucket.rows else _one)(bucket._replace(count=1), guarded)
         updated = [one(skip, count, hyper, *arrays) for arrays in zip(*per_param)]
         results.append(count + 1 if skip is None else jnp.where(skip, count, count + 1))
         for kind in zip(*updated):
@@ -107,6 +111,33 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
         return tuple(jnp.where(skip, b, a) for a, b in zip(after, before)) if guarded else tuple(after)
 
     return TracedCall(update_one)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_rows(bucket: Bucket, guarded: bool) -> Callable:
+    """Return the update of one table by a gradient of rows, see `sbpjax.ops.row_update`."""
+    rule = RowRule(bucket)
+
+    def update_rows(skip, count, hyper, param, ids, rows, *states):
+        # A step that is left out names no row.
+        ids = jnp.where(skip, NOWHERE, ids) if guarded else ids
+        numbers = (count + 1, *(jnp.asarray(hyper[name]) for name in bucket.hyper))
+        return tuple(row_update(ids, rows, numbers, (param, *states), rule))
+
+    return TracedCall(update_rows)
+
+
+class RowRule(NamedTuple):
+    """The rule of a bucket as a function of rows; equal for equal buckets, as parameters of equations must be."""
+
+    bucket: Bucket
+
+    def __call__(self, numbers, grad, param, *states) -> list:
+        """Return the new rows of the parameter and of each state."""
+        step, *hyper = numbers
+        run = _on_master if MASTER in self.bucket.states else _plainly
+        named = dict(zip(self.bucket.states, states))
+        return run(self.bucket, param, grad, named, step, dict(zip(self.bucket.hyper, hyper)))
 
 
 def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:

@@ -29,6 +29,7 @@ from sbpjax.tensor.device import META
 from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
+from sbpjax.tensor.row_grad import RowGrad
 from sbpjax.tensor.stored import Elsewhere
 from sbpjax.tensor.tensor import wrap
 
@@ -78,6 +79,8 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor |
     for job in jobs:
         inputs += [float(n) if n.__class__ is int else n for n in job.numbers]
         grads: list[Any] = [p.grad for p in job.params]
+        if grads[0].__class__ is RowGrad:
+            grads = [*(g.ids for g in grads), *(g.rows for g in grads)]
         for tensors in ([job.step], job.params, grads, *job.states):
             if tensors is not grads:
                 donated += range(len(inputs), len(inputs) + len(tensors))

@@ -59,3 +59,6 @@ class SGD(Optimizer):
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         own = [(name, is_on(group[name])) for name in ("momentum", "dampening")]
         return (*super()._flags(group), *own, ("nesterov", bool(group["nesterov"])))
+
+    def _leaves_rows(self, group: dict[str, Any]) -> bool:
+        return not is_on(group["momentum"]) and not is_on(group["weight_decay"])

@@ -73,6 +73,7 @@ LOSSES = _names(
     "linear_cross_entropy linear_cross_entropy_grad linear_cross_entropy_tangent"
 )
 GROUPED = _names("grouped_matmul grouped_outer")  # `sbpjax.ops.grouped_matmul_primitive`
+ROW_UPDATES = _names("row_update")  # `sbpjax.ops.row_update`
 KERNELS = _names("pallas_call custom_partitioning") | ATTENTION | LOSSES | GROUPED
 # The collectives that lowering inserts, by the names that compiled programs give them.
 COLLECTIVES = {

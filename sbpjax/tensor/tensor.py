@@ -61,6 +61,7 @@ class Meta:
     __slots__ = (
         "asked_sum",
         "base",
+        "by_rows",
         "data_alias",
         "grad",
         "multi",
@@ -79,7 +80,7 @@ class Meta:
     def __init__(self) -> None:
         self.grad = self.base = self.pending = self.zeroed = None
         self.steps = ()
-        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
+        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = self.by_rows = False
 
 
 # Methods and operators are attached to the class by the other modules; `make stubs` lists them.

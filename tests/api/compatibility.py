@@ -24,7 +24,6 @@ WITHOUT_EFFECT = {
     "fused": "all tensors are always taken at once",
     "capturable": "every step is a compiled program",
     "differentiable": "steps are not on the tape",
-    "sparse": "gradients are dense",
     "sparse_grad": "gradients are dense",
     "_stacklevel": "of PyTorch's warnings",
     "warn_on_non_tensor_leaf": "other things stay as they are",

@@ -14,6 +14,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.row_grad import recorded, wants_rows
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 _EMBEDDING = op_of(ops.embedding)
@@ -32,12 +33,14 @@ def embedding(
 
     Args:
         input: integers of any shape, any sbp.
-        weight: `(V, D)`; under ``split(0)`` each rank gives the rows it holds, the result is a partial sum.
+        weight: `(V, D)`; under ``split(0)`` each rank gives the rows it holds, the result is a partial sum. Or several
+            tables of one size, `(F, V, D)`, of which the input's last dim has a number for each; under ``split(0)``
+            whole tables are divided, and that dim with them.
         padding_idx: a row that gets no gradient.
         max_norm: rows that are looked up are scaled down to this norm first, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the input names it.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: the gradient of a table that is a leaf is one of rows, see `nn.Embedding`.
 
     Returns:
         ``(..., D)``. Splits of ``input`` stay; ``split(1)`` of ``weight`` splits the last dim.
@@ -49,12 +52,18 @@ def embedding(
         >>> rows.tolist(), rows.sbp
         ([[6.0, 7.0], [0.0, 1.0]], (sbpjax.sbp.partial_sum,))
     """
-    check_rows("embedding(input, weight)", input, weight, 0)
+    check_rows("embedding(input, weight)", input, weight, max(weight.ndim - 2, 0))
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
+    if not scale_grad_by_freq and wants_rows(weight, sparse):
+        return recorded(input, run(_EMBEDDING, (input, weight.detach())), weight, _natural(padding_idx, weight))
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))
     return apply(ops.embedding, input, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+def _natural(padding_idx: int | None, weight: Tensor) -> int | None:
+    return None if padding_idx is None else padding_idx % weight.shape[-2]
 
 
 def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
@@ -127,7 +136,7 @@ def embedding_bag(
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the input names it.
         mode: ``"sum"``, ``"mean"`` or ``"max"``; an empty bag gives zeros.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: the gradient of a table that is a leaf is one of rows, see `nn.Embedding`.
         per_sample_weights: of the input's shape, factors of the rows; sums only.
         include_last_offset: the last offset is the end of the last bag.
         padding_idx: a row that does not count and gets no gradient.
@@ -138,6 +147,10 @@ def embedding_bag(
     check_rows("embedding_bag(input, weight)", input, weight, 0)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
+    if sparse and not scale_grad_by_freq and mode in ("sum", "mean", "max"):
+        rows = embedding(input, weight, padding_idx, sparse=True)
+        options = {"include_last_offset": include_last_offset, "padding_idx": _natural(padding_idx, weight)}
+        return apply(ops.bagged, input, rows, offsets, per_sample_weights, mode=mode, **options)
     return apply(
         ops.embedding_bag,
         input,

@@ -4,6 +4,8 @@ from .attention import Attention as Attention
 from .cache import KeyValues as KeyValues
 from .cache import put as put
 from .lora import LoraLinear as LoraLinear
+from .margin_softmax import MarginSoftmax as MarginSoftmax
+from .margin_softmax import PartialMarginSoftmax as PartialMarginSoftmax
 from .masks import attention_mask as attention_mask
 from .mlp import ACTIVATIONS as ACTIVATIONS
 from .mlp import MLP as MLP

@@ -29,6 +29,7 @@ from sbpjax.programs.primitives import (
     LOOPS,
     MOVES,
     PRODUCTS,
+    ROW_UPDATES,
     SCATTERS,
     SELECTIONS,
     WINDOW_SELECTIONS,
@@ -39,8 +40,10 @@ from sbpjax.sbp.layout import local_shape
 from sbpjax.world.jaxprs import Var
 
 READS_BUFFERS = (
-    PRODUCTS | SCATTERS | SELECTIONS | CONTROL | CUMULATIVE | DYNAMIC | WINDOWS | WINDOW_SELECTIONS | KERNELS
-) | {"gather", "sort"}
+    (PRODUCTS | SCATTERS | SELECTIONS | CONTROL | CUMULATIVE | DYNAMIC | WINDOWS | WINDOW_SELECTIONS | KERNELS)
+    | {"gather", "sort"}
+    | ROW_UPDATES
+)
 # Written over their first operand, where nothing reads that any more.
 _WRITE_OVER = SCATTERS | {"dynamic_update_slice"}
 

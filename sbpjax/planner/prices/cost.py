@@ -53,6 +53,7 @@ from sbpjax.programs.primitives import (
     LOSSES,
     PRODUCTS,
     REDUCTIONS,
+    ROW_UPDATES,
     SCATTERS,
     WINDOWS,
 )
@@ -297,7 +298,9 @@ def work_us(model: CostModel, eqn) -> float:
         # Which branch is taken is not known; the dearest bounds it.
         return max(_body_us(model, b) for b in params["branches"])
     moved = sum(_nbytes(v) for v in eqn.outvars)
-    if name in READS or name == _CAST:
+    if name in ROW_UPDATES:  # the named rows of every table, read and written
+        moved = 2 * len(eqn.outvars) * _nbytes(eqn.invars[1])
+    elif name in READS or name == _CAST:
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
         moved *= model.fused

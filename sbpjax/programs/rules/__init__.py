@@ -10,6 +10,7 @@ from . import linalg as linalg
 from . import manual as manual
 from . import random as random
 from . import reduction as reduction
+from . import rows as rows
 from . import shape as shape
 from . import sort as sort
 from . import window as window

@@ -14,6 +14,7 @@ from sbpjax.tensor import dispatch
 from sbpjax.tensor.local import LocalNode
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.placed import like_leaf
+from sbpjax.tensor.row_grad import RowGrad, accumulated
 from sbpjax.tensor.tape.op_node import OpNode
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedNode
@@ -276,6 +277,10 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     tensor = node.ref()
     if tensor is None or grad is None:
         return
+    if grad.__class__ is RowGrad:
+        _accumulate_rows(tensor, grad)
+        _after(node, tensor)
+        return
     if grad._layout is not tensor._layout:
         grad = like_leaf(grad, tensor)
     if mode.touch is not None:
@@ -286,6 +291,8 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         own.grad = grad if create_graph else wrap_any(grad._array, grad._layout)
     elif create_graph:
         own.grad = own.grad + grad
+    elif own.grad.__class__ is RowGrad:
+        own.grad = accumulated(own.grad, grad, tensor)
     # What `zero_grad` left is known to be zero: the gradient takes its place, and the user's handle to ``w.grad`` sees
     # it.
     elif own.zeroed is not None and own.grad._array is own.zeroed:
@@ -294,6 +301,21 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         total = like_leaf(own.grad + grad, tensor)
         # Into the same handle, as in PyTorch: `g = w.grad` before backward sees the sum.
         own.grad._set(total._array, total._layout)
+    _after(node, tensor)
+
+
+def _accumulate_rows(tensor, grad: RowGrad) -> None:
+    """Add a gradient of rows to a leaf's ``.grad``; beside a dense one it becomes dense."""
+    if mode.touch is not None:
+        mode.touch(tensor)
+    own = tensor._own_meta()
+    held = own.grad
+    if held is not None and own.zeroed is not None and held._array is own.zeroed:
+        held = None
+    own.grad = accumulated(held, grad, tensor)
+
+
+def _after(node: AccumulateGrad, tensor) -> None:
     if node.post:
         for hook in list(node.post.values()):
             hook(tensor)

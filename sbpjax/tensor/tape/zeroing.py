@@ -20,6 +20,7 @@ from jax._src.core import trace_state_clean  # no public name
 from sbpjax import naming
 from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.row_grad import RowGrad
 from sbpjax.tensor.tensor import Tensor, wrap_any
 
 
@@ -39,7 +40,8 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:
             continue
         if mode.touch is not None:
             mode.touch(tensor)
-        if set_to_none:
+        # A gradient of rows names none after this, and is made anew by the next backward.
+        if set_to_none or meta.grad.__class__ is RowGrad:
             meta.grad = meta.zeroed = None
             continue
         grad = meta.grad._fresh()

@@ -10,6 +10,7 @@
 * `masked_pairs.py`, `corrupted_spans.py`: what BERT and T5 are pre-trained on; `special.py`: BERT's special tokens.
 * `labelled_texts.py`, `buckets.py`: tables of texts with labels, and batches of rows of about equal length.
 * `images.py`, `cifar.py`: images with classes.
+* `criteo.py`, `feature_keys.py`, `generated_clicks.py`: logs of clicks, rows for their keys, and generated ones.
 * `permutation.py`: a shuffled order that needs no memory.
 * `tokenizer.py`, `documents.py`: from texts to tokens; `sbpjax.train.preprocess` is their command.
 """
@@ -18,7 +19,14 @@ from .blend import Blend as Blend
 from .buckets import Buckets as Buckets
 from .cifar import Cifar as Cifar
 from .corrupted_spans import CorruptedSpans as CorruptedSpans
+from .criteo import Clicks as Clicks
+from .criteo import read_criteo as read_criteo
 from .documents import EncodedDocuments as EncodedDocuments
+from .feature_keys import FrequentKeys as FrequentKeys
+from .feature_keys import crossed as crossed
+from .feature_keys import hashed as hashed
+from .generated_clicks import GeneratedClicks as GeneratedClicks
+from .generated_clicks import generated_clicks as generated_clicks
 from .images import ArrayImages as ArrayImages
 from .images import ImageFolder as ImageFolder
 from .images import Images as Images

@@ -8,11 +8,13 @@
 
 * `metric.py`: the base: which part of a batch is told, and how ranks are put together.
 * `exact_sum.py`: sums without rounding, so that they do not depend on an order.
-* `accuracy.py`, `binary.py` (F1, Matthews), `perplexity.py`, `regression.py`, `bleu.py`: the metrics.
+* `accuracy.py`, `auc.py`, `binary.py` (F1, Matthews), `perplexity.py`, `regression.py`, `bleu.py`: the metrics.
 * `glue.py`: several as one, and those of GLUE's tasks.
 """
 
 from .accuracy import Accuracy as Accuracy
+from .auc import AUC as AUC
+from .auc import HistogramAUC as HistogramAUC
 from .binary import F1 as F1
 from .binary import Matthews as Matthews
 from .bleu import Bleu as Bleu
