@@ -486,6 +486,14 @@ class ExportError(GraphError):
     """
 
 
+class EngineError(GraphError):
+    """Another engine cannot run a graph: it is not installed, lacks an operation, or computes something else.
+
+    An engine runs graphs that only compute: no optimizer, no writes into buffers, no random numbers, one device. The
+    graph itself is as before; without the engine XLA runs it.
+    """
+
+
 class DataDependentError(OpTypeError):
     """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
 

@@ -18,6 +18,7 @@ ROOMS = (
     "nn",
     "optim",
     "tracing",  # a function of tensors as a program; transforms
+    "engines",  # a program as a model of another engine
     "graph",
     "inspect",  # reports
     "distributed",

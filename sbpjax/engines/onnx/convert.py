@@ -1,6 +1,6 @@
 """`convert`: a program in StableHLO, with some of its inputs as constants, as an ONNX model.
 
-    model = convert(module, {0: weight, 1: bias}, ["weight", "bias", "x"])
+model = convert(module, {0: weight, 1: bias}, ["weight", "bias", "x"])
 """
 
 from __future__ import annotations
@@ -63,5 +63,7 @@ def convert(module: Any, constants: Mapping[int, np.ndarray], names: Sequence[st
         node = graph.add("Identity", walk.full(value))
         graph.nodes[-1].outputs = (name,)
         assert node != name  # the name is given by the caller, and no node's
-        ports.append(Port(name, value.kind, tuple(f"{name}_{i}" if n is None else n for i, n in enumerate(value.shape))))
+        ports.append(
+            Port(name, value.kind, tuple(f"{name}_{i}" if n is None else n for i, n in enumerate(value.shape)))
+        )
     return graph.model(inputs, ports)

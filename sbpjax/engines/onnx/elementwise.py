@@ -5,18 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from .model import TYPES
+from .patterns import is_masked_already, softmax
 from .values import UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
 
 # What is one node of ONNX.
 _SAME = {
-    "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "power": "Pow", "tanh": "Tanh", "exponential": "Exp",
-    "log": "Log", "sqrt": "Sqrt", "negate": "Neg", "abs": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
-    "cosine": "Cos", "sine": "Sin", "tan": "Tan", "logistic": "Sigmoid", "maximum": "Max", "minimum": "Min",
-    "round_nearest_even": "Round", "chlo.erf": "Erf", "chlo.asin": "Asin", "chlo.acos": "Acos", "chlo.sinh": "Sinh",
-    "chlo.cosh": "Cosh", "chlo.tan": "Tan", "chlo.asinh": "Asinh", "chlo.acosh": "Acosh", "chlo.atanh": "Atanh",
-    "chlo.atan": "Atan",
+    "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "power": "Pow", "tanh": "Tanh",
+    "exponential": "Exp", "log": "Log", "sqrt": "Sqrt", "negate": "Neg", "abs": "Abs", "sign": "Sign",
+    "floor": "Floor", "ceil": "Ceil", "cosine": "Cos", "sine": "Sin", "tan": "Tan", "logistic": "Sigmoid",
+    "maximum": "Max", "minimum": "Min", "round_nearest_even": "Round", "chlo.erf": "Erf", "chlo.asin": "Asin",
+    "chlo.acos": "Acos", "chlo.sinh": "Sinh", "chlo.cosh": "Cosh", "chlo.tan": "Tan", "chlo.asinh": "Asinh",
+    "chlo.acosh": "Acosh", "chlo.atanh": "Atanh", "chlo.atan": "Atan",
 }  # fmt: skip
 _LOGIC = {"and": ("And", "BitwiseAnd"), "or": ("Or", "BitwiseOr"), "xor": ("Xor", "BitwiseXor")}
+_MOST_KNOWN = 2**20  # elements
+_COMPARED = {
+    "EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
+}  # fmt: skip
 _ORDER = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE": "GreaterOrEqual"}
 
 
@@ -26,6 +31,8 @@ def same(walk: Walk, op, operands):
     name = op.name.removeprefix("stablehlo.")
     if name == "divide" and (mean := _mean(walk, operands)) is not None:
         return mean
+    if name == "divide" and (found := softmax(walk, *operands)) is not None:
+        return walk.joined(found, op.results[0], operands[:1])
     if operands[0].kind == "i1" and name in ("add", "multiply", "maximum", "minimum"):
         both = "And" if name in ("multiply", "minimum") else "Or"
         return _joined(walk, op, operands, both)
@@ -139,8 +146,13 @@ def clamp(walk: Walk, op, operands):
 
 @rule("compare")
 def compare(walk: Walk, op, operands):
-    """Which of two is larger."""
+    """Which of two is larger; of numbers that are known, such as places in a row, the answer is known."""
     order = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
+    found = [walk.known.get(v.name) for v in operands]
+    if found[0] is not None and found[1] is not None and all(v.target is None for v in operands):
+        made = _COMPARED[order](*found)
+        if made.size <= _MOST_KNOWN:
+            return Value(walk.constant(made).name, "i1", operands[0].shape, made.shape)
     if order == "NE":
         if operands[0].kind == "i1":
             return _joined(walk, op, operands, "Xor")
@@ -155,6 +167,8 @@ def compare(walk: Walk, op, operands):
 @rule("select")
 def select(walk: Walk, op, operands):
     """One of two by a mask, which may be one bool."""
+    if is_masked_already(walk, *operands):
+        return operands[1]
     name = walk.graph.add("Where", *(v.name for v in operands))
     same = [v for v in operands if len(v.shape) == len(facts(op.results[0])[1])]
     return walk.joined(name, op.results[0], same)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
+from .values import UnsupportedError, Value, Walk, facts, numbers, rule
 
 
 @rule("gather", "dynamic_gather")
@@ -44,7 +44,11 @@ def gather(walk: Walk, op, operands):
         flat = walk.graph.add("Squeeze", indices, walk.graph.ints(-1)) if lead >= 0 else indices
         name = walk.graph.add("Gather", array, flat, axis=named[0])
         before = named[0]
-        order = [*range(before, before + lead), *range(before), *range(before + lead, before + lead + len(rest) - before)]
+        order = [
+            *range(before, before + lead),
+            *range(before),
+            *range(before + lead, before + lead + len(rest) - before),
+        ]
         name = _transposed(walk, name, order)
     else:
         order = [*batch, *named, *rest]
@@ -132,7 +136,7 @@ def scatter(walk: Walk, op, operands):
     how = stablehlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
     x, at, new = operands
     named = list(how.scattered_dims_to_operand_dims)
-    batch, at_batch = list(how.input_batching_dims), list(how.scatter_indices_batching_dims)
+    batch = list(how.input_batching_dims)
     window, gone = list(how.update_window_dims), list(how.inserted_window_dims)
     join = _joins(op)
     rest = [d for d in range(len(x.shape)) if d not in (*named, *batch)]

@@ -83,6 +83,7 @@ class Graph:
         self._count = [0] if outside is None else outside._count
         self.constants: dict[str, np.ndarray] = {} if outside is None else outside.constants
         self._same: dict[tuple, str] = {} if outside is None else outside._same
+        self.makers: dict[str, Node] = {} if outside is None else dict(outside.makers)  # of each value, its node
 
     def fresh(self, hint: str = "v") -> str:
         """Return a name that nothing has yet."""
@@ -97,8 +98,15 @@ class Graph:
         """Add a node, and return the names of its outputs."""
         outputs = tuple(self.fresh(op.lower()) for _ in range(count))
         bodies = {key: attributes.pop(key) for key, value in list(attributes.items()) if isinstance(value, Body)}
-        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, bodies))
+        node = Node(op, tuple(inputs), outputs, attributes, bodies)
+        self.nodes.append(node)
+        self.makers.update(dict.fromkeys(outputs, node))
         return outputs
+
+    def made_by(self, name: str, op: str) -> tuple[str, ...] | None:
+        """Return the inputs of the node that makes a value, if it is of a kind; else None."""
+        node = self.makers.get(name)
+        return node.inputs if node is not None and node.op == op else None
 
     def constant(self, value: Any, name: str | None = None) -> str:
         """Return the name of a constant; small ones of the same bytes are one."""

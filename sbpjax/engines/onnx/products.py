@@ -40,7 +40,7 @@ def dot(walk: Walk, op, operands):
 
 
 def _ordered(walk: Walk, x: Value, batch, first, second, keep: bool = False) -> str:
-    """Return a value with its dims as batch, one, one; those of the middle stay as they are if `keep` and there are any."""
+    """Return a value with its dims as batch, one, one; those of the middle stay apart if `keep` and there are any."""
     order = [*batch, *first, *second]
     name = walk.full(x)
     if order != list(range(len(order))):
@@ -86,7 +86,9 @@ def convolution(walk: Walk, op, operands):
     if any(n != 1 for n in spread):
         from .shapes import _spread_out
 
-        sizes = [x.shape[d] for d in (how.input_batch_dimension, how.input_feature_dimension, *how.input_spatial_dimensions)]
+        sizes = [
+            x.shape[d] for d in (how.input_batch_dimension, how.input_feature_dimension, *how.input_spatial_dimensions)
+        ]
         moved = Value(left, x.kind, tuple(sizes), tuple(sizes))
         zero = Value(walk.zero(x.kind), x.kind, (), ())
         left = _spread_out(walk, left, moved, zero, [0, 0, *(n - 1 for n in spread)])

@@ -26,7 +26,9 @@ def broadcast(walk: Walk, op, operands):
     if new:
         name = _with_dims(walk, name, new)
     sizes: list[int | None] = [1] * len(shape)
-    for dim, size, stated in zip(dims, actual, (x.shape[i] for i in np.argsort(numbers(op.attributes["broadcast_dimensions"])))):
+    for dim, size, stated in zip(
+        dims, actual, (x.shape[i] for i in np.argsort(numbers(op.attributes["broadcast_dimensions"])))
+    ):
         sizes[dim] = shape[dim] if size != 1 or stated != 1 else 1
         if size == 1:
             sizes[dim] = 1
@@ -113,11 +115,7 @@ def cut(walk: Walk, op, operands):
     """A rectangular part, with strides."""
     x = operands[0]
     starts, ends, steps = (numbers(op.attributes[f"{k}"]) for k in ("start_indices", "limit_indices", "strides"))
-    dims = [
-        d
-        for d, n in enumerate(x.shape)
-        if (starts[d], steps[d]) != (0, 1) or (ends[d] != n and n is not None)
-    ]
+    dims = [d for d, n in enumerate(x.shape) if (starts[d], steps[d]) != (0, 1) or (ends[d] != n and n is not None)]
     if not dims:
         return x
     name = walk.full(x)
@@ -181,7 +179,9 @@ def put_at(walk: Walk, op, operands):
 def pad(walk: Walk, op, operands):
     """A border of one number; a negative width takes elements away."""
     x, fill = operands
-    low, high, inner = (numbers(op.attributes[f"{k}"]) for k in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, inner = (
+        numbers(op.attributes[f"{k}"]) for k in ("edge_padding_low", "edge_padding_high", "interior_padding")
+    )
     name = walk.full(x)
     if any(inner):
         name = _spread_out(walk, name, x, fill, inner)
