@@ -121,6 +121,23 @@ def cube_root(walk: Walk, op, operands):
     return walk.joined(walk.graph.add("Mul", walk.graph.add("Sign", x.name), size), op.results[0], operands)
 
 
+@rule("atan2")
+def angle(walk: Walk, op, operands):
+    """The angle of a point `(y, x)`: that of ``y / x``, half a turn on for what is left of the axis; 0 of no point."""
+    y, x = operands
+    divisor = walk.known.get(x.name)
+    if divisor is not None and np.all(divisor == 1):
+        return walk.joined(walk.graph.add("Atan", y.name), op.results[0], operands)
+    add, zero = walk.graph.add, walk.zero(x.kind)
+    up = add("Less", y.name, zero)
+    half = add("Where", up, walk.zero(x.kind, -np.pi), walk.zero(x.kind, np.pi))
+    found = add("Atan", add("Div", y.name, x.name))
+    found = add("Where", add("Less", x.name, zero), add("Add", found, half), found)
+    # On the axis the sign of 0 would decide, which engines do not keep.
+    upright = add("Mul", add("Sign", y.name), walk.zero(x.kind, np.pi / 2))
+    return walk.joined(add("Where", add("Equal", x.name, zero), upright, found), op.results[0], operands)
+
+
 @rule("is_finite")
 def is_finite(walk: Walk, op, operands):
     """Neither infinite nor NaN: what differs from itself by 0."""
