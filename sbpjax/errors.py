@@ -427,6 +427,13 @@ class TrainError(SbpjaxError, ValueError, RuntimeError):
     """A training run cannot begin or go on: its parts do not fit each other, or a directory is not that of this run."""
 
 
+class ServingError(SbpjaxError, ValueError, RuntimeError):
+    """A repository of models cannot be served: a model does not belong there, or there is no server.
+
+    A repository is laid out as Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
+    """
+
+
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot register under a name, or has nothing under a key.
 

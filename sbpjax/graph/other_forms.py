@@ -2,7 +2,8 @@
 
     program.mlir      StableHLO as text, to read
     program.mlirbc    StableHLO's portable artifact, for any consumer of StableHLO
-    program.hlo.pb    XLA's own message, for a client of XLA in C++; only of a program whose sizes are all known
+    program.hlo.pb    XLA's own message, for a client of XLA in C++; only of a program whose sizes are all known,
+                      exported for the kind of device that it is exported on
     model.onnx        an ONNX model, for OpenVINO, ONNX Runtime and TensorRT; its weights are those of the weights file
 
 They are the same program: the inputs of the first three are those of the program that a call uses (``program.kept`` in
@@ -33,7 +34,8 @@ _INSIDE = 1024  # bytes: smaller weights are kept in the model, where engines lo
 def programs(exported: Any) -> dict[str, bytes]:
     """Return the files of a program, by name."""
     found = {TEXT: exported.mlir_module().encode(), ARTIFACT: exported.mlir_module_serialized}
-    if exported.nr_devices == 1 and not exported.uses_global_constants:
+    here = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend()) in exported.platforms
+    if here and exported.nr_devices == 1 and not exported.uses_global_constants:
         structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in exported.in_avals]
         hlo: Any = jax.jit(exported.call).lower(*structs).compiler_ir("hlo")
         found[HLO] = hlo.as_serialized_hlo_module_proto()

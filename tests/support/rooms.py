@@ -47,6 +47,7 @@ PLACES = {
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
     "sbpjax/models/": "leaves",
+    "sbpjax/serving/": "leaves",
     "sbpjax/train/": "leaves",
     "sbpjax/vision/": "leaves",
     "sbpjax/cache.py": "faces",

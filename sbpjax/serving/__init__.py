@@ -1,0 +1,13 @@
+"""Serving exported graphs: a repository of models behind a Triton server.
+
+    python -m sbpjax.serving REPOSITORY
+
+`repository.py` reads the folder and says what each model takes and gives, `triton.py` starts the server, `backend.py`
+is what runs inside of it, `batches.py` joins the requests of a batch.
+"""
+
+from .batches import Batches as Batches
+from .repository import Model as Model
+from .repository import Repository as Repository
+from .triton import Server as Server
+from .triton import find_server as find_server
