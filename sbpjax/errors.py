@@ -434,6 +434,10 @@ class ServingError(SbpjaxError, ValueError, RuntimeError):
     """
 
 
+class BusyError(ServingError):
+    """More requests wait than an engine lets wait; ask again later. Over HTTP it is the status 429."""
+
+
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot register under a name, or has nothing under a key.
 
