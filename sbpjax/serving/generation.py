@@ -28,7 +28,7 @@ from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError
 
 from .blocks import Blocks
-from .paged import Pages, PagedStep, caches_of, numbers
+from .paged import PagedStep, Pages, caches_of, numbers
 
 _ASKED = "GenerationEngine.submit(...)"
 

@@ -2,9 +2,9 @@
 
     python -m sbpjax.serving.openai DIRECTORY --tokenizer tokenizer.json
 
-``POST /v1/completions`` with a prompt as text, or as token numbers; ``"stream": true`` sends server-sent events. ``GET
-/v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` says more, and
-asks for a bearer token if ``--token`` names one. Starlette and uvicorn are in the extra ``serve``.
+``POST /v1/completions`` with a prompt as text, or as token numbers; ``"stream": true`` sends server-sent events.
+``GET /v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` says
+more, and asks for a bearer token if ``--token`` names one. Starlette and uvicorn are in the extra ``serve``.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Repository:
             self._inside(file)
         try:
             said = json.loads(path.read_text())
-            said["inputs"]["leaves"], said["outputs"]["leaves"], said["state"]["inputs"]  # noqa: B018
+            said["inputs"]["leaves"], said["outputs"]["leaves"], said["state"]["inputs"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             rule = "the files of an export are written together"
             raise ServingError(asked, f"a damaged manifest.json: {error}", rule, "export again") from None
