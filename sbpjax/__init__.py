@@ -114,9 +114,9 @@ from .functions.table import face as _face  # isort: skip
 from .tensor.wrong_call import tell as _tell  # isort: skip
 
 _MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed
- distributions fft func fx=compat.torch_names.fx graph GradScaler=amp:GradScaler hub inspect=inspect linalg mock_oneflow
- mock_torch models nn one_embedding optim pipeline profiler run special testing tracing=tracing train unittest utils
- vision"""
+ distributions fft func fx=compat.torch_names.fx graph GradScaler=amp:GradScaler hub inspect=inspect linalg
+ mock_oneflow mock_torch models nn one_embedding optim pipeline profiler run serving special testing tracing=tracing
+ train unittest utils vision"""
 __getattr__, __dir__ = _face("", globals(), modules=_MODULES)
 _tell(globals())
 _tell(Tensor)

@@ -427,6 +427,17 @@ class TrainError(SbpjaxError, ValueError, RuntimeError):
     """A training run cannot begin or go on: its parts do not fit each other, or a directory is not that of this run."""
 
 
+class ServingError(SbpjaxError, ValueError, RuntimeError):
+    """A repository of models cannot be served: a model does not belong there, or there is no server.
+
+    A repository is laid out as Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
+    """
+
+
+class BusyError(ServingError):
+    """More requests wait than an engine lets wait; ask again later. Over HTTP it is the status 429."""
+
+
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot register under a name, or has nothing under a key.
 
@@ -483,6 +494,14 @@ class ExportError(GraphError):
 
     An export is a directory of three files that belong together: a manifest, a program, and weights. Nothing was
     written or loaded; ``manifest.json`` says in words what the program takes and on how many devices it runs.
+    """
+
+
+class EngineError(GraphError):
+    """Another engine cannot run a graph: it is not installed, lacks an operation, or computes something else.
+
+    An engine runs graphs that only compute: no optimizer, no writes into buffers, no random numbers, one device. The
+    graph itself is as before; without the engine XLA runs it.
     """
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from sbpjax.compiler.compile import LOWERINGS
+from sbpjax.engines.options import PRECISIONS, Engine
 from sbpjax.errors import GraphConfigError
 from sbpjax.graph.auto.graph import Auto
 from sbpjax.planner.memory.limit import capacity_of
@@ -126,6 +127,7 @@ class GraphConfig:
         self.auto_wait_time: float | None = None
         self.auto_cost: str | CostModel | None = None
         self.auto_plan: Any = None
+        self.engine: Engine | None = None
         self._stated: dict[str, Any] = {}
 
     # Every option, also one that a user sets past the methods, ends the quick way of the next call.
@@ -154,6 +156,7 @@ class GraphConfig:
                 self.auto_wait_time,
                 self.auto_cost,
             ),
+            self.engine,
         )
 
     # -- what is compiled ------------------------------------------------------------------------------------------
@@ -288,6 +291,47 @@ class GraphConfig:
             rule, fix = "options are a dict from XLA's names to values", 'set_compiler_options({"xla_…": True})'
             raise _error(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
         self.compiler_options = dict(options)
+
+    def enable_openvino(
+        self, mode: bool = True, *, precision: str = "float32", verify: bool = True, threads: int | None = None
+    ) -> None:
+        """Run the graph by OpenVINO, on CPUs; its weights become constants of OpenVINO's model.
+
+        For graphs that only compute, on one device. A weight that is written later means a model made anew. OpenVINO is
+        in the extra ``openvino``.
+
+        Args:
+            mode: on, or off (XLA runs it).
+            precision: the type in which OpenVINO may compute, ``"float32"``, ``"bfloat16"`` or ``"float16"``; tensors
+                stay as they are.
+            verify: compare the first result with XLA's.
+            threads: how many it uses; None for its own choice.
+
+        Raises:
+            GraphConfigError: an option is unknown.
+        """
+        self._set_engine("openvino", mode, precision, verify, threads)
+
+    def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> None:
+        """Run the graph by ONNX Runtime, on CPUs; see `enable_openvino`. It is in the extra ``onnx``."""
+        self._set_engine("onnxruntime", mode, "float32", verify, threads)
+
+    def enable_constant_weights(self, mode: bool = True) -> None:
+        """Compile the graph with its weights as constants: XLA folds norms into convolutions, and packs matrices once.
+
+        For graphs that only compute, on one device. A weight that is written later means a program made anew.
+        """
+        self._set_engine("xla", mode, "float32", False, None)
+
+    def _set_engine(self, name: str, mode: bool, precision: str, verify: bool, threads: int | None) -> None:
+        asked = {"xla": "enable_constant_weights"}.get(name, f"enable_{name}")
+        _one_of(f"{asked}(precision=...)", precision, PRECISIONS[name])
+        if threads is not None:
+            _whole(f"{asked}(threads=...)", threads, 1)
+        if _flag(asked, mode):
+            self.engine = Engine(name, precision, _flag(f"{asked}(verify=...)", verify), threads)
+        elif self.engine is not None and self.engine.name == name:
+            self.engine = None
 
     def set_static_inputs(self, mode: bool = True) -> None:
         """Make it an error to call the graph with other shapes, dtypes, layouts or static values than at first.
@@ -540,6 +584,7 @@ class GraphConfig:
             f"  zero: {zero}",
             f"  lowering: {self.lowering}",
             *([f"  compiler_options: {self.compiler_options}"] if self.compiler_options else []),
+            *([f"  engine: {self.engine}"] if self.engine else []),
             f"  static_inputs: {self.static_inputs}",
             f"  block_scan: {blocks}",
             f"  max_programs: {self.max_programs}",

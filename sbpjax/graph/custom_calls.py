@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jax.extend.mlir import ir
-from jax.extend.mlir.dialects import chlo, sdy, stablehlo
+
+from sbpjax.engines.modules import parsed as parsed
 
 _DIALECTS = ("stablehlo.", "chlo.", "sdy.", "func.", "builtin.module")
 _HOST = {"stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"}
@@ -81,20 +82,6 @@ _MODES = {"gesdd": "ASN", "syevd": "VN", "heevd": "VN", "gees": "VN"}
 
 class _Wrong(ValueError):
     """A call is not as JAX makes it."""
-
-
-def parsed(program: bytes) -> ir.Module:
-    """Return the operations of a serialised program.
-
-    Raises:
-        ValueError: it cannot be parsed, or holds operations of unknown dialects.
-    """
-    context = ir.Context()
-    for dialect in (stablehlo, chlo, sdy):
-        dialect.register_dialect(context)
-    context.emit_error_diagnostics = True  # in the exception instead of on stderr
-    with context:
-        return stablehlo.deserialize_portable_artifact(context, program)
 
 
 def callbacks(module: ir.Module) -> list[str]:

@@ -1,13 +1,14 @@
 """`Graph.export`: one compiled program of a graph as files that run without the code of the model.
 
-    graph.export("gpt", tokens)                        # a directory of three files
+    graph.export("gpt", tokens)                        # a directory
     graph = sbpjax.load_graph("gpt")                   # elsewhere, without the classes of the model
     logits = graph(tokens)
 
 `program.jax_export` is what `jax.export` serialises: StableHLO with the versions and devices it is good for.
 `weights.safetensors` holds the state under the names that users know, each tensor whole, however the program keeps it;
 `manifest.json` says what goes in and out, and which inputs of the program are stacks of which layers' tensors
-(`sbpjax.graph.manifest`). A graph with optimizers is exported with their state, and its copy goes on training.
+(`sbpjax.graph.manifest`). Beside them lies the program in forms that others read (`sbpjax.graph.other_forms`). A graph
+with optimizers is exported with their state, and its copy goes on training.
 
 A local graph runs on any one device of the exported platforms. A sharded one is exported as it was planned, with its
 collectives, and runs on any placement of the same hierarchy. A pipelined one becomes one program for one device.
@@ -40,7 +41,7 @@ from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call, as_tensor
 
-from . import manifest, reading
+from . import manifest, other_forms, reading
 from .build_program import build_program
 from .fitting import owners_of, prepared
 from .program import Options, Program
@@ -57,6 +58,7 @@ def export(
     platforms: Sequence[str] | None,
     dynamic_batch: bool,
     key: bytes | None = None,
+    onnx: bool = False,
 ) -> Path:
     """Write a graph as files; see `Graph.export`."""
     asked = f"{graph.name}.export({os.fspath(path)!r}, ...)"
@@ -96,8 +98,12 @@ def export(
         "calling_convention_version": exported.calling_convention_version,
         "random": program.is_random,
     }
+    others: dict[str, Any] = dict(other_forms.programs(exported))
+    content["program"]["kept"] = [int(i) for i in exported.module_kept_var_idx]
+    if onnx:
+        others[other_forms.ONNX] = other_forms.model(asked, program, exported, content, weights)
     content["weights"] = {"file": manifest.WEIGHTS, "bytes": sum(a.nbytes for a in weights.values())}
-    _write(folder, content, blob, weights, key)
+    _write(folder, content, blob, weights, key, others)
     return folder
 
 
@@ -265,7 +271,9 @@ def _unique(names: list[str]) -> list[str]:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray], key: bytes | None) -> None:
+def _write(
+    folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray], key: bytes | None, others: dict[str, Any]
+) -> None:
     """Write the files next to the target and move them there, so that a failure leaves what was there before."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -274,6 +282,13 @@ def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarr
         save_file(weights, made / manifest.WEIGHTS, metadata={"format": manifest.FORMAT})
         with open(made / manifest.WEIGHTS, "rb") as file:
             content["weights"]["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        if other_forms.ONNX in others:
+            others[other_forms.ONNX] = other_forms.with_weights_outside(
+                others[other_forms.ONNX], made / manifest.WEIGHTS
+            )
+        for name, form in others.items():
+            (made / name).write_bytes(form)
+        content["other_forms"] = {name: hashlib.sha256(form).hexdigest() for name, form in others.items()}
         text = manifest.written(content)
         (made / manifest.MANIFEST).write_bytes(text)
         if key is not None:

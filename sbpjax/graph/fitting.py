@@ -217,6 +217,7 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
         roll=graph.config.least_iterations(on_cpu(state.tensors) if place is None else place.type == "cpu"),
         auto=auto,
         compiler_options=tuple(sorted(graph.config.compiler_options.items())),
+        engine=graph.config.engine,
         **graph.config.prices(None if isinstance(place, Hierarchies) else place or _placement_of(state)),
     )
 

@@ -286,18 +286,21 @@ class Graph(Reports):
         platforms: Sequence[str] | None = None,
         dynamic_batch: bool = False,
         key: bytes | None = None,
+        onnx: bool = False,
         **kwargs: Any,
     ) -> Path:
         """Write the graph as files that `sbpjax.load_graph` runs without the code of the model.
 
         Args:
-            path: the directory to write: a program of `jax.export`, the weights as safetensors, and a manifest in JSON.
+            path: the directory to write: a program of `jax.export`, the weights as safetensors, and a manifest in JSON;
+                beside them the program as StableHLO and for XLA.
             *args: example arguments of ``build``, abstract or not: the export has their signature; none for those of
                 the last call.
             platforms: kinds of devices that it shall run on, of ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; by
                 default the present one.
             dynamic_batch: leave the size of dim 0 of all tensor arguments free (local graphs only).
             key: sign the export, for ``load_graph(path, key=key)``: at least 16 secret bytes.
+            onnx: write ``model.onnx`` as well, for OpenVINO, ONNX Runtime and TensorRT (graphs that only compute).
             **kwargs: example arguments by name.
 
         Returns:
@@ -305,6 +308,7 @@ class Graph(Reports):
 
         Raises:
             ExportError: something is not of a kind that can be written, or a file is in the way; nothing is written.
+            EngineError: with ``onnx=True``: an operation has no counterpart there.
 
         Example:
             >>> graph.export("classifier", TensorSpec((1, 784)), platforms=["cpu", "tpu"])
@@ -312,7 +316,7 @@ class Graph(Reports):
         """
         from .export import export
 
-        return export(self, path, args, kwargs, platforms, dynamic_batch, key)
+        return export(self, path, args, kwargs, platforms, dynamic_batch, key, onnx)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ optimizers (`LoadedGraph.numbers`: learning rates and such) as they were at the 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.compiler import conversions
+from sbpjax.engines import Engine
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
@@ -33,6 +35,8 @@ from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
 
 from . import manifest, reading
+from .config import GraphConfig
+from .on_engine import check
 from .saved_program import SavedProgram
 
 
@@ -220,6 +224,30 @@ class LoadedGraph:
         if self._free:
             rule += "; batch is free, and the same for all"
         return GraphTypeError(f"{self.name}(...), loaded", seen, rule, fix)
+
+    # -- engines -------------------------------------------------------------------------------------------------------
+
+    def enable_openvino(
+        self, mode: bool = True, *, precision: str = "float32", verify: bool = True, threads: int | None = None
+    ) -> None:
+        """Run it by OpenVINO, as `GraphConfig.enable_openvino` says."""
+        self._on_engine(mode, Engine("openvino", precision, verify, threads))
+
+    def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> None:
+        """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says."""
+        self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
+
+    def enable_constant_weights(self, mode: bool = True) -> None:
+        """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says."""
+        self._on_engine(mode, Engine("xla", "float32", False))
+
+    def _on_engine(self, mode: bool, engine: Engine) -> None:
+        config = GraphConfig()  # checks the options as it does for a graph that is not exported
+        config._set_engine(engine.name, mode, engine.precision, engine.verify, engine.threads)
+        if config.engine is not None:
+            check(self.program, engine)
+        self.program.options = replace(self.program.options, engine=config.engine)
+        self.program._compiled = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

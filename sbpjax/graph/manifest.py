@@ -30,7 +30,9 @@ from .manifest_check import check
 FORMAT, VERSION = "sbpjax.graph", 2
 MANIFEST, PROGRAM, WEIGHTS = "manifest.json", "program.jax_export", "weights.safetensors"
 SIGNATURE = "manifest.sig"  # only of an export with a key
-FILES = (MANIFEST, PROGRAM, WEIGHTS, SIGNATURE)
+# The program in other forms, `sbpjax.graph.other_forms`; not read by `load_graph`.
+OTHER_FORMS = ("program.mlir", "program.mlirbc", "program.hlo.pb", "model.onnx")
+FILES = (MANIFEST, PROGRAM, WEIGHTS, SIGNATURE, *OTHER_FORMS)
 
 _PLAIN = (type(None), bool, int, float, str)
 # Dtypes that every reader of safetensors with NumPy knows.

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from sbpjax.compiler import conversions
+from sbpjax.engines.options import Engine
 from sbpjax.graph.auto.graph import Auto, StandIns, layouts_of_slots
 from sbpjax.planner.prices.cost import DEFAULT, CostModel
 from sbpjax.programs.normalise import Program as FlatProgram
@@ -57,6 +58,7 @@ class Options:
         memory_bytes: what one device may hold at most; None for no limit.
         auto: which of the state the planner lays out; None for what the planner does without auto parallelism.
         compiler_options: the user's options of XLA's compiler, by name.
+        engine: what runs it instead of XLA; None for XLA.
     """
 
     lowering: str = "spmd"
@@ -65,6 +67,7 @@ class Options:
     memory_bytes: float | None = None
     auto: Auto | None = None
     compiler_options: tuple[tuple[str, object], ...] = ()
+    engine: Engine | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -97,6 +100,7 @@ class Program:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
         scope: the module calls of a graph's trace: what `repr` shows.
         arguments: the arguments of that trace, without data.
+        exported: of a program from files, what `jax.export` read.
         pipeline: None; of a `sbpjax.graph.pipeline.program.PipelinedProgram` its tasks and schedule.
     """
 
@@ -126,6 +130,7 @@ class Program:
     scope: Any = None
     arguments: Any = None
     pipeline: Any = None
+    exported: Any = None
 
     def __post_init__(self) -> None:
         self._compiled: Any = None
@@ -159,7 +164,7 @@ class Program:
         """Whether it is compiled and takes its state and arguments as they are, in one process."""
         spread_out = self.placement is not None and self.placement.spans_processes
         plain = self.outputs.plain and not (self.loose or self.local_arguments)
-        return self.is_compiled and plain and self._present and not spread_out
+        return self.is_compiled and self.options.engine is None and plain and self._present and not spread_out
 
     def lower(self):
         """Return the lowered program; nothing is compiled."""
@@ -171,6 +176,12 @@ class Program:
         Args:
             to_run: it is about to run: if it is a program of several ranks, they compare it first.
         """
+        if self.options.engine is not None:
+            if self._compiled is None:
+                from .on_engine import on_engine  # not for those who use XLA
+
+                self._compiled = on_engine(self, self.options.engine)
+            return self._compiled
         if self.is_polymorphic:
             # XLA needs sizes: JAX compiles it for each that it is called with.
             return self.call

@@ -79,6 +79,7 @@ class SavedProgram:
             tuple(n["name"] for n in state["numbers"]),
             loose if moved else [],
             is_polymorphic=any(d.__class__ is str for leaf in arguments for d in leaf["shape"]),
+            exported=exported,
         )
 
     def _slot(self, facts: dict) -> StateSlot:

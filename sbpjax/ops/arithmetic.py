@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, no_complex
-from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, promote, spread
+from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, joint_shape, promote, spread
 from .slopes import kept, slopes, without
 
 
@@ -129,7 +129,7 @@ def _whole(x, y):
 
     XLA's compiler divides constants itself, and 0 // 0 among them ends the process (jax 0.10 to 0.12, CPU).
     """
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = joint_shape(x.shape, y.shape)
     by_zero = spread(lax.eq(y, np.zeros((), y.dtype)), shape)
     x, y = spread(x, shape), spread(y, shape)
     divisor = lax.select_n(by_zero, y, lax.full_like(y, 1))
@@ -231,7 +231,7 @@ def _float_pow(x, y):
 
 def _same(x, y):
     """Return two arrays in their common shape."""
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = joint_shape(np.shape(x), np.shape(y))
     return spread(x, shape), spread(y, shape)
 
 
@@ -348,7 +348,7 @@ def fmin(x, y, /):
 
 
 def _isnan(y, like):
-    return spread(lax.ne(y, y), np.broadcast_shapes(np.shape(y), np.shape(like)))
+    return spread(lax.ne(y, y), joint_shape(np.shape(y), np.shape(like)))
 
 
 def where(condition, x, y, /):
@@ -368,7 +368,7 @@ def where(condition, x, y, /):
         )
     condition = cast(condition, BOOL)
     x, y = promote(x, y)
-    shape = np.broadcast_shapes(np.shape(condition), np.shape(x), np.shape(y))
+    shape = joint_shape(np.shape(condition), np.shape(x), np.shape(y))
     condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
     return lax.select_n(condition, spread(y, shape), spread(x, shape))
 
@@ -459,7 +459,7 @@ def _lerp(x, end, weight):
 
 def _with_whole_factors(x, a, b):
     """Return three aligned arrays, the second in the result's shape: gradients are scaled before they are summed."""
-    shape = np.broadcast_shapes(np.shape(x), np.shape(a), np.shape(b))
+    shape = joint_shape(np.shape(x), np.shape(a), np.shape(b))
     return align(x, spread(a, shape), b)
 
 
@@ -551,7 +551,7 @@ def _logaddexp(x, y):
 
 def _complex_logaddexp(x, y):
     """Return log(e**x + e**y) of complex numbers; the one with the larger real part stays outside."""
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = joint_shape(x.shape, y.shape)
     x, y = spread(x, shape), spread(y, shape)
     x_leads = lax.ge(lax.real(x), lax.real(y))
     top, low = lax.select_n(x_leads, y, x), lax.select_n(x_leads, x, y)

@@ -22,7 +22,7 @@ from .activation import softmax, softmax_where
 from .attention_primitive import attention
 from .attention_scores import EVERY_KEY, Scores, Window, in_window, may_hide_all
 from .dims import fail
-from .promote import BOOL, cast, compute_dtype, spread
+from .promote import BOOL, cast, compute_dtype, joint_shape, spread
 from .random import dropout
 
 LONG = 512 * 512  # scores per head; below, the composition is faster on a CPU (`benchmarks/attention.py --crossover`)
@@ -146,7 +146,7 @@ def _mask_of_groups(mask, groups: int):
 def _broadcast(*arrays):
     """Return the arrays with their leading dims broadcast against each other, if they can be."""
     try:
-        lead = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+        lead = joint_shape(*(x.shape[:-2] for x in arrays))
     except ValueError:  # `_check` says what is wrong
         return arrays
     return tuple(spread(x, (*lead, *x.shape[-2:])) for x in arrays)
@@ -294,7 +294,7 @@ def _weights(scores, mask, segments, how: Scores, groups: int):
 
 def _same(rows, keys, groups: int):
     """Return ``(..., 1, T, S)``, with groups ``(..., 1, 1, T, S)``: where segments ``(..., 1, T)`` and keys' agree."""
-    shape = (*np.broadcast_shapes(rows.shape[:-1], keys.shape[:-1]), rows.shape[-1], keys.shape[-1])
+    shape = (*joint_shape(rows.shape[:-1], keys.shape[:-1]), rows.shape[-1], keys.shape[-1])
     same = lax.eq(
         spread(lax.expand_dims(rows, (rows.ndim,)), shape), spread(lax.expand_dims(keys, (keys.ndim - 1,)), shape)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import DEFAULT_FLOAT, align, cast, category, spread
+from .promote import DEFAULT_FLOAT, align, cast, category, joint_shape, spread
 from .slopes import slopes
 
 
@@ -50,7 +50,7 @@ def complex(real, imag, /):
     if real.dtype != imag.dtype or real.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         rule = "Expected both inputs to be Float or Double tensors, of one dtype"
         fail("shape", "complex(real, imag)", f"{real.dtype} and {imag.dtype}", rule, "imag.to(real.dtype)")
-    shape = np.broadcast_shapes(real.shape, imag.shape)
+    shape = joint_shape(real.shape, imag.shape)
     real, imag = align(real, imag)
     return lax.complex(jnp.broadcast_to(real, shape), jnp.broadcast_to(imag, shape))
 
@@ -63,7 +63,7 @@ def polar(abs, angle, /):
     if abs.dtype != angle.dtype or abs.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         rule = "Expected both inputs to be Float or Double tensors, of one dtype"
         fail("shape", "polar(abs, angle)", f"{abs.dtype} and {angle.dtype}", rule, "angle.to(abs.dtype)")
-    shape = np.broadcast_shapes(abs.shape, angle.shape)
+    shape = joint_shape(abs.shape, angle.shape)
     return _polar(spread(abs, shape), spread(angle, shape))
 
 

@@ -14,7 +14,7 @@ from .activation import gelu, softmax
 from .arithmetic import add
 from .dims import fail
 from .matrix import _offsets
-from .promote import cast, spread
+from .promote import cast, joint_shape, spread
 from .random import dropout
 
 
@@ -46,7 +46,7 @@ def fast_gelu_mul(x, multiplier, /):
 def scale_mask_softmax(x, mask, /, fill_value: float = 0.0, scale: float = 1.0):
     """Return the softmax over the last dim of ``scale * x`` where the mask holds, of ``fill_value`` elsewhere."""
     scaled = lax.mul(x, cast(scale, x.dtype))
-    kept = spread(cast(mask, np.bool_), np.broadcast_shapes(x.shape, mask.shape))
+    kept = spread(cast(mask, np.bool_), joint_shape(x.shape, mask.shape))
     filled = spread(cast(fill_value, x.dtype), kept.shape)
     return softmax(lax.select_n(kept, filled, spread(scaled, kept.shape)), dim=-1)
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one, same_dtype
-from .promote import BOOL, cast, is_float, is_number, spread
+from .promote import BOOL, cast, is_float, is_number, joint_shape, spread
 from .slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
@@ -183,9 +183,7 @@ def take_along_dim(x, index, /, dim: int | None = None):
     check_index(index, "take_along_dim")
     dim = one(dim, x.ndim, "take_along_dim")
     index = wrap(index, x.shape[dim])
-    sizes = [
-        np.broadcast_shapes((a,), (b,))[0] if d != dim else 0 for d, (a, b) in enumerate(zip(x.shape, index.shape))
-    ]
+    sizes = [joint_shape((a,), (b,))[0] if d != dim else 0 for d, (a, b) in enumerate(zip(x.shape, index.shape))]
     x = spread(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(sizes)))
     index = spread(index, tuple(index.shape[d] if d == dim else n for d, n in enumerate(sizes)))
     return gather(x, index, dim=dim)
@@ -514,7 +512,7 @@ def masked_fill(x, mask, value, /):
         fail("type", "masked_fill", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
     if np.ndim(value):
         fail("shape", "masked_fill", f"a value of shape {np.shape(value)}", "the value has 0 dims", "use where")
-    shape = np.broadcast_shapes(x.shape, mask.shape)
+    shape = joint_shape(x.shape, mask.shape)
     return lax.select_n(spread(mask, shape), spread(x, shape), spread(cast(value, x.dtype), shape))
 
 
@@ -523,7 +521,7 @@ def masked_scatter(x, mask, source, /):
     if np.dtype(mask.dtype) != BOOL:
         fail("type", "masked_scatter", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
     same_dtype("masked_scatter", x, source)
-    shape = np.broadcast_shapes(x.shape, mask.shape)
+    shape = joint_shape(x.shape, mask.shape)
     x, mask = spread(x, shape), spread(mask, shape)
     order = lax.cumsum(cast(lax.reshape(mask, (x.size,)), np.int64), 0)
     taken = take_rows(lax.reshape(source, (source.size,)), lax.sub(order, np.int64(1)), 0)

@@ -22,7 +22,7 @@ from jax import lax
 
 from .dims import fail
 from .gather import FILL, wrap
-from .promote import BOOL, cast, spread
+from .promote import BOOL, cast, joint_shape, spread
 
 
 def _is_array(entry) -> bool:
@@ -244,7 +244,7 @@ def _places(dims, n_index: int, ndim: int) -> tuple[int, ...]:
 
 def _joint(x, dims, arrays):
     """Return the index tensors wrapped, broadcast and stacked in a new last dim, and their common shape."""
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    shape = joint_shape(*(a.shape for a in arrays))
     arrays = [lax.expand_dims(spread(wrap(a, x.shape[d]), shape), (len(shape),)) for a, d in zip(arrays, dims)]
     if len({a.dtype for a in arrays}) > 1:
         arrays = [cast(a, np.int64) for a in arrays]
@@ -411,7 +411,7 @@ def region_shape(shape, spec, index_shapes=()) -> tuple[int, ...]:
     if not arrays:
         return tuple(kept)
     dims = [d - sum(p < d for p in basic.pick_dims) for d in basic.array_dims]
-    joint = np.broadcast_shapes(*arrays)
+    joint = joint_shape(*arrays)
     at = dims[0] if dims == list(range(dims[0], dims[0] + len(dims))) else 0
     others = [n for d, n in enumerate(kept) if d not in dims]
     return (*others[:at], *joint, *others[at:])

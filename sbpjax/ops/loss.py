@@ -24,7 +24,7 @@ from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
-from .promote import arrays, cast, compute_dtype, floats, is_float, promote, spread
+from .promote import arrays, cast, compute_dtype, floats, is_float, joint_shape, promote, spread
 from .slopes import slopes
 
 LARGE = 2**24  # logits: 64 MB in float32
@@ -230,7 +230,7 @@ def _bce(x, target):
 def _weighted(loss, weight):
     if weight is None:
         return loss
-    return lax.mul(loss, spread(cast(weight, loss.dtype), np.broadcast_shapes(loss.shape, weight.shape)))
+    return lax.mul(loss, spread(cast(weight, loss.dtype), joint_shape(loss.shape, weight.shape)))
 
 
 def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /, reduction: str = "mean"):

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one
-from .promote import BOOL, INT64, cast, is_float, spread
+from .promote import BOOL, INT64, cast, is_float, joint_shape, spread
 
 
 def _offsets(shape, row_dim: int, column_dim: int):
@@ -147,7 +147,7 @@ _diagonal = diagonal
 def cross(x, y, /, dim: int = -1):
     """Return the cross product along a dim of size 3."""
     n = max(x.ndim, y.ndim)
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = joint_shape(x.shape, y.shape)
     dim = one(dim, n, "cross")
     if shape[dim] != 3:
         fail(

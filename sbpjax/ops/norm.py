@@ -14,7 +14,7 @@ from jax import lax
 
 from .arithmetic import add, sub
 from .dims import fail, one, restore, several
-from .promote import cast, compute_dtype, floats, is_float, promote_types, spread
+from .promote import cast, compute_dtype, floats, is_float, joint_shape, promote_types, spread
 from .reduce import norm as _vector_norm
 
 
@@ -298,7 +298,7 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
         >>> flow.nn.functional.cosine_similarity(flow.tensor([[1.0, 1.0]]), flow.tensor([[1.0, 0.0]]))
         tensor([0.7071])
     """
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = joint_shape(x.shape, y.shape)
     (dim,) = several(dim, len(shape), "cosine_similarity")
     seen = f"dtypes {x.dtype} and {y.dtype}"
     common = promote_types(x.dtype, y.dtype)  # torch counts a 0-d tensor like any other here

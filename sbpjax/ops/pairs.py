@@ -11,14 +11,14 @@ from jax import lax
 
 from .arithmetic import _pair
 from .dims import fail
-from .promote import arrays, cast, category, compute_dtype, floats, is_float, promote, spread
+from .promote import arrays, cast, category, compute_dtype, floats, is_float, joint_shape, promote, spread
 
 
 def _integers(op: str, x, y):
     x, y = promote(x, y)
     if category(x.dtype) != 1:
         fail("type", f"{op}(x, y)", f"tensors of {x.dtype}", f"{op} is defined for integers only", "x.long()")
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = joint_shape(np.shape(x), np.shape(y))
     return spread(x, shape), spread(y, shape)
 
 
@@ -42,7 +42,7 @@ def nextafter(x, y, /):
         fail(
             "type", "nextafter(x, y)", f"tensors of {x.dtype}", "nextafter is not implemented for integers", "x.float()"
         )
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = joint_shape(np.shape(x), np.shape(y))
     return lax.nextafter(*(lax.stop_gradient(spread(z, shape)) for z in (x, y)))
 
 

@@ -176,6 +176,14 @@ def align(*args) -> tuple:
     )
 
 
+def joint_shape(*shapes) -> tuple:
+    """Return the shape that shapes broadcast to; sizes may be symbols, as in an export with a free batch."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except TypeError:  # a symbol is no int; NumPy's words are those that users see for all else
+        return lax.broadcast_shapes(*map(tuple, shapes))
+
+
 def spread(x, shape) -> jax.Array:
     """Broadcast ``x`` to ``shape``, aligned at the last dim, in at most one equation."""
     shape = tuple(shape)

@@ -18,7 +18,7 @@ from jax import lax
 
 from .activation import softmax
 from .dims import fail, one
-from .promote import DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
+from .promote import DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, joint_shape, spread
 
 
 def _key(key):
@@ -103,7 +103,7 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
     """
     arrays = [v for v in (mean, std) if np.ndim(v) or isinstance(v, jax.Array)]
     if shape is None:
-        shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
+        shape = joint_shape(np.shape(mean), np.shape(std))
     if dtype is None:
         own = [v.dtype for v in arrays if not getattr(v, "weak_type", False)]  # numbers have the dtype of the other
         dtype = next((d for d in own if is_float(d)), DEFAULT_FLOAT)

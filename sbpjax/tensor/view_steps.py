@@ -38,6 +38,8 @@ def reshaped_strides(shape, strides, new_shape):
         strides: its strides.
         new_shape: sizes of the view; as many elements.
     """
+    if not all(isinstance(n, (int, np.integer)) for n in (*shape, *new_shape)):
+        return None  # a size is a symbol: whether the dims lie one after the other cannot be told
     if math.prod(shape) == 0:
         return contiguous_strides(new_shape) if tuple(shape) != tuple(new_shape) else tuple(strides)
     if not shape:

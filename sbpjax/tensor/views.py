@@ -239,7 +239,7 @@ def expand(self: Tensor, *sizes) -> Tensor:
         raise OpTypeError("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)")
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
-    shape = tuple(own[i - offset] if n == -1 and i >= offset else as_int(n) for i, n in enumerate(sizes))
+    shape = tuple(own[i - offset] if n == -1 and i >= offset else _size(n) for i, n in enumerate(sizes))
     if (
         offset < 0
         or any(n < 0 for n in shape)
@@ -258,6 +258,18 @@ def expand(self: Tensor, *sizes) -> Tensor:
             view = view_of(view, view_steps.unsqueeze, (("dim", 0),))
         return view
     return view_of(self, view_steps.expand, (("shape", shape),))
+
+
+def _size(n) -> int:
+    """Return a size as an int; a symbol, as in an export with a free batch, as it is."""
+    try:
+        return as_int(n)
+    except TypeError:
+        from jax.export import is_symbolic_dim  # only here: a size is a number everywhere else
+
+        if is_symbolic_dim(n):
+            return n
+        raise
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:

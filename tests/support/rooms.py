@@ -18,6 +18,7 @@ ROOMS = (
     "nn",
     "optim",
     "tracing",  # a function of tensors as a program; transforms
+    "engines",  # a program as a model of another engine
     "graph",
     "inspect",  # reports
     "distributed",
@@ -46,6 +47,7 @@ PLACES = {
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
     "sbpjax/models/": "leaves",
+    "sbpjax/serving/": "leaves",
     "sbpjax/train/": "leaves",
     "sbpjax/vision/": "leaves",
     "sbpjax/cache.py": "faces",

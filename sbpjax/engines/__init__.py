@@ -1,0 +1,7 @@
+"""Other engines under a graph: OpenVINO, ONNX Runtime, XLA with its weights as constants."""
+
+from .options import ENGINES as ENGINES
+from .options import PRECISIONS as PRECISIONS
+from .options import Engine as Engine
+from .program import EngineProgram as EngineProgram
+from .program import onnx_model as onnx_model

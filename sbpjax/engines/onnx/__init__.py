@@ -1,0 +1,2 @@
+from .convert import convert as convert
+from .values import UnsupportedError as UnsupportedError

@@ -1,0 +1,127 @@
+"""Functions, loops and branches, and calls of other libraries.
+
+ONNX's ``Loop`` asks after a turn whether there is another one, StableHLO's ``while`` before it. So the question is put
+once in front of the loop, and again at the end of each turn on the new values.
+"""
+
+from __future__ import annotations
+
+from .model import Body, Graph, Port
+from .values import UnsupportedError, Value, Walk, facts, rule
+
+
+@rule("func.call")
+def call(walk: Walk, op, operands):
+    """A function of the program."""
+    from jax.extend.mlir import ir
+
+    return walk.call(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, operands)
+
+
+@rule("custom_call")
+def foreign(walk: Walk, op, operands):
+    """Checks of sizes, which the caller did; anything else is code of another library."""
+    from jax.extend.mlir import ir
+
+    name = ir.StringAttr(op.attributes["call_target_name"]).value
+    if name == "shape_assertion":
+        return None
+    if name in ("Sharding", "annotate_device_placement"):
+        return operands[0]
+    if name == "mhlo.erf":
+        return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
+    if name == "mhlo.topk":
+        from .reductions import top_k
+
+        return top_k(walk, op, operands)
+    raise UnsupportedError(op.name, f"of {name}")
+
+
+@rule("while")
+def loop(walk: Walk, op, operands):
+    """Turn after turn, as long as a bool holds."""
+    question, turn = (region.blocks[0] for region in op.regions)
+    operands = [walk.whole(v) for v in operands]
+    first = _inside(walk, walk.graph, question, operands)[0]
+    graph = Graph(walk.graph)
+    before = [Value(graph.fresh("state"), v.kind, v.shape, v.shape) for v in operands]
+    inner = _walk(walk, graph)
+    for argument, value in zip(turn.arguments, before, strict=True):
+        inner.values[argument] = value
+    behind = [inner.whole(v) for v in inner.run(turn)]
+    # A value that goes through unchanged must have a name of its own.
+    behind = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in behind]
+    again = _inside(inner, graph, question, behind)[0]
+    ports = [Port(graph.fresh("turn"), "i64", ()), Port(graph.fresh("go"), "i1", ())]
+    body = Body(
+        graph,
+        [*ports, *map(_port, before)],
+        [Port(graph.add("Identity", again.name), "i1", ()), *map(_port, behind)],
+    )
+    inputs = ("", first.name, *(v.name for v in operands))
+    names = walk.graph.add_many("Loop", inputs, len(operands), body=body)
+    return [Value(n, v.kind, v.shape, v.shape) for n, v in zip(names, operands)]
+
+
+def _walk(walk: Walk, graph: Graph) -> Walk:
+    inner = Walk(graph, walk.functions, walk.values)
+    inner.known = walk.known
+    return inner
+
+
+def _inside(walk: Walk, graph: Graph, block, operands) -> list[Value]:
+    inner = _walk(walk, graph)
+    for argument, value in zip(block.arguments, operands, strict=True):
+        inner.values[argument] = value
+    return [inner.whole(v) for v in inner.run(block)]
+
+
+def _port(value: Value) -> Port:
+    return Port(value.name, value.kind, tuple(f"d{i}" if n is None else n for i, n in enumerate(value.shape)))
+
+
+@rule("case", "if")
+def branch(walk: Walk, op, operands):
+    """One of several blocks, by a number; by bools, the first of two if it holds."""
+    results = [facts(r) for r in op.results]
+    if op.name == "stablehlo.if":
+        ask, blocks = operands[0].name, list(op.regions)
+    else:
+        blocks = list(op.regions)[::-1]
+        ask = ""
+    if ask:
+        return _if(walk, ask, blocks[0], blocks[1], results)
+    at, regions = operands[0], list(op.regions)
+    return _cases(walk, at, regions, 0, results)
+
+
+def _cases(walk: Walk, at: Value, regions, first: int, results):
+    """Return what a chain of questions gives; a number out of bounds means the last block."""
+    if first == len(regions) - 1:
+        return _inside(walk, walk.graph, regions[first].blocks[0], [])
+    ask = walk.graph.add("Equal", at.name, walk.zero(at.kind, first))
+    graphs = [Graph(walk.graph), Graph(walk.graph)]
+    then = _inside(_walk(walk, graphs[0]), graphs[0], regions[first].blocks[0], [])
+    rest = _cases(_walk(walk, graphs[1]), at, regions, first + 1, results)
+    return _joined(walk, ask, graphs, [then, rest], results)
+
+
+def _if(walk: Walk, ask: str, yes, no, results):
+    graphs = [Graph(walk.graph), Graph(walk.graph)]
+    found = [_inside(_walk(walk, g), g, region.blocks[0], []) for g, region in zip(graphs, (yes, no))]
+    return _joined(walk, ask, graphs, found, results)
+
+
+def _joined(walk: Walk, ask: str, graphs, found, results):
+    bodies = []
+    for graph, values in zip(graphs, found):
+        own = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in values]
+        bodies.append(Body(graph, [], [_port(v) for v in own]))
+    names = walk.graph.add_many("If", (ask,), len(results), then_branch=bodies[0], else_branch=bodies[1])
+    return [Value(n, kind, shape, shape) for n, (kind, shape) in zip(names, results)]
+
+
+@rule("rng_bit_generator", "rng")
+def random(walk: Walk, op, operands):
+    """No counterpart: the same numbers on every engine are what seeds are for."""
+    raise UnsupportedError(op.name, "random numbers are drawn by JAX")

@@ -1,0 +1,277 @@
+"""Operations that move and repeat elements: broadcasts, reshapes, transposes, slices, padding; sizes that are free.
+
+A program with a free size computes shapes as vectors of numbers. Where a result has one free size only, ONNX's ``-1``
+says the same, and the engine need not compute anything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .values import UnsupportedError, Value, Walk, _numpy, facts, number, numbers, rule
+
+
+@rule("broadcast_in_dim", "dynamic_broadcast_in_dim")
+def broadcast(walk: Walk, op, operands):
+    """New dims of size 1; what is repeated stays small until somebody needs it whole."""
+    x = operands[0]
+    kind, shape = facts(op.results[0])
+    dims = numbers(op.attributes["broadcast_dimensions"])
+    name, actual = x.name, x.actual
+    if dims != sorted(dims):
+        order = [int(i) for i in np.argsort(dims)]
+        name, actual = walk.graph.add("Transpose", name, perm=order), tuple(actual[i] for i in order)
+        dims = sorted(dims)
+    new = tuple(d for d in range(len(shape)) if d not in dims)
+    if new:
+        name = _with_dims(walk, name, new)
+    sizes: list[int | None] = [1] * len(shape)
+    for dim, size, stated in zip(
+        dims, actual, (x.shape[i] for i in np.argsort(numbers(op.attributes["broadcast_dimensions"])))
+    ):
+        sizes[dim] = shape[dim] if size != 1 or stated != 1 else 1
+        if size == 1:
+            sizes[dim] = 1
+    target = None
+    if tuple(sizes) != shape:
+        target = _lengths(walk, operands[1]) if len(operands) > 1 else None
+    return Value(name, kind, shape, tuple(sizes), target)
+
+
+def _with_dims(walk: Walk, name: str, new: tuple[int, ...]) -> str:
+    kept = walk.kept.get(name)
+    if kept is not None and kept[1] == new:
+        return kept[0]
+    value = walk.known.get(name)
+    if value is not None and value.size <= 64:
+        return walk.constant(np.expand_dims(value, new)).name
+    return walk.graph.add("Unsqueeze", name, walk.graph.ints(*new))
+
+
+def _lengths(walk: Walk, sizes: Value) -> str:
+    name = walk.full(sizes)
+    return name if sizes.kind == "i64" else walk.cast(name, "i64")
+
+
+@rule("reshape", "dynamic_reshape")
+def reshape(walk: Walk, op, operands):
+    """Other sizes; where only dims of size 1 come or go, a small value stays small."""
+    x = operands[0]
+    kind, shape = facts(op.results[0])
+    if x.shape == shape:
+        return x
+    without = [n for n in x.shape if n != 1]
+    if without == [n for n in shape if n != 1] and without.count(None) < 2:
+        return _ones_moved(walk, x, kind, shape)
+    if shape.count(None) < 2:
+        target = walk.graph.ints(*(-1 if n is None else n for n in shape))
+    else:
+        target = _lengths(walk, operands[1])
+    return Value(walk.graph.add("Reshape", walk.full(x), target), kind, shape, shape)
+
+
+def _ones_moved(walk: Walk, x: Value, kind: str, shape) -> Value:
+    gone = tuple(d for d, n in enumerate(x.shape) if n == 1)
+    new = tuple(d for d, n in enumerate(shape) if n == 1)
+    name = x.name
+    kept = walk.kept.get(name)
+    if kept is not None and kept[1] == new and not gone:
+        name = kept[0]
+    else:
+        if gone:
+            name = walk.graph.add("Squeeze", name, walk.graph.ints(*gone))
+        if new:
+            name = _with_dims(walk, name, new)
+    rest = iter(n for d, n in enumerate(x.actual) if d not in gone)
+    actual = tuple(1 if d in new else next(rest) for d in range(len(shape)))
+    if actual != shape and None in shape:
+        whole = walk.full(x)
+        target = walk.graph.ints(*(-1 if n is None else n for n in shape))
+        return Value(walk.graph.add("Reshape", whole, target), kind, shape, shape)
+    return Value(name, kind, shape, actual)
+
+
+@rule("transpose")
+def transpose(walk: Walk, op, operands):
+    """Dims in another order."""
+    x, order = operands[0], numbers(op.attributes["permutation"])
+    if x.target is not None:
+        x = walk.whole(x)
+    name = walk.graph.add("Transpose", x.name, perm=order)
+    return Value(name, x.kind, tuple(x.shape[i] for i in order), tuple(x.actual[i] for i in order))
+
+
+@rule("concatenate")
+def concatenate(walk: Walk, op, operands):
+    """One after the other."""
+    if len(operands) == 1:
+        return operands[0]
+    dim = number(op.attributes["dimension"])
+    return walk.of(walk.graph.add("Concat", *map(walk.full, operands), axis=dim), op.results[0])
+
+
+@rule("slice")
+def cut(walk: Walk, op, operands):
+    """A rectangular part, with strides."""
+    x = operands[0]
+    starts, ends, steps = (numbers(op.attributes[f"{k}"]) for k in ("start_indices", "limit_indices", "strides"))
+    dims = [d for d, n in enumerate(x.shape) if (starts[d], steps[d]) != (0, 1) or (ends[d] != n and n is not None)]
+    if not dims:
+        return x
+    name = walk.full(x)
+    picked = [walk.graph.ints(*(v[d] for d in dims)) for v in (starts, ends)]
+    axes, strides = walk.graph.ints(*dims), walk.graph.ints(*(steps[d] for d in dims))
+    return walk.of(walk.graph.add("Slice", name, *picked, axes, strides), op.results[0])
+
+
+@rule("real_dynamic_slice")
+def cut_dynamic(walk: Walk, op, operands):
+    """A rectangular part whose ends are computed."""
+    x, *bounds = operands
+    starts, ends, steps = (_lengths(walk, v) for v in bounds)
+    axes = walk.graph.ints(*range(len(x.shape)))
+    return walk.of(walk.graph.add("Slice", walk.full(x), starts, ends, axes, steps), op.results[0])
+
+
+@rule("dynamic_slice")
+def cut_at(walk: Walk, op, operands):
+    """A part of given sizes that begins where numbers say, moved back where it would go over the end."""
+    x, *starts = operands
+    sizes = numbers(op.attributes["slice_sizes"])
+    dims = [d for d, n in enumerate(x.shape) if sizes[d] != n]
+    if not dims:
+        return x
+    begin = _starts(walk, [starts[d] for d in dims], [x.shape[d] for d in dims], [sizes[d] for d in dims])
+    end = walk.graph.add("Add", begin, walk.graph.ints(*(sizes[d] for d in dims)))
+    return walk.of(walk.graph.add("Slice", walk.full(x), begin, end, walk.graph.ints(*dims)), op.results[0])
+
+
+def _starts(walk: Walk, starts, lengths, sizes) -> str:
+    """Return where a part begins, as a vector, within the bounds."""
+    if None in lengths:
+        raise UnsupportedError("stablehlo.dynamic_slice", "of a free size")
+    one = walk.graph.ints(1)
+    parts = [walk.graph.add("Reshape", walk.cast(v.name, "i64"), one) for v in starts]
+    begin = parts[0] if len(parts) == 1 else walk.graph.add("Concat", *parts, axis=0)
+    last = walk.graph.ints(*(n - s for n, s in zip(lengths, sizes)))
+    return walk.graph.add("Max", walk.graph.add("Min", begin, last), walk.graph.ints(*[0] * len(sizes)))
+
+
+@rule("dynamic_update_slice")
+def put_at(walk: Walk, op, operands):
+    """An array with a part written over: what is before, the part, what is behind."""
+    x, part, *starts = operands
+    dims = [d for d, n in enumerate(x.shape) if part.shape[d] != n]
+    if not dims:
+        return part
+    if len(dims) > 1:
+        raise UnsupportedError(op.name, "of a part that is smaller in several dims")
+    (dim,) = dims
+    begin = _starts(walk, [starts[dim]], [x.shape[dim]], [part.shape[dim]])
+    whole, axis = walk.full(x), walk.graph.ints(dim)
+    end = walk.graph.add("Add", begin, walk.graph.ints(part.shape[dim]))  # type: ignore[arg-type]
+    before = walk.graph.add("Slice", whole, walk.graph.ints(0), begin, axis)
+    behind = walk.graph.add("Slice", whole, end, walk.graph.ints(x.shape[dim]), axis)  # type: ignore[arg-type]
+    return walk.of(walk.graph.add("Concat", before, walk.full(part), behind, axis=dim), op.results[0])
+
+
+@rule("pad")
+def pad(walk: Walk, op, operands):
+    """A border of one number; a negative width takes elements away."""
+    x, fill = operands
+    low, high, inner = (
+        numbers(op.attributes[f"{k}"]) for k in ("edge_padding_low", "edge_padding_high", "interior_padding")
+    )
+    name = walk.full(x)
+    if any(inner):
+        name = _spread_out(walk, name, x, fill, inner)
+    if any(n > 0 for n in (*low, *high)):
+        widths = walk.graph.ints(*(max(n, 0) for n in (*low, *high)))
+        if x.kind == "i1":  # engines pad numbers
+            number_of = walk.graph.add("Pad", walk.cast(name, "i32"), widths, walk.cast(fill.name, "i32"))
+            name = walk.cast(number_of, "i1")
+        else:
+            name = walk.graph.add("Pad", name, widths, fill.name)
+    dims = [d for d in range(len(low)) if low[d] < 0 or high[d] < 0]
+    if dims:
+        last = np.iinfo(np.int64).max
+        starts = walk.graph.ints(*(max(-low[d], 0) for d in dims))
+        ends = walk.graph.ints(*(high[d] if high[d] < 0 else last for d in dims))
+        name = walk.graph.add("Slice", name, starts, ends, walk.graph.ints(*dims))
+    return walk.of(name, op.results[0])
+
+
+def _spread_out(walk: Walk, name: str, x: Value, fill: Value, inner: list[int]) -> str:
+    """Return an array with numbers between its elements: a dim more for them, then joined, without those at the end."""
+    if any(n is None for n, k in zip(x.shape, inner) if k):
+        raise UnsupportedError("stablehlo.pad", "between the elements of a free size")
+    sizes = [-1 if n is None else n for n in x.shape]
+    for dim, k in enumerate(inner):
+        if not k:
+            continue
+        rank = len(sizes)
+        wide = walk.graph.add("Unsqueeze", name, walk.graph.ints(dim + 1))
+        widths = [0] * (2 * rank + 2)
+        widths[rank + 1 + dim + 1] = k
+        wide = walk.graph.add("Pad", wide, walk.graph.ints(*widths), fill.name)
+        sizes[dim] *= k + 1
+        wide = walk.graph.add("Reshape", wide, walk.graph.ints(*sizes))
+        name = walk.graph.add("Slice", wide, walk.graph.ints(0), walk.graph.ints(sizes[dim] - k), walk.graph.ints(dim))
+        sizes[dim] -= k
+    return name
+
+
+@rule("reverse")
+def reverse(walk: Walk, op, operands):
+    """From the last to the first."""
+    dims = numbers(op.attributes["dimensions"])
+    ends = walk.graph.ints(*[np.iinfo(np.int64).min] * len(dims))
+    picked = walk.graph.ints(*[-1] * len(dims)), ends, walk.graph.ints(*dims), walk.graph.ints(*[-1] * len(dims))
+    return walk.of(walk.graph.add("Slice", walk.full(operands[0]), *picked), op.results[0])
+
+
+@rule("get_dimension_size")
+def size_of(walk: Walk, op, operands):
+    """The size of a dim, as a number."""
+    x, dim = operands[0], number(op.attributes["dimension"])
+    if x.shape[dim] is not None:
+        return walk.constant(np.array(x.shape[dim], np.int32))
+    if x.actual[dim] is not None:
+        raise UnsupportedError(op.name, "of a value that was not spread yet")
+    size = walk.graph.add("Shape", x.name, start=dim, end=dim + 1)
+    return walk.of(walk.graph.add("Squeeze", walk.cast(size, "i32"), walk.graph.ints(0)), op.results[0])
+
+
+@rule("dynamic_iota")
+def count_up(walk: Walk, op, operands):
+    """Numbers that count up along a dim, of computed sizes."""
+    kind, shape = facts(op.results[0])
+    dim = number(op.attributes["iota_dimension"])
+    sizes = _lengths(walk, operands[0])
+    if shape[dim] is None:
+        limit = walk.graph.add("Gather", sizes, walk.graph.constant(np.int64(dim)), axis=0)
+        name = walk.graph.add("Range", walk.zero("i64"), limit, walk.zero("i64", 1))
+        name = walk.cast(name, kind)
+    else:
+        name = walk.constant(np.arange(shape[dim]).astype(_numpy(kind))).name
+    new = tuple(d for d in range(len(shape)) if d != dim)
+    if new:
+        name = walk.graph.add("Unsqueeze", name, walk.graph.ints(*new))
+    actual = tuple(n if d == dim else 1 for d, n in enumerate(shape))
+    return Value(name, kind, shape, actual, None if actual == shape else sizes)
+
+
+@rule("dynamic_pad")
+def pad_dynamic(walk: Walk, op, operands):
+    """A border whose widths are computed."""
+    x, fill, low, high, _ = operands
+    widths = walk.graph.add("Concat", _lengths(walk, low), _lengths(walk, high), axis=0)
+    return walk.of(walk.graph.add("Pad", walk.full(x), widths, fill.name), op.results[0])
+
+
+@rule("bitcast_convert")
+def bits(walk: Walk, op, operands):
+    """The same bits as another type."""
+    if operands[0].kind == facts(op.results[0])[0]:
+        return operands[0]
+    raise UnsupportedError(op.name, "ONNX has no view of bits")

@@ -1,0 +1,29 @@
+"""Which engine runs a program, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ENGINES = ("openvino", "onnxruntime", "xla")
+PRECISIONS = {"openvino": ("float32", "bfloat16", "float16"), "onnxruntime": ("float32",), "xla": ("float32",)}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine under an inference graph; part of the key of a program.
+
+    Attributes:
+        name: one of `ENGINES`; ``"xla"`` is XLA with the weights as constants.
+        precision: in which type it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the processor
+            has units for it.
+        verify: compare the first result with XLA's.
+        threads: how many it uses; None for its own choice.
+    """
+
+    name: str
+    precision: str = "float32"
+    verify: bool = True
+    threads: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.precision}{'' if self.verify else ', not verified'}"

@@ -1,0 +1,133 @@
+"""An ONNX model in an engine: `compiled` gives a function of NumPy arrays.
+
+OpenVINO keeps what it compiled in the folder of sbpjax's caches, under the digest of the model, so that a second
+process loads it. Both engines are optional: ``pip install "sbpjax[openvino]"``, ``"sbpjax[onnx]"``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import EngineError
+from sbpjax.world import cache_folder
+
+from .options import Engine
+
+Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+EXTRAS = {"openvino": "openvino", "onnxruntime": "onnx", "onnx": "onnx"}
+_LARGEST = 2**31 - 2**20  # bytes that one message of protobuf takes
+
+
+def module(name: str, asked: str) -> ModuleType:
+    """Return an optional package.
+
+    Raises:
+        EngineError: it is not installed.
+    """
+    try:
+        with _no_telemetry():
+            return importlib.import_module(name)
+    except ImportError as error:
+        extra = EXTRAS[name]
+        raise EngineError(
+            asked,
+            f"no module {name}: {error}",
+            f"the engine is a package of its own, in sbpjax's extra {extra!r}",
+            f'pip install "sbpjax[{extra}]"',
+        ) from None
+
+
+@contextlib.contextmanager
+def _no_telemetry() -> Iterator[None]:
+    """Keep OpenVINO 2026.4 from sending notes of its use: it forks for that, and a forked process of JAX may hang."""
+    known = sys.modules.get("openvino_telemetry", contextlib)
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if known is contextlib:
+            del sys.modules["openvino_telemetry"]
+        else:
+            sys.modules["openvino_telemetry"] = known
+
+
+def compiled(model: Any, engine: Engine, asked: str) -> Run:
+    """Return a function that runs a model.
+
+    Args:
+        model: an `onnx.ModelProto`.
+        engine: which one, and how.
+        asked: for errors.
+
+    Raises:
+        EngineError: the engine is not installed, or does not take the model.
+    """
+    content = _content(model, asked)
+    make = {"openvino": _openvino, "onnxruntime": _onnxruntime}[engine.name]
+    package = module(engine.name, asked)
+    try:
+        return make(package, content, engine)
+    # Each engine raises what it likes.
+    except Exception as error:
+        raise EngineError(
+            asked,
+            f"{engine.name} {package.__version__} says: {str(error).strip().splitlines()[-1][:300]}",
+            "an engine runs the operations and element types that it has",
+            "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
+        ) from error
+
+
+def _content(model: Any, asked: str) -> bytes:
+    size = model.ByteSize()
+    if size > _LARGEST:
+        seen, rule = f"a model of {size / 2**30:.1f} GiB", "a model in one message has less than 2 GiB"
+        raise EngineError(asked, seen, rule, "graph.export(directory, onnx=True): its weights lie beside the model")
+    return model.SerializeToString(deterministic=True)
+
+
+def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
+    core = ov.Core()
+    options: dict[str, Any] = {
+        "INFERENCE_PRECISION_HINT": {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}[engine.precision]
+    }
+    options["PERFORMANCE_HINT"] = "LATENCY"
+    if engine.threads is not None:
+        options["INFERENCE_NUM_THREADS"] = engine.threads
+    folder = cache_folder.root()
+    if folder is not None:
+        core.set_property({"CACHE_DIR": str(folder / "openvino")})
+    ready = core.compile_model(core.read_model(content), "CPU", options)
+    count = len(ready.outputs)
+    # One request for each call in flight: a request has one set of buffers, and calls come from several threads.
+    free: list[Any] = []
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        request = free.pop() if free else ready.create_infer_request()
+        try:
+            found = request.infer(list(arrays), share_inputs=True)
+            return [np.array(found[i]) for i in range(count)]
+        finally:
+            free.append(request)
+
+    return run
+
+
+def _onnxruntime(ort: Any, content: bytes, engine: Engine) -> Run:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    if engine.threads is not None:
+        options.intra_op_num_threads = engine.threads
+    session = ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    names = [port.name for port in session.get_inputs()]
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return session.run(None, dict(zip(names, arrays, strict=True)))
+
+    return run

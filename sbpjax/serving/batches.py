@@ -1,0 +1,112 @@
+"""Requests in batches of a few sizes, so that a program is compiled a few times only.
+
+batches = Batches(graph, largest=16)           # 1, 2, 4, 8, 16
+batches.warm()
+answers = batches([[x of 3 rows], [x of 2 rows]])      # one run of 8 rows, of which 3 are repeated
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+
+Arrays = list[np.ndarray]
+
+
+class Batches:
+    """A loaded graph as a function of the arrays of several requests.
+
+    Args:
+        graph: what `sbpjax.load_graph` gave.
+        largest: the largest batch; 0 if its batch has one size.
+    """
+
+    def __init__(self, graph: Any, largest: int):
+        self._graph, self.largest = graph, largest
+        leaves = graph.manifest["inputs"]["leaves"]
+        self._inputs = [leaf for leaf in leaves if "static" not in leaf]
+        self._fill = _filler(graph.manifest)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of batches that are run: powers of two, and the largest."""
+        if not self.largest:
+            return []
+        found = [1 << i for i in range(self.largest.bit_length()) if 1 << i < self.largest]
+        return [*found, self.largest]
+
+    def warm(self) -> None:
+        """Run every size once, so that no request waits for a compiler."""
+        for size in self.sizes or [None]:
+            arrays = []
+            for leaf in self._inputs:
+                shape = [size if isinstance(n, str) else n for n in leaf["shape"]]
+                arrays.append(np.ones(shape, np.dtype(leaf["dtype"])))
+            self._run(arrays)
+
+    def __call__(self, requests: Sequence[Arrays]) -> list[Arrays]:
+        """Return the outputs of each request, whose arrays are rows of a batch."""
+        if not self.largest:
+            return [self._run(arrays) for arrays in requests]
+        rows = [arrays[0].shape[0] for arrays in requests]
+        total = sum(rows)
+        size = next((n for n in self.sizes if n >= total), total)
+        joined = []
+        for parts in zip(*requests, strict=True):
+            last = parts[-1][-1:]
+            # A row that is there is a valid input; zeros may be none.
+            parts = [*parts, np.repeat(last, size - total, 0)] if size > total else parts
+            joined.append(np.concatenate(parts) if len(parts) > 1 else parts[0])
+        outputs = self._run(joined)
+        ends = np.cumsum(rows)
+        return [[out[end - n : end] for out in outputs] for n, end in zip(rows, ends)]
+
+    def _run(self, arrays: Arrays) -> Arrays:
+        found = self._fill(self._graph, [flow.from_numpy(np.ascontiguousarray(a)) for a in arrays])
+        return [t.numpy() for t in tensors_of(found)]
+
+
+def _filler(manifest: dict) -> Callable[[Any, list], Any]:
+    """Return a function that calls a graph with tensors where its arguments have them."""
+    args, kwargs = manifest["inputs"]["structure"][1]
+    leaves = manifest["inputs"]["leaves"]
+
+    def call(graph: Any, tensors: list) -> Any:
+        given = iter(tensors)
+        values = iter([_static(leaf) if "static" in leaf else next(given) for leaf in leaves])
+        made = [_built(child, values) for child in args[-1]]
+        named = {} if kwargs is None else dict(zip(kwargs[1], [_built(child, values) for child in kwargs[-1]]))
+        return graph(*made, **named)
+
+    return call
+
+
+def _static(leaf: dict) -> Any:
+    return float(leaf["value"]) if leaf["static"] == "float" else leaf["value"]
+
+
+def _built(structure: Any, values: Any) -> Any:
+    if structure is None:
+        return next(values)
+    kind, *names, children = structure
+    made = [_built(child, values) for child in children]
+    if kind in ("dict", "OrderedDict"):
+        return dict(zip(names[0], made))
+    return tuple(made) if kind == "tuple" else made
+
+
+def tensors_of(result: Any) -> list:
+    """Return the tensors of a result, in the order of the manifest."""
+    if isinstance(result, flow.Tensor):
+        return [result]
+    if isinstance(result, dict):
+        result = result.values()
+    elif hasattr(result, "__dataclass_fields__"):
+        result = [getattr(result, name) for name in result.__dataclass_fields__]
+    if isinstance(result, (str, int, float, bool, type(None))):
+        return []
+    return [tensor for part in result for tensor in tensors_of(part)]

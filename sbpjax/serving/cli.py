@@ -1,0 +1,64 @@
+"""The command: ``python -m sbpjax.serving REPOSITORY``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+from sbpjax.errors import SbpjaxError
+
+from .repository import ENGINES, Repository
+from .triton import Server
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a repository until the process is asked to end."""
+    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving", description="Serve exported graphs by Triton.")
+    parser.add_argument("repository", help="<model>/<version>/model is what graph.export wrote")
+    parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
+    parser.add_argument("--http-port", type=int, default=8000)
+    parser.add_argument("--grpc-port", type=int, default=8001)
+    parser.add_argument("--metrics-port", type=int, default=8002)
+    parser.add_argument("--engine", choices=ENGINES, default="xla", help="of models whose config.pbtxt names none")
+    parser.add_argument("--max-batch", type=int, default=16, help="of models with a free batch")
+    parser.add_argument("--queue-delay-us", type=int, default=500, help="how long a request waits for others")
+    parser.add_argument("--max-queue", type=int, default=1024, help="requests that wait for a model; more are refused")
+    parser.add_argument("--timeout-s", type=float, default=60.0, help="of a request in the queue")
+    parser.add_argument("--control", action="store_true", help="let clients load and unload models")
+    parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
+    parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
+    options = parser.parse_args(arguments)
+    try:
+        repository = Repository(
+            options.repository,
+            engine=options.engine,
+            max_batch=options.max_batch,
+            queue_delay_us=options.queue_delay_us,
+            max_queue=options.max_queue,
+            timeout_s=options.timeout_s,
+        )
+        if options.check:
+            for model in repository.models:
+                print(f"# {model.name}\n{model.config()}")
+            return
+        server = Server(
+            repository,
+            host=options.host,
+            http_port=options.http_port,
+            grpc_port=options.grpc_port,
+            metrics_port=options.metrics_port,
+            control=options.control,
+            binary=options.tritonserver,
+        )
+        with server:
+            names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
+            print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
+            signal.signal(signal.SIGTERM, lambda *_: server.stop())
+            try:
+                sys.exit(server.wait())
+            except KeyboardInterrupt:
+                print("ending: requests that run are answered first", flush=True)
+    except SbpjaxError as error:
+        sys.exit(f"{type(error).__name__}: {error}")

@@ -1,0 +1,326 @@
+"""Text for many at once: sequences join and leave a batch between two tokens.
+
+    engine = GenerationEngine(model, rows=8, blocks=512)
+    with engine:
+        stream = engine.submit([1, 15, 7], new_tokens=32)
+        for token in stream:
+            print(token)
+
+A thread goes round: it admits waiting requests as long as there are rows and blocks for all tokens that they may have,
+reads a chunk of one prompt, and then one token of every sequence that has read its prompt. So a long prompt does not
+stop the others, and no sequence ever waits for memory that another one holds. A request whose queue is full is refused;
+`Stream.cancel` takes one out. Greedy tokens are those of `sbpjax.models.generate`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import BusyError, ServingError
+
+from .blocks import Blocks
+from .paged import PagedStep, Pages, caches_of, numbers
+
+_ASKED = "GenerationEngine.submit(...)"
+
+
+@dataclass(eq=False)
+class _Sequence:
+    prompt: list[int]
+    most: int
+    stop: frozenset[int]
+    heat: float
+    out: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
+    made: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    read: int = 0  # tokens whose keys are in the cache
+    is_cancelled: bool = False
+
+
+class Stream:
+    """The tokens of one request, as they come; iterating waits for the next one.
+
+    Attributes:
+        tokens: those that have come so far.
+    """
+
+    def __init__(self, sequence: _Sequence):
+        self._sequence = sequence
+        self.tokens: list[int] = []
+
+    def __iter__(self) -> Iterator[int]:
+        """Wait for each token.
+
+        Raises:
+            ServingError: the engine ended before.
+        """
+        while True:
+            token = self._sequence.out.get()
+            if token is None:
+                return
+            if isinstance(token, Exception):
+                raise token
+            self.tokens.append(token)
+            yield token
+
+    def cancel(self) -> None:
+        """Take the request out; its tokens end."""
+        self._sequence.is_cancelled = True
+
+    @property
+    def finish_reason(self) -> str:
+        """``"stop"`` behind a stop token, else ``"length"``."""
+        made = self._sequence.made
+        return "stop" if made and made[-1] in self._sequence.stop else "length"
+
+
+class GenerationEngine:
+    """Generates with one model, for many requests at once.
+
+    Args:
+        model: a decoder of tokens with caches, as `models.gpt2.GPT2` or `models.llama.Llama`, without sliding window.
+        rows: how many sequences are in a batch at most.
+        blocks: how many blocks of keys and values there are.
+        block: tokens in a block.
+        chunk: how many tokens of a prompt are read at once.
+        longest: the most tokens of a sequence, prompt included.
+        max_queue: how many requests may wait; further ones are refused.
+
+    Raises:
+        ServingError: an option is out of its range, or the model has no caches.
+
+    Example:
+        >>> config = flow.models.gpt2.GPT2Config(vocab_size=11, n_positions=32, n_embd=8, n_layer=1, n_head=2)
+        >>> engine = flow.serving.GenerationEngine(flow.models.gpt2.GPT2(config).eval(), rows=2, blocks=9, longest=32)
+        >>> with engine:
+        ...     len(list(engine.submit([1, 2, 3], new_tokens=4)))
+        4
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        rows: int = 8,
+        blocks: int = 256,
+        block: int = 16,
+        chunk: int = 64,
+        longest: int = 1024,
+        max_queue: int = 256,
+    ):
+        asked = "GenerationEngine(...)"
+        sizes = {
+            "rows": rows,
+            "blocks": blocks,
+            "block": block,
+            "chunk": chunk,
+            "longest": longest,
+            "max_queue": max_queue,
+        }
+        wrong = [name for name, n in sizes.items() if n < (2 if name in ("blocks", "chunk") else 1)]
+        if wrong:
+            seen = ", ".join(f"{name}={sizes[name]}" for name in wrong)
+            raise ServingError(
+                asked, seen, "sizes are positive; a pool has two blocks, a chunk two tokens", "leave them out"
+            )
+        config = getattr(model, "config", None)
+        if hasattr(model, "encode") or getattr(config, "sliding_window", None) is not None:
+            rule = "each token reads all tokens before it, and nothing else"
+            raise ServingError(
+                asked, f"a {type(model).__name__} with an encoder or a window", rule, "models.generate(...)"
+            )
+        known = getattr(config, "n_positions", None) or getattr(config, "max_position_embeddings", None) or longest
+        self.longest = min(longest, known)
+        self._rows, self._chunk, self._max_queue = rows, chunk, max_queue
+        self._blocks = Blocks(blocks, block)
+        self._model, pages = model.eval(), Pages()
+        self._caches = caches_of(model, blocks, block, pages)
+        # One graph for chunks of a prompt, one for a token of each: each keeps to one signature.
+        self._reads, self._writes = (PagedStep(model, self._caches, pages, block) for _ in range(2))
+        if not len(self._caches):
+            raise ServingError(
+                asked, f"a {type(model).__name__}", "a model has attention with caches", "models.gpt2.GPT2"
+            )
+        self._width = self._blocks.needed(self.longest)
+        self._waiting: deque[_Sequence] = deque()
+        self._active: list[_Sequence] = []
+        self._change = threading.Condition()
+        self._ends = False
+        self._thread: threading.Thread | None = None
+        self._steps = self._tokens = 0
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def submit(
+        self, prompt: Sequence[int], new_tokens: int, *, stop: Sequence[int] = (), temperature: float = 0.0
+    ) -> Stream:
+        """Ask for what comes behind a prompt.
+
+        Args:
+            prompt: token numbers, at least one.
+            new_tokens: the most that come.
+            stop: tokens behind which it ends.
+            temperature: logits are divided by it; 0 takes the likeliest token.
+
+        Returns:
+            The tokens as they come.
+
+        Raises:
+            BusyError: too many requests wait.
+            ServingError: the request does not fit the engine.
+        """
+        prompt = [int(token) for token in prompt]
+        total = len(prompt) + new_tokens
+        vocab = getattr(getattr(self._model, "config", None), "vocab_size", None)
+        if not prompt or new_tokens < 1 or temperature < 0:
+            seen = f"{len(prompt)} tokens, new_tokens={new_tokens}, temperature={temperature}"
+            raise ServingError(_ASKED, seen, "a prompt has a token, and at least one comes behind it", "new_tokens=1")
+        if vocab is not None and not all(0 <= token < vocab for token in prompt):
+            rule = f"tokens are numbers from 0 to {vocab - 1}"
+            raise ServingError(_ASKED, f"tokens from {min(prompt)} to {max(prompt)}", rule, "the model's own tokenizer")
+        if total > self.longest or self._blocks.needed(total) > self._blocks.count - 1:
+            most = min(self.longest, (self._blocks.count - 1) * self._blocks.size)
+            seen = f"{len(prompt)} tokens and {new_tokens} new ones"
+            raise ServingError(
+                _ASKED, seen, f"a sequence has at most {most} tokens here", f"new_tokens={max(most - len(prompt), 1)}"
+            )
+        sequence = _Sequence(prompt, new_tokens, frozenset(stop), float(temperature))
+        with self._change:
+            if self._ends or self._thread is None:
+                raise ServingError(_ASKED, "an engine that does not run", "it runs within a with", "with engine: ...")
+            if len(self._waiting) >= self._max_queue:
+                seen, rule = f"{len(self._waiting)} requests that wait", f"at most {self._max_queue} wait"
+                raise BusyError(_ASKED, seen, rule, "ask again later, or max_queue=")
+            self._waiting.append(sequence)
+            self._change.notify()
+        return Stream(sequence)
+
+    def statistics(self) -> dict[str, int]:
+        """Return what is going on: sequences that run and wait, blocks in use, bytes of the cache, steps and tokens."""
+        return {
+            "running": len(self._active),
+            "waiting": len(self._waiting),
+            "blocks_used": self._blocks.used,
+            "blocks": self._blocks.count - 1,
+            "cache_bytes": sum(cache.bytes for cache in self._caches),
+            "steps": self._steps,
+            "tokens": self._tokens,
+        }
+
+    # -- the thread ----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GenerationEngine:
+        """Compile what requests will need, and start it."""
+        self._ends = False
+        for shape in ((1, self._chunk), (self._rows, 1)):
+            self._call(np.zeros(shape, np.int64), [], [])
+        self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it; requests that run get no more tokens."""
+        with self._change:
+            self._ends = True
+            self._change.notify()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        why: Exception = ServingError(_ASKED, "an engine that was ended", "it runs within a with", "ask before its end")
+        try:
+            while True:
+                with self._change:
+                    while not (self._ends or self._waiting or self._active):
+                        self._change.wait()
+                    if self._ends:
+                        break
+                    self._admit()
+                self._turn()
+        # Whoever waits must learn of it, whatever it was.
+        except Exception as error:
+            why = error
+        with self._change:
+            self._ends = True
+            for sequence in (*self._active, *self._waiting):
+                sequence.out.put(why)
+            for sequence in self._active:
+                self._blocks.release(sequence.blocks)
+            self._active.clear()
+            self._waiting.clear()
+
+    def _admit(self) -> None:
+        while self._waiting and len(self._active) < self._rows:
+            first = self._waiting[0]
+            if not first.is_cancelled:
+                # For all tokens that it may have, so that it never has to wait in the middle.
+                found = self._blocks.take(first.prompt, len(first.prompt) + first.most)
+                if found is None:
+                    return
+                first.blocks, first.read = found
+                self._active.append(first)
+            else:
+                first.out.put(None)
+            self._waiting.popleft()
+
+    def _turn(self) -> None:
+        for sequence in [s for s in self._active if s.is_cancelled]:
+            self._leave(sequence)
+        reading = [s for s in self._active if s.read < len(s.prompt)]
+        if reading:
+            self._read(reading[0])
+        writing = [s for s in self._active if s.read >= len(s.prompt) and s.made]
+        if writing:
+            self._write(writing)
+
+    def _read(self, sequence: _Sequence) -> None:
+        part = sequence.prompt[sequence.read : sequence.read + self._chunk]
+        tokens = np.zeros((1, self._chunk), np.int64)
+        tokens[0, : len(part)] = part
+        token = self._call(tokens, [sequence], [len(part)])[0]
+        sequence.read += len(part)
+        if sequence.read == len(sequence.prompt):
+            self._blocks.publish(sequence.prompt, sequence.blocks)
+            self._give(sequence, token)
+
+    def _write(self, sequences: list[_Sequence]) -> None:
+        tokens = np.zeros((self._rows, 1), np.int64)
+        tokens[: len(sequences), 0] = [s.made[-1] for s in sequences]
+        found = self._call(tokens, sequences, [1] * len(sequences))
+        for sequence, token in zip(sequences, found):
+            sequence.read += 1
+            self._give(sequence, token)
+
+    def _call(self, tokens: np.ndarray, sequences: list[_Sequence], counts: list[int]) -> list[int]:
+        rows = len(tokens)
+        table = np.zeros((rows, self._width), np.int64)
+        start, count, heat = np.zeros(rows, np.int64), np.ones(rows, np.int64), np.zeros(rows, np.float32)
+        for i, sequence in enumerate(sequences):
+            table[i, : len(sequence.blocks)] = sequence.blocks
+            start[i], count[i], heat[i] = sequence.read, counts[i], sequence.heat
+        given = (numbers(tokens), numbers(table), numbers(start), numbers(count), flow.from_numpy(heat))
+        self._steps += 1
+        found: Any = (self._writes if tokens.shape[1] == 1 else self._reads)(*given)
+        return found.numpy().tolist()[: len(sequences)]
+
+    def _give(self, sequence: _Sequence, token: int) -> None:
+        sequence.made.append(token)
+        sequence.out.put(token)
+        self._tokens += 1
+        if len(sequence.made) >= sequence.most or token in sequence.stop:
+            self._leave(sequence)
+
+    def _leave(self, sequence: _Sequence) -> None:
+        self._active.remove(sequence)
+        self._blocks.release(sequence.blocks)
+        sequence.out.put(None)

@@ -1,0 +1,283 @@
+"""The HTTP endpoint of a `GenerationEngine`, as clients of OpenAI's API know it.
+
+    python -m sbpjax.serving.openai DIRECTORY --tokenizer tokenizer.json
+
+``POST /v1/completions`` with a prompt as text, or as token numbers; ``"stream": true`` sends server-sent events.
+``GET /v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` says
+more, and asks for a bearer token if ``--token`` names one. Starlette and uvicorn are in the extra ``serve``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import json
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from sbpjax.errors import BusyError, SbpjaxError, ServingError
+
+from .generation import GenerationEngine, Stream
+
+_FIELDS = {"model", "prompt", "max_tokens", "temperature", "stream", "stop", "user", "n", "top_p", "seed", "echo"}
+_MOST_BYTES = 4 * 2**20
+
+
+class _Wrong(Exception):
+    """A request that is answered by an error: its status, and why."""
+
+    def __init__(self, status: int, why: str):
+        super().__init__(why)
+        self.status = status
+
+
+class Endpoint:
+    """The endpoint as an ASGI application.
+
+    Args:
+        engine: it runs already.
+        name: what clients call the model.
+        encode: token numbers of a text; without it prompts are token numbers.
+        decode: the text of token numbers; without it answers have numbers alone.
+        end: the token that ends a text, if there is one.
+        token: what clients have to send as a bearer token; None for nothing.
+        most_bytes: the largest request.
+
+    Raises:
+        ServingError: Starlette is not installed.
+    """
+
+    def __init__(
+        self,
+        engine: GenerationEngine,
+        name: str,
+        *,
+        encode: Callable[[str], list[int]] | None = None,
+        decode: Callable[[list[int]], str] | None = None,
+        end: int | None = None,
+        token: str | None = None,
+        most_bytes: int = _MOST_BYTES,
+    ):
+        try:
+            from starlette.applications import Starlette
+            from starlette.routing import Route
+        except ImportError as error:
+            raise ServingError(
+                "Endpoint(...)", str(error), "the endpoint is a Starlette application", 'pip install "sbpjax[serve]"'
+            ) from None
+        self._engine, self._name, self._encode, self._decode = engine, name, encode, decode
+        self._end, self._token, self._most_bytes = end, token, most_bytes
+        routes = [
+            Route("/v1/completions", self._completions, methods=["POST"]),
+            Route("/v1/models", self._models),
+            Route("/health", self._health),
+            Route("/metrics", self._metrics),
+        ]
+        self.app: Any = Starlette(routes=routes)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer, as ASGI says."""
+        await self.app(scope, receive, send)
+
+    # -- small ones ----------------------------------------------------------------------------------------------------
+
+    async def _health(self, request: Any) -> Any:
+        from starlette.responses import JSONResponse
+
+        return JSONResponse({"status": "ok"})
+
+    async def _models(self, request: Any) -> Any:
+        from starlette.responses import JSONResponse
+
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        return JSONResponse({"object": "list", "data": [{"id": self._name, "object": "model", "owned_by": "sbpjax"}]})
+
+    async def _metrics(self, request: Any) -> Any:
+        from starlette.responses import PlainTextResponse
+
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        found = self._engine.statistics()
+        return PlainTextResponse("".join(f"sbpjax_generation_{name} {value}\n" for name, value in found.items()))
+
+    def _refusal(self, request: Any) -> Any:
+        if self._token is None:
+            return None
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return (
+            None if hmac.compare_digest(given.encode(), self._token.encode()) else _error(401, "a wrong bearer token")
+        )
+
+    # -- completions ---------------------------------------------------------------------------------------------------
+
+    async def _completions(self, request: Any) -> Any:
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import JSONResponse, StreamingResponse
+
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        try:
+            said = await self._said(request)
+            prompt = self._prompt(said["prompt"])
+            stream = self._engine.submit(
+                prompt,
+                said.get("max_tokens", 16),
+                stop=() if self._end is None else (self._end,),
+                temperature=said.get("temperature", 0.0),
+            )
+        except _Wrong as error:
+            return _error(error.status, str(error))
+        except BusyError as error:
+            return _error(429, str(error).splitlines()[1].strip())
+        except ServingError as error:
+            return _error(400, " ".join(line.strip() for line in str(error).splitlines()[1:3]))
+        head = {
+            "id": f"cmpl-{uuid.uuid4().hex}",
+            "object": "text_completion",
+            "created": int(time.time()),
+            "model": self._name,
+        }
+        if said.get("stream", False):
+            return StreamingResponse(self._events(stream, head), media_type="text/event-stream")
+        try:
+            tokens = await run_in_threadpool(list, stream)
+        except ServingError as error:
+            return _error(503, str(error).splitlines()[1].strip())
+        finally:
+            stream.cancel()
+        usage = {
+            "prompt_tokens": len(prompt),
+            "completion_tokens": len(tokens),
+            "total_tokens": len(prompt) + len(tokens),
+        }
+        return JSONResponse({**head, "choices": [self._choice(tokens, stream.finish_reason)], "usage": usage})
+
+    async def _said(self, request: Any) -> dict:
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > self._most_bytes:
+                raise _Wrong(413, f"a request has at most {self._most_bytes} bytes")
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            raise _Wrong(400, "the body is no JSON") from None
+        if not isinstance(said, dict) or "prompt" not in said:
+            raise _Wrong(400, "the body is an object with a prompt")
+        unknown = sorted(said.keys() - _FIELDS)
+        if unknown:
+            raise _Wrong(400, f"unknown fields: {', '.join(unknown[:5])}")
+        if said.get("model", self._name) != self._name:
+            raise _Wrong(404, f"the model is {self._name}")
+        for name, fits, rule in (
+            ("max_tokens", lambda v: type(v) is int and v >= 1, "a whole number from 1"),
+            ("temperature", lambda v: type(v) in (int, float) and 0 <= v <= 100, "a number from 0"),
+            ("stream", lambda v: type(v) is bool, "a bool"),
+            ("n", lambda v: v == 1, "1: ask several times for several answers"),
+            ("top_p", lambda v: v == 1, "1: temperature alone is supported"),
+            ("stop", lambda v: v in (None, []), "left out: answers end at the tokenizer's end token"),
+            ("echo", lambda v: v is False, "false"),
+        ):
+            if name in said and not fits(said[name]):
+                raise _Wrong(400, f"{name} is {rule}")
+        return said
+
+    def _prompt(self, given: Any) -> list[int]:
+        if isinstance(given, str):
+            if self._encode is None:
+                raise _Wrong(400, "there is no tokenizer here: a prompt is a list of token numbers")
+            return self._encode(given)
+        if isinstance(given, list) and given and all(type(n) is int for n in given):
+            return given
+        raise _Wrong(400, "a prompt is one text, or one list of token numbers")
+
+    def _choice(self, tokens: Sequence[int], reason: str | None) -> dict:
+        said = tokens[:-1] if reason == "stop" else tokens
+        text = "" if self._decode is None else self._decode(list(said))
+        return {"index": 0, "text": text, "tokens": list(tokens), "finish_reason": reason}
+
+    async def _events(self, stream: Stream, head: dict) -> AsyncIterator[str]:
+        from starlette.concurrency import iterate_in_threadpool
+
+        shown, tokens = "", []
+        try:
+            async for token in iterate_in_threadpool(iter(stream)):
+                tokens.append(token)
+                choice = {"index": 0, "text": "", "tokens": [token], "finish_reason": None}
+                if self._decode is not None and token != self._end:
+                    text = self._decode(tokens)
+                    # A token may be a part of a character; what follows shows which.
+                    if not text.endswith("\ufffd"):
+                        choice["text"], shown = text[len(shown) :], text
+                yield f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
+            last = {"index": 0, "text": "", "tokens": [], "finish_reason": stream.finish_reason}
+            yield f"data: {json.dumps({**head, 'choices': [last]})}\n\n"
+            yield "data: [DONE]\n\n"
+        finally:
+            stream.cancel()  # a client that went away needs no more tokens
+
+
+def _error(status: int, why: str) -> Any:
+    from starlette.responses import JSONResponse
+
+    kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
+    return JSONResponse({"error": {"message": why, "type": kind, "code": status}}, status)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a model of a Hugging Face folder."""
+    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.openai", description="Serve a language model.")
+    parser.add_argument("directory", help="config.json and safetensors, as models.from_pretrained reads them")
+    parser.add_argument("--name", help="what clients call it; by default the folder's name")
+    parser.add_argument("--tokenizer", help="tokenizer.json; without it prompts are token numbers")
+    parser.add_argument("--end", type=int, help="the token that ends a text")
+    parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--rows", type=int, default=8, help="sequences in a batch")
+    parser.add_argument("--blocks", type=int, default=1024, help="blocks of 16 tokens for keys and values")
+    parser.add_argument("--longest", type=int, default=2048, help="tokens of a sequence")
+    parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are refused")
+    parser.add_argument("--token", help="what clients send as a bearer token")
+    parser.add_argument("--certificate", help="for TLS")
+    parser.add_argument("--private-key", help="for TLS")
+    options = parser.parse_args(arguments)
+    from pathlib import Path
+
+    from sbpjax import models
+
+    try:
+        model = models.from_pretrained(options.directory)
+        encode = decode = None
+        if options.tokenizer:
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(options.tokenizer)
+            encode, decode = lambda text: tokenizer.encode(text).ids, tokenizer.decode
+        engine = GenerationEngine(
+            model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
+        )
+        name = options.name or Path(options.directory).resolve().name
+        app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token)
+        import uvicorn
+
+        with engine:
+            uvicorn.run(
+                app,
+                host=options.host,
+                port=options.port,
+                log_level="warning",
+                ssl_certfile=options.certificate,
+                ssl_keyfile=options.private_key,
+                timeout_keep_alive=30,
+                limit_concurrency=options.max_queue + options.rows + 16,
+            )
+    except SbpjaxError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Graphs, live and loaded, on other engines: values, weights that are written, what is refused and how."""
+
+from importlib import util
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import engines, nn, optim
+from sbpjax.engines import program
+from sbpjax.errors import EngineError, GraphConfigError
+from sbpjax.vision.models.vit import ViT, ViTConfig
+from tests.models.cases import TRAINED
+from tests.support.graphs import Plain, Train
+
+ENGINES = [name for name in ("openvino", "onnxruntime") if util.find_spec(name) is not None]
+needs_engines = pytest.mark.skipif(not ENGINES, reason="needs the extra openvino or onnx")
+SUMS_IN_OTHER_ORDER = {"rtol": 2e-4, "atol": 2e-5}
+SHORT_TYPE = {"rtol": 0.1, "atol": 0.03}
+
+
+def _vit():
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    return ViT(ViTConfig(image_size=32, patch_size=8, num_labels=5, **size))
+
+
+def _residual():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8)
+            self.second, self.head = nn.Conv2d(8, 8, 3, padding=1), nn.Linear(8, 5)
+
+        def forward(self, x):
+            x = nn.functional.max_pool2d(self.norm(self.conv(x)).relu(), 3, 2, 1)
+            return self.head((x + self.second(x)).mean((2, 3)))
+
+    return Net()
+
+
+FAMILIES = {**TRAINED, "vit": _vit, "residual": _residual}
+# Rows are gone through in tiles, as many as there are rows.
+NEEDS_ROWS = {"mixtral"}
+
+
+def arguments(name, batch=2):
+    if name in ("vit", "residual"):
+        return (flow.tensor(np.random.default_rng(1).standard_normal((batch, 3, 32, 32)).astype(np.float32)),)
+    tokens = flow.arange(12 * batch).reshape(batch, 12) % 61
+    if name.startswith("t5"):
+        return tokens, tokens
+    present = (tokens < 59).long()
+    return (tokens, tokens * 0, present) if name.startswith("bert") else (tokens, present)
+
+
+def forward(model):
+    graph = Plain(lambda g, *args: g.model(*args), model=model.eval())
+    graph.config.enable_block_scan(False)
+    return graph
+
+
+def close(found, wanted, **within):
+    for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, wanted)), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), **(within or SUMS_IN_OTHER_ORDER))
+
+
+@needs_engines
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("gpt2", "bert", "residual", "vit") else pytest.mark.exhaustive)
+        for name in FAMILIES
+    ],
+)
+def test_every_family_live_and_loaded_with_a_free_batch(name, tmp_path):
+    flow.manual_seed(2)
+    model = FAMILIES[name]()
+    graph = forward(model)
+    with flow.no_grad():
+        wanted = model.eval()(*arguments(name))
+        more = model(*arguments(name, 5))
+        for engine in ENGINES:
+            getattr(graph.config, f"enable_{engine}")(True)
+            close(graph(*arguments(name)), wanted)
+        graph.config.engine = None
+        free = name not in NEEDS_ROWS
+        graph.export(tmp_path / "x", *arguments(name), dynamic_batch=free)
+        loaded = flow.load_graph(tmp_path / "x")
+        for engine in (*ENGINES, "constant_weights"):
+            getattr(loaded, f"enable_{engine}")(True)
+            close(loaded(*arguments(name, 5 if free else 2)), more if free else wanted)
+
+
+def linear():
+    flow.manual_seed(0)
+    return nn.Linear(4, 2)
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "constant_weights"])
+def test_a_weight_that_is_written_counts(engine):
+    model = linear()
+    graph, x = Plain(lambda g, x: g.model(x), model=model), flow.ones(3, 4)
+    getattr(graph.config, f"enable_{engine}")(True)
+    close(graph(x), model(x))
+    with flow.no_grad():
+        model.weight.mul_(3.0)
+    close(graph(x), model(x))
+    getattr(graph.config, f"enable_{engine}")(False)
+    assert graph.config.engine is None
+    close(graph(x), model(x))
+
+
+@pytest.mark.skipif("openvino" not in ENGINES, reason="needs the extra openvino")
+def test_a_short_type_is_near_and_options_are_shown():
+    graph, x = Plain(lambda g, x: g.model(x), model=linear()), flow.ones(3, 4)
+    wanted = graph(x)
+    graph.config.enable_openvino(True, precision="bfloat16", threads=1)
+    close(graph(x), wanted, **SHORT_TYPE)
+    assert "engine: openvino, bfloat16" in repr(graph.config)
+
+
+@needs_engines
+def test_a_result_that_differs_is_an_error(monkeypatch):
+    monkeypatch.setattr(program, "compiled", lambda *args: lambda arrays: [np.zeros((3, 2), np.float32)])
+    graph = Plain(lambda g, x: g.model(x), model=linear())
+    getattr(graph.config, f"enable_{ENGINES[0]}")(True)
+    with pytest.raises(EngineError, match=r"(?s)seen: output 0 of .* away from XLA's.*rule: .*fix: .*verify=False"):
+        graph(flow.ones(3, 4))
+    getattr(graph.config, f"enable_{ENGINES[0]}")(True, verify=False)
+    assert not graph(flow.ones(3, 4)).numpy().any()
+
+
+def test_a_missing_engine_says_how_to_get_it(monkeypatch):
+    from sbpjax.engines import runtimes
+
+    def gone(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(runtimes.importlib, "import_module", gone)
+    graph = Plain(lambda g, x: x + 1)
+    graph.config.enable_openvino(True)
+    with pytest.raises(EngineError, match=r'(?s)no module openvino.*fix:.*pip install "sbpjax\[openvino\]"'):
+        graph(flow.ones(2))
+
+
+def _trains():
+    model = linear()
+    return Train(model, optim.SGD(model.parameters(), lr=0.1))
+
+
+def _writes():
+    return Plain(lambda g, x: g.model(x), model=nn.BatchNorm1d(4))
+
+
+def _draws():
+    return Plain(lambda g, x: g.model(x), model=nn.Dropout(0.5))
+
+
+@pytest.mark.parametrize(
+    "make, seen",
+    [(_trains, "tensors of the state"), (_writes, "writes 3 tensors"), (_draws, "draws random numbers")],
+)
+def test_a_graph_that_does_more_than_compute_is_refused(make, seen):
+    graph = make()
+    graph.config.enable_constant_weights(True)
+    if isinstance(graph, Train):
+        graph.loss = lambda model, x: model(x).sum()
+    with pytest.raises(EngineError, match=rf"(?s)enable_constant_weights.*seen: .*{seen}.*rule: .*fix: "):
+        graph(flow.ones(3, 4))
+
+
+def test_a_graph_on_several_devices_is_refused():
+    place = flow.placement("cpu", [0, 1])
+    graph = Plain(lambda g, x: x * 2)
+    graph.config.enable_constant_weights(True)
+    with pytest.raises(EngineError, match=r"(?s)seen: a graph on .*fix: .*local"):
+        graph(flow.ones(4, placement=place, sbp=flow.sbp.split(0)))
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda c: c.enable_openvino(True, precision="int3"), r"precision.*int3.*one of"),
+        (lambda c: c.enable_openvino(1), r"enable_openvino\(1\).*a bool"),
+        (lambda c: c.enable_onnxruntime(True, threads=0), r"threads.*at least 1"),
+        (lambda c: c.enable_openvino(True, verify="yes"), r"verify.*a bool"),
+    ],
+)
+def test_wrong_options(call, says):
+    graph = Plain(lambda g, x: x)
+    with pytest.raises(GraphConfigError, match=rf"(?s){says}"):
+        call(graph.config)
+    assert graph.config.engine is None
+
+
+def test_names():
+    assert set(engines.PRECISIONS) == set(engines.ENGINES)
