@@ -1,10 +1,13 @@
 """Blocks: what is traced once gives what tracing every layer gives, and what is not plain is left alone."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax.graph.split import cotangent_p, split
 from sbpjax.nn import functional as F
 from tests.support import graphs
 
@@ -295,3 +298,23 @@ def test_layers_that_write_a_module_they_are_given(is_hidden):
     for found, want in zip(once[0] + once[1], apart[0] + apart[1], strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
     assert apart[2] == 4 and (once[2] == 1 if not is_hidden else once[2] > 4)
+
+
+# -- what XLA is held to
+
+
+def test_an_accelerator_computes_again_what_was_not_saved():
+    def both(x, w):
+        h = jnp.tanh(x @ w)  # saved is x @ w, half the bytes of the float32 that backward wants
+        wide = jnp.tanh(h.astype(jnp.float32))
+        ct = cotangent_p.bind(shape=(8, 8), dtype=jnp.float32)
+        return wide, ct * (1 - wide * wide)
+
+    x = jax.ShapeDtypeStruct((8, 8), jnp.bfloat16)
+    closed = jax.make_jaxpr(both)(x, x)
+    barriers = []
+    for again in (False, True):
+        backward = split("layer", closed, 1, None, again).backward
+        program = jax.make_jaxpr(backward)(x, x, x, jax.ShapeDtypeStruct((8, 8), jnp.float32))
+        barriers.append(str(program).count("optimization_barrier"))
+    assert barriers == [0, 1]
