@@ -1,7 +1,7 @@
 """Train models of clicks on generated logs: ``python -m examples.recommend.train``.
 
-A million and a half samples whose best AUC is known, or Criteo's own log with `--criteo day_0.gz`. DLRM, and Wide & Deep with
-crossed features, are trained on `--fsdp` × `--tensor` devices, which share the rows and the columns of the tables, and
+Samples whose best AUC is known are generated, or Criteo's own log is read with `--criteo day_0.gz`. DLRM, and Wide &
+Deep with crossed features, are trained on `--fsdp` × `--tensor` devices, which share the rows and the columns of the tables, and
 have to reach 0.995 of the best AUC. The run leaves metrics, `auc.png` and the exported models in the output directory.
 """
 
