@@ -2,7 +2,8 @@
 
 Samples whose best AUC is known are generated, or Criteo's own log is read with `--criteo day_0.gz`. DLRM, and Wide &
 Deep with crossed features, are trained on `--fsdp` × `--tensor` devices, which share the rows and the columns of the
-tables, and have to reach 0.995 of the best AUC. The run leaves metrics, `auc.png` and the exported models in the output directory.
+tables, and have to reach 0.995 of the best AUC. The run leaves metrics, `auc.png` and the
+exported models in the output directory.
 """
 
 from __future__ import annotations
