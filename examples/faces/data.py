@@ -17,7 +17,7 @@ def faces(people: int, images: int, world: int = 0, seed: int = 0) -> tuple[np.n
         seed: of the images.
     """
     persons, chance = np.random.default_rng((world, 0)), np.random.default_rng((seed, 1))
-    margin = 2
+    margin = 1
     wide = SIZE + 2 * margin
     # A mean of neighbours, three times over, makes noise smooth.
     patterns = persons.standard_normal((people, wide, wide))

@@ -1,6 +1,6 @@
 """Train a face recogniser with a margin and partial FC on generated faces: ``python -m examples.faces.train``.
 
-The network learns to tell 2,000 people apart, each step by a quarter of them, and is judged by strangers: whether two
+The network learns to tell 4,000 people apart, each step by a quarter of them, and is judged by strangers: whether two
 images are of one person. Images are divided over all `--devices`, and so are the people of the classifier. The run
 leaves `loss.png` and the exported network in the output directory.
 """
@@ -45,10 +45,10 @@ class Options:
     """
 
     out: Path = Path("runs/faces")
-    people: int = 2000
+    people: int = 4000
     images: int = 16
     strangers: int = 200
-    sample: int = 512
+    sample: int = 1024
     batch: int = 256
     steps: int = 1000
     lr: float = 2e-3

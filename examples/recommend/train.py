@@ -1,8 +1,9 @@
 """Train models of clicks on generated logs: ``python -m examples.recommend.train``.
 
-A million samples whose best AUC is known, or Criteo's own log with `--criteo day_0.gz`. DLRM, and Wide & Deep with
-crossed features, are trained on `--fsdp` × `--tensor` devices, which share the rows and the columns of the tables, and
-have to reach 0.995 of the best AUC. The run leaves metrics, `auc.png` and the exported models in the output directory.
+Samples whose best AUC is known are generated, or Criteo's own log is read with `--criteo day_0.gz`. DLRM, and Wide &
+Deep with crossed features, are trained on `--fsdp` × `--tensor` devices, which share the rows and the columns of the
+tables, and have to reach 0.995 of the best AUC. The run leaves metrics, `auc.png` and the
+exported models in the output directory.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class Options:
     """
 
     out: Path = Path("runs/recommend")
-    samples: int = 1_000_000
+    samples: int = 1_500_000
     held_out: int = 50_000
     epochs: int = 2
     batch: int = 1024
-    lr: float = 5e-3
+    lr: float = 4e-3
     dim: int = 8
     criteo: Path | None = None
     parallel: models.Parallel = models.Parallel(fsdp=4, tensor=2, device="cpu")

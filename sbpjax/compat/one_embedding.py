@@ -9,8 +9,8 @@
 
 OneFlow keeps a hash map of 64-bit keys in a store of its own (device, host, SSD). Here a table has ``capacity`` rows in
 device memory and its keys are 0 to ``capacity - 1``; hash other keys into that range (``ids % capacity``). Stores on
-SSD, and readers and writers of their files, are not here. Optimizers see a parameter like any other;
-``optimizer.use_sparse_updates()`` leaves rows alone that a batch does not touch.
+SSD, and readers and writers of their files, are not here. Gradients are of rows: an optimizer with sparse updates reads
+and writes the rows that a batch names and no others, and `Optimizer` makes updates sparse where it can.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ parallelism that a model's tables and this file have to agree on:
     heads, kv_heads, hidden,     tensor: each rank has some heads, some hidden units, some of the vocabulary; the
     vocab                        product behind them sums over ranks (Megatron-LM's pairs of matrices)
     width                        fsdp: parameters at rest are divided, and gathered for use (ZeRO 3)
-    rows, classes                fsdp: tables of recommenders, classifiers of very many classes; each rank keeps its own
+    rows                         fsdp: tables of recommenders; each rank keeps its own rows
     columns                      tensor: each rank has a part of every row of a table
     experts                      expert: each rank has some of a mixture's experts and some of the sequences, whose
                                  tokens go to their experts' ranks and back
@@ -53,7 +53,6 @@ PURPOSES: Mapping[str, str | None] = {
     "width": "fsdp",
     "rows": "fsdp",
     "columns": "tensor",
-    "classes": "fsdp",
     "whole": None,
 }
 

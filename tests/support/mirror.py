@@ -60,6 +60,7 @@ TESTED_BY = {
     "models/gpt2/": ("models/test_pretrained.py models/test_training.py models/test_parallelize.py", ALIKE),
     "models/mixtral/": ("models/test_pretrained.py models/test_training.py models/test_parallelize.py", ALIKE),
     "models/llama/": ("models/test_pretrained.py models/test_training.py models/test_parallelize.py", ALIKE),
+    "models/recommend/": ("models/recommend/test_training.py", ALIKE),
     "models/t5/": ("models/test_pretrained.py models/test_training.py models/test_generate.py", ALIKE),
     "naming.py": ("compat/test_mock_torch.py", USED),
     "nn/": ("nn/test_layers.py nn/test_image_layers.py nn/test_module.py", ALIKE),

@@ -26,7 +26,7 @@ class RecommendConfig:
         ConfigError: a size is below what it can be.
 
     Example:
-        >>> RecommendConfig(features=(1000, 20)).rows
+        >>> flow.models.recommend.RecommendConfig(features=(1000, 20)).rows
         1020
     """
 

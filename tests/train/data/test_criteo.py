@@ -40,12 +40,13 @@ def test_text_and_compressed_text(tmp_path):
 
 def test_parquet(tmp_path):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     rows = [row.split("\t") for row in TEXT.splitlines()]
     columns = [[int(row[0]) for row in rows]]
     columns += [[int(row[i]) if row[i] else None for row in rows] for i in range(1, 14)]
     columns += [[row[i] or None for row in rows] for i in range(14, 40)]
     table = arrow.table({f"c{i}": column for i, column in enumerate(columns)})
-    arrow.parquet.write_table(table, tmp_path / "day.parquet")
+    parquet.write_table(table, tmp_path / "day.parquet")
     check(list(read_criteo(tmp_path / "day.parquet", lines=2)))
 
 
