@@ -9,6 +9,11 @@ from sbpjax.vision.models.detection import RetinaNet
 from tests.vision.models.detection.alike import Detections, Losses, batch, detections_agree, facts, losses_agree, model
 
 
+def test_losses_of_torchvision():
+    losses_agree("retinanet", Losses(model("retinanet"))(*batch("retinanet")))
+
+
+@pytest.mark.exhaustive
 def test_losses_of_torchvision_and_a_step_as_one_program():
     detector = model("retinanet")
     optimizer = flow.optim.SGD(detector.parameters(), lr=1.0)
