@@ -268,7 +268,7 @@ Vision (flowvision)
   SSD300, RetinaNet, Faster R-CNN | alpha | | how_to/vision_data.md
     vision/models/detection/test_ssd.py::test_detections_of_torchvision
     vision/models/detection/test_retinanet.py::test_losses_of_torchvision
-    vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision_and_a_step_as_one_program
+    vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
   DeepLabV3, FCN | planned
 Old tutorials
   an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md

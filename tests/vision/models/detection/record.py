@@ -72,7 +72,8 @@ def model(kind: str):
     if kind == "faster_rcnn":  # all anchors and proposals are trained, so that nothing is drawn
         backbone = backbone_utils._resnet_fpn_extractor(body, 5)
         return detection.FasterRCNN(
-            backbone, CLASSES, min_size=128, max_size=160, rpn_batch_size_per_image=10**5, box_batch_size_per_image=4000,
+            backbone, CLASSES, min_size=128, max_size=160,
+            rpn_batch_size_per_image=10**5, box_batch_size_per_image=4000,
             rpn_pre_nms_top_n_train=1000, rpn_post_nms_top_n_train=300, rpn_post_nms_top_n_test=300,
         )  # fmt: skip
     levels = LastLevelP6P7(256, 256)
