@@ -65,7 +65,7 @@ OF_A_TEST = {  # the first that a path begins with
     "tensor": 4,
     "op_specs/test_specs.py": 12,
     "vision/ops": 4,
-    "vision/transforms/test_policies.py": 2,
+    "vision/transforms": 2,
 }
 
 

@@ -282,10 +282,11 @@ Vision (flowvision)
   schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
     vision/training/test_schedules.py::test_rates_of_timm
     vision/metrics/test_average_precision.py::test_recorded_scores
-  SSD300, RetinaNet | alpha | | how_to/vision_data.md
+  SSD300, RetinaNet, Faster R-CNN | alpha | | how_to/vision_data.md
     vision/models/detection/test_ssd.py::test_detections_of_torchvision
-    vision/models/detection/test_retinanet.py::test_losses_of_torchvision_and_a_step_as_one_program
-  Faster R-CNN, DeepLabV3, FCN | planned
+    vision/models/detection/test_retinanet.py::test_losses_of_torchvision
+    vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
+  DeepLabV3, FCN | planned
 Old tutorials
   an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md
     documentation/test_guides.py::test_code_runs

@@ -6,6 +6,7 @@ losses = model.loss(images, boxes, labels)          # {"classification": …, "b
 found = model.detect(images)                        # {"boxes", "scores", "labels", "count"}
 """
 
+from .faster_rcnn import FasterRCNN as FasterRCNN
 from .retinanet import RetinaNet as RetinaNet
 from .ssd import SSD300 as SSD300
 from .targets import pad_targets as pad_targets

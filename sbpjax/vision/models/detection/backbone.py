@@ -126,23 +126,24 @@ class Pyramid(nn.Module):
     Args:
         channels: of the stages that go in.
         width: of all levels.
+        further: whether there are two more levels, coarser ones.
     """
 
-    def __init__(self, channels: list[int], width: int) -> None:
+    def __init__(self, channels: list[int], width: int, further: bool = True) -> None:
         super().__init__()
         self.inner_blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(one, width, 1)) for one in channels)
         self.layer_blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(width, width, 3, padding=1)) for _ in channels)
-        self.extra_blocks = _Further(width)
+        self.extra_blocks = _Further(width) if further else None
 
     def forward(self, stages: list[Tensor]) -> list[Tensor]:
-        """Return a level for each stage, the finest first, and two coarser ones."""
+        """Return a level for each stage, the finest first, and the further ones."""
         above = self.inner_blocks[-1](stages[-1])
         found = [self.layer_blocks[-1](above)]
         for i in range(len(stages) - 2, -1, -1):
             here = self.inner_blocks[i](stages[i])
             above = here + F.interpolate(above, size=tuple(here.shape[-2:]), mode="nearest")
             found.insert(0, self.layer_blocks[i](above))
-        return found + self.extra_blocks(found[-1])
+        return found if self.extra_blocks is None else found + self.extra_blocks(found[-1])
 
 
 class ResNetFPN(nn.Module):

@@ -87,8 +87,9 @@ def _centred(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def overlaps(boxes: Tensor, labels: Tensor, anchors: Tensor) -> Tensor:
-    """Return the IoU ``(B, G, A)`` of boxes ``(B, G, 4)`` and anchors ``(A, 4)``; -1 for padding."""
-    return flow.where((labels >= 0)[..., None], box_iou(boxes, anchors[None]), -1.0)
+    """Return the IoU ``(B, G, A)`` of boxes ``(B, G, 4)`` and anchors ``(A, 4)`` or ``(B, A, 4)``; -1 for padding."""
+    each = anchors if anchors.ndim == 3 else anchors[None]
+    return flow.where((labels >= 0)[..., None], box_iou(boxes, each), -1.0)
 
 
 def match(overlap: Tensor, low: float, high: float, best_too: bool) -> tuple[Tensor, Tensor]:

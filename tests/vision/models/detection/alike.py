@@ -3,11 +3,16 @@
 import numpy as np
 
 import sbpjax as flow
-from sbpjax.vision.models.detection import SSD300, RetinaNet, pad_targets
+from sbpjax.vision.models.detection import SSD300, FasterRCNN, RetinaNet, pad_targets
 from tests.vision.models.detection.record import BOXES, CLASSES, DATA, LABELS, images, weights
 
 TOLERANCE = 1e-3
-MAKE = {"ssd": lambda: SSD300(CLASSES), "retinanet": lambda: RetinaNet(CLASSES, 18)}
+ALL = {"proposals": 300, "anchors_sampled": 10**5, "regions_sampled": 4000}  # nothing is drawn
+MAKE = {
+    "ssd": lambda: SSD300(CLASSES),
+    "retinanet": lambda: RetinaNet(CLASSES, 18),
+    "faster_rcnn": lambda: FasterRCNN(CLASSES, 18, **ALL),
+}
 
 
 def model(kind):
@@ -37,7 +42,7 @@ class Losses(flow.nn.Graph):
 
     def build(self, *given):
         losses = self.detector.loss(*given)
-        total = losses["classification"] + losses["bbox_regression"]
+        total = sum(losses.values())
         if self.trains:
             total.backward()
         return losses
@@ -53,8 +58,9 @@ class Detections(flow.nn.Graph):
 
 
 def losses_agree(kind, found):
-    for name in ("classification", "bbox_regression"):
-        np.testing.assert_allclose(found[name].item(), facts(kind)[f"loss/{name}"], rtol=TOLERANCE)
+    for name, loss in found.items():
+        want = facts(kind)[f"loss/loss_{name}" if kind == "faster_rcnn" else f"loss/{name}"]
+        np.testing.assert_allclose(loss.item(), want, rtol=TOLERANCE)
 
 
 def detections_agree(kind, found):

@@ -14,7 +14,7 @@ import numpy as np
 
 DATA = pathlib.Path(__file__).parent / "data"
 CLASSES = 7
-SIZES = {"ssd": (300, 300), "retinanet": (128, 160)}
+SIZES = {"ssd": (300, 300), "retinanet": (128, 160), "faster_rcnn": (128, 160)}
 BOXES = [[[20, 30, 90, 100], [60, 10, 150, 70], [5, 80, 40, 120]], [[30, 20, 120, 110]]]
 LABELS = [[1, 3, 6], [2]]
 
@@ -43,7 +43,9 @@ def _spread(name: str) -> float:
         return 0.02  # of pixels up to 128
     if "fpn.inner_blocks" in name:
         return 0.03  # a ResNet's answers grow with its depth
-    if "bbox_reg" in name or "regression_head.module_list" in name:
+    if "box_head" in name or "rpn.head" in name:
+        return 0.5
+    if "bbox_pred" in name or "bbox_reg" in name or "regression_head.module_list" in name:
         return 0.1  # boxes near their anchors
     return 1.0
 
@@ -67,6 +69,13 @@ def model(kind: str):
     if kind == "ssd":
         return detection.ssd300_vgg16(weights=None, weights_backbone=None, num_classes=CLASSES)
     body = resnet18(norm_layer=FrozenBatchNorm2d)
+    if kind == "faster_rcnn":  # all anchors and proposals are trained, so that nothing is drawn
+        backbone = backbone_utils._resnet_fpn_extractor(body, 5)
+        return detection.FasterRCNN(
+            backbone, CLASSES, min_size=128, max_size=160,
+            rpn_batch_size_per_image=10**5, box_batch_size_per_image=4000,
+            rpn_pre_nms_top_n_train=1000, rpn_post_nms_top_n_train=300, rpn_post_nms_top_n_test=300,
+        )  # fmt: skip
     levels = LastLevelP6P7(256, 256)
     backbone = backbone_utils._resnet_fpn_extractor(body, 5, returned_layers=[2, 3, 4], extra_blocks=levels)
     anchors = detection.retinanet._default_anchorgen()
