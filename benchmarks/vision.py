@@ -1,4 +1,4 @@
-"""Models of images: forward and backward, eager and as one graph, against timm on PyTorch eager; compile times.
+"""Models of images: a step of forward, backward and plain SGD, eager and as one graph, against timm on PyTorch eager.
 
     python -m benchmarks.vision                                  # six architectures, eager and graph
     python -m benchmarks.vision --models resnet18 --rounds 9
@@ -28,6 +28,7 @@ from sbpjax import nn
 from tests.support.timm_alone import timm
 
 torch.set_num_threads(1)
+RATE = 1e-3
 # Image size and batch; transformers take the size that they are made for.
 SHAPES = {
     "resnet18": (128, 4),
@@ -40,11 +41,12 @@ SHAPES = {
 
 
 class Step(nn.Graph):
-    """Gradients of a model as one program."""
+    """A step as one program; with an optimizer, since gradients that nobody reads are not computed."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=RATE))
 
     def build(self, images):
         loss = self.model(images).square().mean()
@@ -52,35 +54,36 @@ class Step(nn.Graph):
         return loss
 
 
-def ours(model, images) -> None:
-    """Run forward and backward, and wait for the gradients."""
-    model.zero_grad(set_to_none=True)
-    model(images).square().mean().backward()
-    jax.block_until_ready([p.grad._array for p in model.parameters() if p.grad is not None])
+def eager_step(lib, name: str, images):
+    """Return a call of an eager step of a library, which waits for the parameters."""
+    model = flow.vision.create_model(name) if lib is flow else timm().create_model(name)
+    optimizer = lib.optim.SGD(model.parameters(), lr=RATE)
 
+    def step() -> None:
+        optimizer.zero_grad()
+        model(images).square().mean().backward()
+        optimizer.step()
+        if lib is flow:
+            jax.block_until_ready([p._array for p in model.parameters()])
 
-def theirs(model, images) -> None:
-    """Run forward and backward of PyTorch."""
-    model.zero_grad(set_to_none=True)
-    model(images).square().mean().backward()
+    return step
 
 
 def graph_step(name: str, images):
     """Return a call of a graph of a new model that waits for its result."""
     step = Step(flow.vision.create_model(name))
-    return lambda: step(images).item()
+    parameters = list(step.model.parameters())
+    return lambda: (step(images), jax.block_until_ready([p._array for p in parameters]))
 
 
 def measure(name: str, rounds: int) -> dict[str, float]:
     """Return the median CPU seconds of a step of each side."""
     size, batch = SHAPES[name]
     x = np.random.default_rng(0).normal(size=(batch, 3, size, size)).astype(np.float32)
-    one, other = flow.vision.create_model(name), timm().create_model(name)
-    mine, torchs = flow.tensor(x), torch.tensor(x)
     sides = {
-        "eager": lambda: ours(one, mine),
-        "graph": graph_step(name, mine),
-        "torch": lambda: theirs(other, torchs),
+        "eager": eager_step(flow, name, flow.tensor(x)),
+        "graph": graph_step(name, flow.tensor(x)),
+        "torch": eager_step(torch, name, torch.tensor(x)),
     }
     found: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(rounds + 2):

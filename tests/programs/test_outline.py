@@ -62,6 +62,16 @@ def test_every_layer_is_a_call_of_one_function():
     assert len({id(e.params["jaxpr"]) for e in calls}) == 1
 
 
+def test_convolutions_are_in_no_call():
+    def stack(x, weights, biases):
+        for w, b in zip(weights, biases):
+            kernel = jnp.broadcast_to(w[:, :, None], (*w.shape, 3))
+            x = _layer(jax.lax.conv_general_dilated(x[:, :, None], kernel, (1,), "SAME")[:, :, 0], w, b)
+        return x
+
+    assert not _calls(_check(stack, *_values()))
+
+
 def test_only_the_call_is_marked():
     (first, *_) = _calls(_check(_stack, *_values()))
     assert first.ctx.xla_metadata == {"inlineable": "false"}
