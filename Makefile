@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo docs lint format dist smoke lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes cpp demo docs lint format dist smoke lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -56,6 +56,13 @@ test-fast: $(VENV)/.test
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive $(PYTEST)
+
+# The C++ library and its example in build/cpp, and their tests: needs cmake, a compiler, and the extra `openvino`.
+cpp: $(VENV)/.test
+	$(PIP) install "openvino>=2026.4" "onnx>=1.20"
+	cmake -S cpp -B build/cpp -DOpenVINO_DIR=$$($(BIN)/python -c "import pathlib, importlib.util as u; print(pathlib.Path(u.find_spec('openvino').origin).parent / 'cmake')")
+	cmake --build build/cpp
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -q tests/cpp -m exhaustive $(PYTEST)
 
 # The tests of global tensors on several processes, in lock step: `make processes N=4 PYTEST="tests/tensor -k views"`.
 processes: $(VENV)/.test

@@ -52,7 +52,8 @@ for _ in range(3):
         rows[model].append(run(model, seconds, clients))
 one = run("graph", 1, 1)
 found = {model: max(r) for model, r in rows.items()}
-stats = client.InferenceServerClient(url).get_inference_statistics("graph", **({"as_json": True} if kind == "grpc" else {}))
+asked = {"as_json": True} if kind == "grpc" else {}
+stats = client.InferenceServerClient(url).get_inference_statistics("graph", **asked)
 stats = stats["model_stats"][0]
 sizes = [int(b["batch_size"]) for b in stats["batch_stats"]]
 print(json.dumps({**found, "one client p50": one[1], "largest batch": max(sizes)}))
@@ -92,7 +93,8 @@ class TritonPythonModel:
         for a in arrays:
             part = np.ascontiguousarray(y[at : at + len(a)]).copy(); at += len(a)
             holder = Capsule(part.__dlpack__())
-            answers.append(utils.InferenceResponse([utils.Tensor.from_dlpack("output", holder)])); release(holder.capsule, None)
+            answers.append(utils.InferenceResponse([utils.Tensor.from_dlpack("output", holder)]))
+            release(holder.capsule, None)
         return answers
 """
 

@@ -1884,6 +1884,7 @@ def selu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the self-normalising elu."""
 def selu_(input: _Tensor) -> _Tensor:
     """Write the result of `selu` into the first tensor, which keeps its layout."""
+from sbpjax import serving as serving
 def set_default_device(device: _types.DeviceLike) -> None:
     """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
 def set_default_dtype(d: builtins.int) -> None:

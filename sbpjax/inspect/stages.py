@@ -135,7 +135,10 @@ nn.Graph advanced
   execution by XLA | alpha | graph_step.py | reference/graph_options.md
     compiler/test_lower.py::test_each_step_on_two_axes_is_one_collective
     graph/test_config.py::test_every_option_of_oneflow_exists
-  execution by TensorRT, OpenVINO | planned | | | the switches say that they choose nothing
+  execution by OpenVINO, ONNX Runtime | alpha | engines.py | how_to/engines.md | graphs that compute on one device
+    engines/test_program.py::test_every_family_live_and_loaded_with_a_free_batch
+    engines/onnx/test_convert.py::test_operations
+  execution by TensorRT | planned | | | `export(onnx=True)` writes what it reads
   auto parallelism with its options | alpha | oneflow_auto.py | how_to/auto_parallel.md | prices of chips are presets
     graph/auto/test_choice.py::test_a_local_model_trains_as_on_one_device
     graph/auto/test_oneflow.py::test_what_is_found_costs_no_more
@@ -180,10 +183,18 @@ Serving
   weights and graph saved together, run without the model's code | alpha | | how_to/export.md
     graph/test_export.py::test_a_sharded_training_graph_comes_back
     graph/test_export.py::test_one_export_for_many_platforms_and_devices
-  inference from C++ | planned
-  TensorRT, OpenVINO without conversion by the user | planned
-  a backend for Triton | planned
-  configuration from the path alone | planned
+  OpenVINO without conversion by the user | alpha | engines.py | how_to/engines.md
+    engines/test_program.py::test_every_family_live_and_loaded_with_a_free_batch
+    graph/test_other_forms.py::test_a_model_reads_its_weights_from_the_weights_file
+  TensorRT without conversion by the user | planned
+  inference from C++ | alpha | | how_to/serve.md | over OpenVINO
+    cpp/test_cpp.py::test_answers_are_those_of_python
+  a backend for Triton | alpha | serving.py | how_to/serve.md | by its Python backend
+    serving/test_triton.py::test_right_answers_batches_and_statistics
+  generation for many requests at once | alpha | | how_to/serve.md | paged keys and values
+    serving/test_generation.py::test_64_requests_in_any_order_get_the_tokens_of_generate
+  configuration from the path alone | alpha | | how_to/serve.md
+    serving/test_repository.py::test_only_a_path_is_given
 Model library (LiBai)
   Llama, GPT-2, BERT laid out by tables, in Hugging Face's folders | alpha | | how_to/models.md
     models/test_pretrained.py::test_logits_loss_and_gradients_are_those_of_transformers

@@ -112,10 +112,11 @@ class Server:
         self._folder = tempfile.TemporaryDirectory(prefix="sbpjax-serving-")
         self.log = Path(self._folder.name) / "log"
         try:
-            self._process = subprocess.Popen(
-                self._command(), env=self._environment(), stdout=open(self.log, "wb"), stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
+            command, environment = self._command(), self._environment()
+            with open(self.log, "wb") as log:
+                self._process = subprocess.Popen(
+                    command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                )
             self._until_ready()
         except BaseException:
             self.__exit__()
@@ -226,7 +227,12 @@ class Server:
                 time.sleep(0.2)
         state = "did not become ready" if self._process.poll() is None else f"ended with status {self._process.poll()}"
         lines = self.log.read_text(errors="replace").splitlines()
-        telling = [line for line in lines if "error" in line.lower() or line.startswith("E")] or lines
+        # The table of models, with what each one said; its lines are cut at any width.
+        table = [line.strip("| \n") for line in lines if "|" in line and "READY" not in line and "Version" not in line]
+        words = [line for line in table if line and not line.startswith(("+", "-", "0.", "Option"))]
+        telling = [line for line in words if "seen:" in line or "Error" in line] or [
+            line for line in lines if "error" in line.lower()
+        ]
         raise ServingError(
             f"serving {os.fspath(self._repository.path)!r}",
             f"tritonserver {state}: " + " | ".join(line.strip()[:300] for line in telling[-4:]),

@@ -8,10 +8,10 @@ import pytest
 
 from sbpjax.errors import ServingError
 from sbpjax.serving import GenerationEngine
+from sbpjax.serving.openai import Endpoint
 from tests.serving.test_generation import made
 
 pytest.importorskip("starlette", reason="needs the extra serve")
-from sbpjax.serving.openai import Endpoint  # noqa: E402
 
 
 def encode(text):

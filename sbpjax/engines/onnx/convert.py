@@ -18,7 +18,7 @@ from . import products as _products  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
 from . import shapes as _shapes  # noqa: F401
 from .model import TYPES, Graph, Port
-from .values import UnsupportedError, Value, Walk, facts
+from .values import FOLDED, UnsupportedError, Value, Walk, facts
 
 FREE = "batch"
 
@@ -51,7 +51,7 @@ def convert(module: Any, constants: Mapping[int, np.ndarray], names: Sequence[st
         if number in constants:
             array = constants[number]
             name = graph.constant(array, names[number])
-            if array.size <= 64:
+            if array.size <= FOLDED:
                 walk.known[name] = array
             operands.append(Value(name, kind, tuple(array.shape), tuple(array.shape)))
         else:

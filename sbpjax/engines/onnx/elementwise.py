@@ -6,7 +6,7 @@ import numpy as np
 
 from .model import TYPES
 from .patterns import is_masked_already, softmax
-from .values import UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
+from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
 
 # What is one node of ONNX.
 _SAME = {
@@ -29,6 +29,8 @@ _ORDER = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE
 def same(walk: Walk, op, operands):
     """One node of the same meaning."""
     name = op.name.removeprefix("stablehlo.")
+    if (constant := _folded(walk, name, op, operands)) is not None:
+        return constant
     if name == "divide" and (mean := _mean(walk, operands)) is not None:
         return mean
     if name == "divide" and (found := softmax(walk, *operands)) is not None:
@@ -45,6 +47,25 @@ def same(walk: Walk, op, operands):
 def _joined(walk: Walk, op, operands, node: str, **attributes):
     name = walk.graph.add(node, *(v.name for v in operands), **attributes)
     return walk.joined(name, op.results[0], operands)
+
+
+# The scale of a norm in inference is a constant; OpenVINO computes in float32 around a root that it has to take.
+_FOLDS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "sqrt": np.sqrt}
+_FOLDS["rsqrt"] = lambda x: 1 / np.sqrt(x)
+
+
+def _folded(walk: Walk, name: str, op, operands) -> Value | None:
+    """Return what an operation gives of floats that are known, None if one is not."""
+    arrays = [walk.known.get(v.name) for v in operands]
+    if operands[0].kind != "f32" or any(a is None for a in arrays) or any(v.target for v in operands):
+        return None
+    if name not in _FOLDS:
+        return None
+    with np.errstate(all="ignore"):
+        made = _FOLDS[name](*arrays)
+    if made.size > FOLDED:
+        return None
+    return walk.joined(walk.constant(made.astype(np.float32)).name, op.results[0], operands)
 
 
 def _mean(walk: Walk, operands) -> Value | None:
@@ -77,6 +98,8 @@ def negation(walk: Walk, op, operands):
 @rule("rsqrt")
 def reciprocal_root(walk: Walk, op, operands):
     """1 / sqrt(x)."""
+    if (constant := _folded(walk, "rsqrt", op, operands)) is not None:
+        return constant
     root = walk.graph.add("Sqrt", operands[0].name)
     return walk.joined(walk.graph.add("Div", walk.zero(operands[0].kind, 1), root), op.results[0], operands)
 

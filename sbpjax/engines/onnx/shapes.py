@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .values import UnsupportedError, Value, Walk, _numpy, facts, number, numbers, rule
+from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, facts, number, numbers, rule
 
 
 @rule("broadcast_in_dim", "dynamic_broadcast_in_dim")
@@ -43,7 +43,7 @@ def _with_dims(walk: Walk, name: str, new: tuple[int, ...]) -> str:
     if kept is not None and kept[1] == new:
         return kept[0]
     value = walk.known.get(name)
-    if value is not None and value.size <= 64:
+    if value is not None and value.size <= FOLDED:
         return walk.constant(np.expand_dims(value, new)).name
     return walk.graph.add("Unsqueeze", name, walk.graph.ints(*new))
 

@@ -22,6 +22,7 @@ import numpy as np
 from .model import NUMPY, TYPES, Graph
 
 Shape = tuple[int | None, ...]
+FOLDED = 2**14  # elements: what is computed of constants up to this size is a constant of the model
 
 
 class UnsupportedError(Exception):
