@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sbpjax as flow
 from examples.recommend import train
-from sbpjax import models
 
 ROOT = Path(__file__).parents[2]
 SMALL = train.Options(samples=8192, held_out=1024, epochs=1, batch=256)
@@ -30,16 +28,33 @@ def test_a_log_of_criteos_is_read(tmp_path):
     assert (len(samples), len(held_out), len(sizes)) == (18, 2, 26) and np.isnan(best)
 
 
+SMALL_RUN = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import sbpjax as flow
+from examples.recommend import train
+from sbpjax import models
+from tests.examples.test_recommend import SMALL
+
+out = Path(sys.argv[1])
+options = replace(SMALL, out=out, samples=40_000, parallel=models.Parallel(fsdp=2, device="cpu"))
+auc, best = train.train("DLRM", options)
+assert 0.6 < auc < best
+graph = flow.load_graph(out / "DLRM" / "model")
+held_out = train.generated(options, "DLRM")[1]
+said = graph(flow.tensor(held_out.dense[:7]), flow.tensor(held_out.ids[:7])).numpy()
+assert said.shape == (7,) and ((said > 0) & (said < 1)).all()
+"""
+
+
 @pytest.mark.slow
 def test_a_small_run_learns_and_leaves_its_results(tmp_path):
-    spec = models.Parallel(fsdp=2, device="cpu")
-    options = replace(SMALL, out=tmp_path, samples=40_000, parallel=spec)
-    auc, best = train.train("DLRM", options)
-    assert 0.6 < auc < best
-    graph = flow.load_graph(tmp_path / "DLRM" / "model")
-    held_out = train.generated(options, "DLRM")[1]
-    said = graph(flow.tensor(held_out.dense[:7]), flow.tensor(held_out.ids[:7])).numpy()
-    assert said.shape == (7,) and ((said > 0) & (said < 1)).all()
+    # In a process of its own: should it be ended by a signal, its last words are in the failure.
+    command = [sys.executable, "-X", "faulthandler", "-c", SMALL_RUN, str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.slow
