@@ -104,8 +104,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
 - `CrossMapLRN2d` of an even size takes the symmetric window of one channel less; PyTorch's never takes the first
   channel out of its sum again, ours does.
-- A sparse gradient is a `RowGrad`, with `ids` and `rows`, and no sparse tensor. An optimizer without sparse updates makes
-  it dense, where PyTorch's raise.
+- A sparse gradient is a `RowGrad`, with `ids` and `rows`, and no sparse tensor. An optimizer without sparse updates
+  makes it dense, where PyTorch's raise.
 - `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
