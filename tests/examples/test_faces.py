@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sbpjax as flow
-from examples.faces import data, train
+from examples.faces import data
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,14 +33,31 @@ def test_pairs_and_what_they_tell():
     assert 0.3 < data.verification(noise / np.linalg.norm(noise, axis=1, keepdims=True), chosen, same) < 0.7
 
 
+SMALL_RUN = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import sbpjax as flow
+from examples.faces import data, train
+
+out = Path(sys.argv[1])
+options = train.Options(out=out, people=64, strangers=40, sample=32, batch=32, steps=60, devices=2)
+assert train.train(options) > 0.6
+assert {"model", "loss.png", "metrics.jsonl"} <= {path.name for path in out.iterdir()}
+network = flow.load_graph(out / "model")
+features = network(flow.tensor(train.pixels_of(data.faces(3, 1)[0]))).numpy()
+np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, rtol=1e-5)
+"""
+
+
 @pytest.mark.slow
 def test_a_small_run_learns_and_leaves_its_results(tmp_path):
-    options = train.Options(out=tmp_path, people=64, strangers=40, sample=32, batch=32, steps=60, devices=2)
-    assert train.train(options) > 0.6
-    assert {"model", "loss.png", "metrics.jsonl"} <= {path.name for path in tmp_path.iterdir()}
-    network = flow.load_graph(tmp_path / "model")
-    features = network(flow.tensor(train.pixels_of(data.faces(3, 1)[0]))).numpy()
-    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, rtol=1e-5)
+    # In a process of its own: should it be ended by a signal, its last words are in the failure.
+    command = [sys.executable, "-X", "faulthandler", "-c", SMALL_RUN, str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.slow
