@@ -36,6 +36,8 @@ SHAPES = {
     "convnext_tiny": (128, 2),
     "swin_tiny_patch4_window7_224": (224, 1),
     "efficientnet_b0": (128, 2),
+    "resnext50_32x4d": (128, 2),
+    "regnety_016": (128, 2),
     "vit_tiny_patch16_224": (224, 2),
 }
 

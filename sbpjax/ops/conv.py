@@ -1,4 +1,6 @@
-"""Convolutions and transposed convolutions over 1 to 3 spatial dims, each one ``conv_general_dilated`` or a product.
+"""Convolutions and transposed convolutions over 1 to 3 spatial dims, each one equation.
+
+It is ``conv_general_dilated``, a product for a tiny image, or `convolution` of one pixel or in groups.
 
 Worked case: `conv2d` of x (N, C, H, W) with a weight (O, C / groups, kh, kw) gives (N, O, H', W'),
 ``H' = (H + 2 * padding - dilation * (kh - 1) - 1) // stride + 1``. A split of N or of O passes through, a split of C
@@ -12,8 +14,9 @@ import math
 
 from jax import lax
 
+from .conv_primitive import convolution, is_pointwise
 from .dims import fail
-from .promote import cast
+from .promote import cast, category
 
 _FEW = 16  # windows that a product may read one by one
 
@@ -121,6 +124,10 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
             )
     if groups == 1 and max(dilation) == 1 and _is_tiny(x.shape[2:], weight.shape[2:], stride, ends):
         return _finish(_product(x, weight, stride, ends), bias, single)
+    # Of real floats; other numbers are rare, and XLA has no transposed convolution of some.
+    if category(x.dtype) == 2 and (groups > 1 or is_pointwise(weight.shape[2:], ends)):
+        out = convolution(x, weight, strides=stride, padding=ends, dilation=dilation, groups=groups)
+        return _finish(out, bias, single)
     out = lax.conv_general_dilated(
         x, weight, stride, ends, rhs_dilation=dilation, dimension_numbers=_numbers(n), feature_group_count=groups
     )

@@ -27,7 +27,7 @@ from jax._src.lax.lax import optimization_barrier_p  # no public name
 
 from sbpjax.world.jaxprs import ClosedJaxpr, DropVar, Literal, Var, new_jaxpr_eqn, no_effects
 
-from .primitives import BARRIERS, MOVES, PRODUCTS
+from .primitives import BARRIERS, CONVOLUTIONS, MOVES, PRODUCTS
 from .rewrite import rewritten
 
 
@@ -53,7 +53,7 @@ def _change(closed: ClosedJaxpr, inside: Callable, convolutions: bool) -> Closed
     found: list = []
     for eqn in eqns:
         eqn = eqn.replace(invars=[v if isinstance(v, Literal) else renamed.get(v, v) for v in eqn.invars])
-        if convolutions and eqn.primitive.name == "conv_general_dilated" and _widens(eqn):
+        if convolutions and eqn.primitive.name in CONVOLUTIONS and _widens(eqn):
             found += _cast_behind(eqn)
             continue
         found.append(eqn)

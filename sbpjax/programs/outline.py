@@ -33,6 +33,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from sbpjax.world.jaxprs import Literal
 
 from .normalise import Program, bind, evaluate
+from .primitives import CONVOLUTIONS
 from .repeated_layers import LayerLoop, layer_loops
 
 # Equations that are worth a call. What sums a call hides XLA cannot combine, and every call costs compile time.
@@ -93,7 +94,7 @@ class _Piece:
         self.reads = [s for s in dict.fromkeys(slots) if s[0] != "iteration" or s[1][0] not in members]
         self.gives: list[tuple[int, int]] = []  # what others read
         self._call: Any = None
-        convolves = any(eqns[j].primitive.name == "conv_general_dilated" for j in members)
+        convolves = any(eqns[j].primitive.name in CONVOLUTIONS for j in members)
         self.is_call = len(members) >= _LEAST_MEMBERS and not convolves
 
     def run(self, values: dict) -> None:

@@ -55,7 +55,8 @@ LIGHT = CHEAP | MOVES | BROADCASTS | PIECES | {"optimization_barrier"}
 
 # --- Equations that read whole buffers -------------------------------------------------------------------------------
 
-PRODUCTS = _names("dot_general conv_general_dilated")
+CONVOLUTIONS = _names("conv_general_dilated convolution")  # the second one of `sbpjax.ops.conv_primitive`
+PRODUCTS = CONVOLUTIONS | {"dot_general"}
 SCATTER_SUMS = _names("scatter-add scatter-sub")
 SCATTERS = SCATTER_SUMS | _names("scatter scatter-mul scatter-min scatter-max")
 REDUCTIONS = _names("reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor")

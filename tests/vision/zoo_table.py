@@ -7,7 +7,6 @@ Multiply-adds are those of the products and convolutions in the program of a for
 
 from __future__ import annotations
 
-from math import prod
 from pathlib import Path
 
 import jax
@@ -15,6 +14,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax.planner.prices.cost import flops
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "vision.md"
 BEGIN, END = "| model | image | parameters, M | multiply-adds, G |\n|---|---|---|---|\n", "\n\n"
@@ -33,13 +33,7 @@ def multiply_adds(jaxpr) -> int:
             for inner in value if isinstance(value, (list, tuple)) else [value]:
                 inner = getattr(inner, "jaxpr", inner)
                 total += multiply_adds(inner) if hasattr(inner, "eqns") else 0
-        out = prod(eqn.outvars[0].aval.shape) if eqn.outvars else 0
-        if eqn.primitive.name == "dot_general":
-            (contracted, _), _ = eqn.params["dimension_numbers"]
-            total += out * prod(eqn.invars[0].aval.shape[dim] for dim in contracted)
-        elif eqn.primitive.name == "conv_general_dilated":
-            kernel, numbers = eqn.invars[1].aval.shape, eqn.params["dimension_numbers"]
-            total += out * prod(kernel) // kernel[numbers.rhs_spec[0]]
+        total += int(flops(eqn)) // 2
     return total
 
 

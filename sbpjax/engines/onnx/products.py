@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from sbpjax.ops.conv_primitive import COMPOSITE
+
 from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
 
 
@@ -111,6 +113,24 @@ def convolution(walk: Walk, op, operands):
     made = [how.output_batch_dimension, how.output_feature_dimension, *how.output_spatial_dimensions]
     if made != list(range(len(made))):
         name = walk.graph.add("Transpose", name, perm=[int(i) for i in np.argsort(made)])
+    return Value(name, kind, shape, shape)
+
+
+@rule("composite")
+def composite(walk: Walk, op, operands):
+    """A convolution that is written in another form; other composites as what they consist of."""
+    from jax.extend.mlir import ir
+
+    text = op.attributes
+    if ir.StringAttr(text["name"]).value != COMPOSITE:
+        return walk.call(ir.FlatSymbolRefAttr(text["decomposition"]).value, operands)
+    kind, shape = facts(op.results[0])
+    how = ir.DictAttr(text["composite_attributes"])
+    strides, dilation = (_pairs(how[name]).ravel().tolist() for name in ("strides", "dilation"))
+    padding, groups = _pairs(how["padding"]), int(_pairs(how["groups"]))
+    x, w = (walk.full(value) for value in operands)
+    pads = [*padding[:, 0].tolist(), *padding[:, 1].tolist()]
+    name = walk.graph.add("Conv", x, w, strides=strides, dilations=dilation, pads=pads, group=groups)
     return Value(name, kind, shape, shape)
 
 

@@ -43,7 +43,7 @@ import functools
 import math
 from dataclasses import dataclass
 
-from sbpjax.ops import attention_primitive, cross_entropy_primitive, grouped_matmul_primitive
+from sbpjax.ops import attention_primitive, conv_primitive, cross_entropy_primitive, grouped_matmul_primitive
 from sbpjax.programs.primitives import (
     ARG_REDUCTIONS,
     ATTENTION,
@@ -239,6 +239,8 @@ def flops(eqn) -> float:
         return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(kernel) / max(features, 1)
     if name in LOSSES:
         return cross_entropy_primitive.flops(eqn)
+    if name == "convolution":
+        return conv_primitive.flops(eqn)
     if name in GROUPED:
         return grouped_matmul_primitive.flops(eqn)
     return attention_primitive.flops(eqn) if name in ATTENTION else 0.0

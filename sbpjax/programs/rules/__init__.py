@@ -2,6 +2,7 @@
 
 from . import attention as attention
 from . import contraction as contraction
+from . import convolution as convolution
 from . import cross_entropy as cross_entropy
 from . import elementwise as elementwise
 from . import grouped as grouped
