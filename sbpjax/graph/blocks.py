@@ -60,10 +60,12 @@ class NotPlain(Exception):
     """A block does more than compute; the message says what."""
 
 
-def on_cpu(tensors: Sequence[Tensor]) -> bool:
-    """Return whether a program on these tensors runs on CPUs, present or not."""
+def device_type(tensors: Sequence[Tensor]) -> str:
+    """Return the kind of devices, present or not, that a program on these tensors runs on: ``"cpu"``, ``"cuda"``..."""
     types = {t.layout.placement.type for t in tensors if t.layout is not None}
-    return types == {"cpu"} if types else jax.default_backend() == "cpu"
+    if not types:
+        return {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
+    return types.pop() if len(types) == 1 else "several"
 
 
 class Blocks:
@@ -282,7 +284,7 @@ class _Block:
             halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         else:
             halved = closed
-        self._halves: Halves = split(name, halved, kept, policy, not on_cpu([*call.arguments, *call.owned]))
+        self._halves: Halves = split(name, halved, kept, policy, device_type([*call.arguments, *call.owned]) != "cpu")
 
     def _whole(self, call: _Call, arrays) -> tuple:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""

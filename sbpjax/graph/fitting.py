@@ -20,7 +20,7 @@ from sbpjax.tracing.capture import State, infos, plain_attributes
 from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
 from . import runtime
-from .blocks import on_cpu
+from .blocks import device_type
 from .build_program import build_program
 from .garbage import collected_later
 from .internals import LastCall, internals_of
@@ -214,7 +214,7 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
     place = None if auto is None else auto.placement
     return Options(
         lowering=graph.config.lowering,
-        roll=graph.config.least_iterations(on_cpu(state.tensors) if place is None else place.type == "cpu"),
+        roll=graph.config.least_iterations((device_type(state.tensors) if place is None else place.type) == "cpu"),
         auto=auto,
         compiler_options=tuple(sorted(graph.config.compiler_options.items())),
         engine=graph.config.engine,

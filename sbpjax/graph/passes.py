@@ -28,7 +28,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world.jaxprs import ClosedJaxpr
 
-from .blocks import on_cpu
+from .blocks import device_type
 from .slots import StateSlot, slot_of, stackable
 from .zero import gathered_per_use
 
@@ -70,9 +70,10 @@ def passed(
         closed, slots, written = _rolled(closed, state, stored, written, least_repeats)
     if stored and per_use:
         closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
-    if not on_cpu(state.tensors):
+    kind = device_type(state.tensors)
+    if kind != "cpu":
         sizes = [t.layout.placement.size for t in state.tensors if t.layout is not None]
-        closed = stored_narrow(closed, convolutions=max(sizes, default=1) == 1)
+        closed = stored_narrow(closed, convolutions=kind == "cuda" and max(sizes, default=1) == 1)
     return Passed(closed, normalise(closed), slots, written)
 
 

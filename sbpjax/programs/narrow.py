@@ -11,7 +11,7 @@ several products read. A barrier is nothing in the compiled program; it only say
 dtype.
 
 A GPU has no convolution of 16-bit floats that writes float32: XLA casts both operands, and takes twice as long. Where
-one device runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several
+one GPU runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several
 devices it stays: their parts of a gradient are to be added in float32 (`sbpjax.programs.widen`).
 """
 

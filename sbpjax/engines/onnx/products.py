@@ -116,16 +116,13 @@ def convolution(walk: Walk, op, operands):
     return Value(name, kind, shape, shape)
 
 
-@rule("composite")
-def composite(walk: Walk, op, operands):
-    """A convolution that is written in another form; other composites as what they consist of."""
+@rule(COMPOSITE)
+def composed_convolution(walk: Walk, op, operands):
+    """A convolution whose body is another form of it."""
     from jax.extend.mlir import ir
 
-    text = op.attributes
-    if ir.StringAttr(text["name"]).value != COMPOSITE:
-        return walk.call(ir.FlatSymbolRefAttr(text["decomposition"]).value, operands)
     kind, shape = facts(op.results[0])
-    how = ir.DictAttr(text["composite_attributes"])
+    how = ir.DictAttr(op.attributes["composite_attributes"])
     strides, dilation = (_pairs(how[name]).ravel().tolist() for name in ("strides", "dilation"))
     padding, groups = _pairs(how["padding"]), int(_pairs(how["groups"]))
     x, w = (walk.full(value) for value in operands)

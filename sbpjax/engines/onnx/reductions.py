@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
+from sbpjax.ops.conv_primitive import COMPOSITE
+
+from .values import RULES, UnsupportedError, Value, Walk, facts, number, numbers, rule
 
 _NODES = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin", "multiply": "ReduceProd"}
 
@@ -101,12 +103,12 @@ def composite(walk: Walk, op, operands):
     from jax.extend.mlir import ir
 
     name = ir.StringAttr(op.attributes["name"]).value
-    if name == "chlo.top_k":
-        return top_k(walk, op, operands)
     if name == "chlo.erf":
         return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
     if name == "chlo.square":
         return walk.joined(walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands)
+    if name in ("chlo.top_k", COMPOSITE):
+        return RULES[name](walk, op, operands)
     return walk.call(ir.FlatSymbolRefAttr(op.attributes["decomposition"]).value, operands)
 
 

@@ -79,6 +79,8 @@ IMAGES = {
         F.conv2d(x, W(4, 3, 3, 3), padding=1),
         F.conv2d(x, W(4, 3, 3, 3), stride=2, dilation=2),
         F.conv2d(x, W(6, 1, 3, 3), groups=3),
+        F.conv2d(x, W(3, 1, 3, 3), stride=2, padding=2, dilation=2, groups=3),
+        F.conv2d(x, W(4, 3, 1, 1), stride=2),
         F.conv1d(x[:, :, 0], W(2, 3, 3)),
     ),
     "transposed convolutions": lambda x: (
@@ -161,3 +163,15 @@ def test_what_has_no_counterpart_is_named():
     getattr(graph.config, f"enable_{ENGINES[-1]}")(True)
     with pytest.raises(EngineError, match=r"(?s)with enable_.*seen: .*custom_call.*syevd.*rule: .*fix: "):
         graph(given((4, 4)))
+
+
+def test_a_convolution_in_groups_is_one(tmp_path):
+    import onnx
+
+    x, w = given((2, 3, 8, 8)), W(3, 1, 3, 3)
+    graph = Plain(lambda g, x: F.conv2d(x, w, stride=2, padding=1, groups=3))
+    graph.export(tmp_path / "x", x, onnx=True)
+    (node,) = (
+        n for n in onnx.load(tmp_path / "x" / "model.onnx").graph.node if n.op_type not in ("Identity", "Reshape")
+    )
+    assert node.op_type == "Conv" and {a.name: a.i for a in node.attribute}["group"] == 3
