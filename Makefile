@@ -46,15 +46,8 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
-# What loads OpenVINO and ONNX Runtime has workers of its own: a process that has loaded them and then trains and exports
-# may be ended by a signal. Why is not known.
-ENGINES := tests/engines tests/graph/test_other_forms.py
-PAGE    := "tests/documentation/test_guides.py::test_code_runs[engines]"
-RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
-
 test: $(VENV)/.test
-	$(RUN) --durations 25 $(if $(PYTEST),$(PYTEST),$(ENGINES:%=--ignore=%) --deselect=$(PAGE))
-	$(if $(PYTEST),,$(RUN) $(ENGINES) $(PAGE))
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25 $(PYTEST)
 
 # Some tests of every file, for daily work.
 test-fast: $(VENV)/.test

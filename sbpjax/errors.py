@@ -339,7 +339,10 @@ class AbstractError(SbpjaxError, NotImplementedError):
 
 
 class OutOfMemoryError(SbpjaxError, RuntimeError):
-    """A compiled program needs more memory than its device has; said by the compiler, before anything runs."""
+    """A compiled program needs more memory than its device has; said by the compiler, before anything runs.
+
+    On CPU also: a process holds so many programs that the system has no memory mappings left for another one.
+    """
 
 
 class RuleError(SbpjaxError, RuntimeError):

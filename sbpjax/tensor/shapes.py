@@ -17,7 +17,7 @@ from typing import Any
 import jax
 from jax._src.array import ArrayImpl
 
-from sbpjax.compiler import call_sites
+from sbpjax.compiler import call_sites, mappings
 from sbpjax.world.recent import Recent, most_programs
 
 # Shapes of one op, from which on its programs are counted and dropped.
@@ -82,6 +82,7 @@ def at_line(line: str | None) -> None:
 def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
     if event != _COMPILED:
         return
+    mappings.compiled()
     op, shapes, _traced.op = _traced.op, _traced.shapes, None
     if op is None or fun_name not in ("", f"jit({op.name})"):
         # A graph, say, in which the op was traced before.
