@@ -96,6 +96,8 @@ class Cache:
             with self.lock:
                 if not entry.applied.is_set():
                     self._check_waits()
+                    if entry.plan is None and entry.error is None:
+                        self._plan_late(entry, writes)
                     self.apply(entry)
                 at = entry.next_part(tables, keys)
                 if at is None:  # a batch that was not looked up, or another lookup
@@ -111,6 +113,18 @@ class Cache:
                     return None
                 return self._padded(entry.plan.slots[at], tables, keys)
         return None
+
+    def _plan_late(self, entry: Announced, writes: bool) -> None:
+        """Make a plan that the thread left, since the optimizer's state was not there yet."""
+        self.unapplied.remove(entry)
+        self.begin()
+        self.oldest, entry.writes = self.step + 1, writes
+        try:
+            entry.plan, entry.values = self.plan(entry.tables, entry.keys, writes)
+        except TableError as error:
+            entry.error = error
+        entry.step = self.step
+        self.unapplied.insert(0, entry)
 
     def _check_waits(self) -> None:
         """Raise if rows that an optimizer has yet to update would leave the cache."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class FileColumn:
             self._file = tempfile.TemporaryFile(dir=folder, prefix=".rows-")  # closed by `close`
         except OSError as error:
             raise no_space(folder, 0, error) from error
+        weakref.finalize(self, self._file.close)
         self.data = np.empty((0, width), self.dtype)
 
     def reserve(self, rows: int) -> None:
