@@ -111,6 +111,8 @@ class Cache:
                 is_good = entry.plan is not None and entry.step == self._moved and self.device.is_current()
                 if not is_good or (writes and not entry.writes):
                     return None
+                if writes:  # once more: a snapshot may have been made since
+                    self.slots_now().will_change(entry.plan.slots[at])
                 return self._padded(entry.plan.slots[at], tables, keys)
         return None
 
@@ -282,7 +284,7 @@ class Cache:
         agreed = (lambda n: ranks.largest(n)[0]) if self.device.spans_processes else (lambda n: n)
         for name, values in self.device.read(slots + self.offset, agreed).items():
             self.store.write(name, rows, values)
-        self.slots_now().saved()
+        self.slots_now().saved(self.oldest if self._waits else None)
 
     @property
     def hit_rate(self) -> float:

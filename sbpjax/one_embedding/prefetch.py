@@ -87,6 +87,7 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
             if entry is not None:
                 cache.announced.append(entry)
             yield batch
+            _leave(cache)
     finally:
         stop.set()
         while thread.is_alive():
@@ -143,6 +144,15 @@ def _plan(cache: Any, entry: Announced, writes: bool) -> None:
             entry.step = cache.step
             cache.unapplied.append(entry)
             entry.ready.set()
+
+
+def _leave(cache: Any) -> None:
+    """Let batches go whose step is over, or that got none; the thread waits for them."""
+    while cache.announced:
+        entry = cache.announced.popleft()
+        entry.ready.wait()
+        with cache.lock:
+            cache.apply(entry)
 
 
 def _drain(batches: queue.Queue) -> None:

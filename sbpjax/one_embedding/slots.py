@@ -90,7 +90,7 @@ class Slots:
             self._changed[load_slots], self._last[load_slots] = False, step
             slots = self._slot_of[rows]
         if writes:
-            self._changed[slots] = True
+            self.will_change(slots)
         self.hits += len(rows) - len(missing)
         self.misses += len(missing)
         return Plan(slots, load_slots, load_rows, save_slots, save_rows)
@@ -104,9 +104,17 @@ class Slots:
         slots = np.flatnonzero(self._changed)
         return slots, self.row_of[slots]
 
-    def saved(self) -> None:
-        """Take note that the store has all that the slots hold."""
-        self._changed[:] = False
+    def saved(self, before: int | None = None) -> None:
+        """Take note that the store has what the slots hold.
+
+        Args:
+            before: a step will yet change the rows of slots that were used at this time or later; None for none.
+        """
+        self._changed[slice(None) if before is None else self._last < before] = False
+
+    def will_change(self, slots: np.ndarray) -> None:
+        """Take note that a step is about to change rows."""
+        self._changed[slots] = True
 
     def _cover(self, rows: np.ndarray) -> None:
         need = int(rows.max()) + 1 if len(rows) else 0

@@ -48,7 +48,15 @@ class TracedStep(Traced):
     results: tree.Skeleton
     layouts: list
 
-    def __init__(self, fn: Callable, state: State, call: Call, asked: str, auto: Any = None, host_inputs: HostInputs | None = None) -> None:
+    def __init__(
+        self,
+        fn: Callable,
+        state: State,
+        call: Call,
+        asked: str,
+        auto: Any = None,
+        host_inputs: HostInputs | None = None,
+    ) -> None:
         self._fn, self._state, self._call, self._auto = fn, state, call, auto
         self._host = host_inputs
         self._returned: set[int] = set()

@@ -144,3 +144,19 @@ def test_evaluation_does_not_change_rows(tmp_path):
             model.embedding(flow.tensor(other))
         np.testing.assert_array_equal(model.embedding(ids).numpy(), first)
     assert first.shape[-1] == DIM
+
+
+def test_a_snapshot_between_the_lookup_and_the_step(tmp_path):
+    curves = []
+    for kind in ("device", "host"):
+        model = Model(tables(tmp_path, kind))
+        optimizer, losses = optim.Adam(model.parameters(), lr=0.05), []
+        for number, (ids, labels) in enumerate(batches(10)):
+            optimizer.zero_grad()
+            loss = model(flow.tensor(ids), flow.tensor(labels))
+            model.embedding.save_snapshot(f"{kind}-{number}")
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        curves.append(losses)
+    assert curves[0] == curves[1]
