@@ -4,9 +4,9 @@
     python -m benchmarks.one_embedding cache                 # one of the parts: cache, rows
 
 *cache*: a table of four times the rows that the device may hold, with ids of which nine in ten are in the cache,
-against the same table with all its rows in device memory, step by step in turns. *rows*: the same step on tables of
-10⁵ to 10⁷ rows that are all there. Both with the store in memory and in files. Times are CPU time of the process, with
-all its threads, in the median over steps.
+against the same table with all its rows in device memory, by key and as a plain `nn.Embedding`, step by step in turns.
+*rows*: the same step on tables of 10⁵ to 10⁷ rows that are all there. Both with the store in memory and in files. Times
+are CPU time of the process, with all its threads, in the median over steps.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sbpjax as flow
 from sbpjax import nn, one_embedding, optim
 
 DIM, BATCH, FEATURES = 16, 4096, 26
+PLAIN = "`nn.Embedding`, ids are row numbers"
 RESULTS = Path(__file__).parent / "results" / "one_embedding.md"
 
 
@@ -77,18 +78,31 @@ def spread(numbers):
 
 
 def batch(rng, rows, hot, hot_part):
-    """Return ids of which a part is among the first `hot` rows, and labels."""
+    """Return numbers of rows of which a part is among the first `hot`, and labels."""
     ids = rng.integers(0, hot, (BATCH, FEATURES))
     rare = rng.random((BATCH, FEATURES)) >= hot_part
     ids[rare] = rng.integers(hot, rows, int(rare.sum())) if rows > hot else ids[rare]
-    return flow.tensor(spread(ids)), flow.tensor(rng.integers(0, 2, BATCH).astype(np.float32))
+    return ids, flow.tensor(rng.integers(0, 2, BATCH).astype(np.float32))
 
 
-def cpu_ms(step, given):
+def cpu_ms(step, ids, labels):
     """Return the CPU time of a step in ms."""
+    given = flow.tensor(ids)
     start = time.process_time()
-    step(*given).numpy()
+    step(given, labels).numpy()
     return (time.process_time() - start) * 1e3
+
+
+def plain_step(rows):
+    """Return a compiled step on an `nn.Embedding`, whose ids are the numbers of its rows."""
+    flow.manual_seed(0)
+    model = Click(nn.Embedding(rows, DIM, sparse=True))
+    step = Step.__new__(Step)
+    nn.Graph.__init__(step)
+    step.model = model
+    groups = [{"params": model.table.parameters(), "is_sparse": True}, {"params": model.top.parameters()}]
+    step.add_optimizer(optim.Adam(groups, lr=1e-3))
+    return step
 
 
 def stores(folder, rows, cache_rows):
@@ -106,24 +120,26 @@ def cache(device_rows=250_000, steps=40):
     rows, rng = 4 * device_rows, np.random.default_rng(0)
     lines = ["| store | rows on the device | hits | CPU ms per step | speed |", "|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
-        made = {
-            name: step_of(o, f"c{i}", rows) for i, (name, o) in enumerate(stores(folder, rows, device_rows).items())
-        }
-        times = {name: [] for name in made}
+        options = stores(folder, rows, device_rows)
+        made = {name: step_of(o, f"c{i}", rows) for i, (name, o) in enumerate(options.items())}
+        plain = plain_step(rows)
+        times = {name: [] for name in (PLAIN, *made)}
         hot = int(0.6 * device_rows)
         for number in range(steps):
-            given = batch(rng, rows, hot, 0.9)
+            ids, labels = batch(rng, rows, hot, 0.9)
             if number == steps // 4:  # caches are warm, programs compiled
                 for _, table in made.values():
                     table._cache.slots.hits = table._cache.slots.misses = 0
+            times[PLAIN].append(cpu_ms(plain, ids, labels))
             for name, (step, _) in made.items():
-                times[name].append(cpu_ms(step, given))
+                times[name].append(cpu_ms(step, spread(ids), labels))
         medians = {name: float(np.median(t[steps // 4 :])) for name, t in times.items()}
+        lines.append(f"| {PLAIN} | {rows:,} of {rows:,} | | {medians[PLAIN]:.0f} | 1.00 |")
         for name, (_, table) in made.items():
-            ratio = medians["all in device memory"] / medians[name]
+            ratio = medians[PLAIN] / medians[name]
             held = f"{len(table.weight) - 1:,} of {rows:,}"
             lines.append(f"| {name} | {held} | {table.hit_rate:.3f} | {medians[name]:.0f} | {ratio:.2f} |")
-            print(lines[-1], flush=True)
+    print("\n".join(lines), flush=True)
     return lines
 
 
@@ -138,7 +154,10 @@ def grown(sizes=(10**5, 10**6, 10**7), cache_rows=200_000, steps=14):
             with tempfile.TemporaryDirectory() as folder:
                 step, _ = step_of(stores(folder, rows, cache_rows)[name], "r", rows)
                 hot = 60_000
-                times = [cpu_ms(step, batch(rng, rows, hot, 0.9)) for _ in range(steps)]
+                times = []
+                for _ in range(steps):
+                    ids, labels = batch(rng, rows, hot, 0.9)
+                    times.append(cpu_ms(step, spread(ids), labels))
                 found.append(float(np.median(times[steps // 3 :])))
                 del step
         row = " | ".join(f"{t:.0f} ms" for t in found)
