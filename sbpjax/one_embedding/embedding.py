@@ -149,7 +149,7 @@ class Embedding(nn.Module):
     def prefetch(self, loader: Iterable, keys: Callable[[Any], Any]) -> Iterator:
         """Yield a loader's batches, and find the rows of the next one on a thread while the step of this one runs.
 
-        On several processes only the loader itself runs ahead: who owns a key is asked in the step.
+        On several processes it yields the batches as they come: who owns a key is asked in the step.
 
         Args:
             loader: an iterable of batches.
@@ -227,7 +227,11 @@ class Embedding(nn.Module):
             missing_keys.append(key)
             return
         value = state_dict[key]
-        value = value if isinstance(value, np.ndarray) else host(value)
+        if isinstance(value, flow.Tensor):
+            if value.is_global and self.weight.is_global:  # one that lies with the process that read the file
+                sbp = [flow.sbp.broadcast] * len(self.weight.placement.hierarchy)
+                value = value.to_global(self.weight.placement, sbp)
+            value = host(value)
         name = bytes(value.astype(np.uint8)).decode()
         try:
             read = self._snapshots.opened(name)

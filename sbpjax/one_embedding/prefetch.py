@@ -73,6 +73,10 @@ class Announced:
 
 def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: Callable[[], bool]) -> Iterator:
     """Yield batches; see `sbpjax.one_embedding.embedding.Embedding.prefetch`."""
+    if flow.env.get_world_size() > 1:
+        # What a loader makes may be global, and threads of several processes do not come in one order.
+        yield from loader
+        return
     batches: queue.Queue = queue.Queue(maxsize=1)
     stop = threading.Event()
     thread = threading.Thread(target=_run, args=(cache, loader, keys, writes, batches, stop), daemon=True)
@@ -84,8 +88,7 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
                 if entry is not None:
                     raise entry
                 return
-            if entry is not None:
-                cache.announced.append(entry)
+            cache.announced.append(entry)
             yield batch
             _leave(cache)
     finally:
@@ -103,19 +106,18 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
 def _run(
     cache: Any, loader: Iterable, keys: Callable, writes: Callable, batches: queue.Queue, stop: threading.Event
 ) -> None:
-    before, alone = None, flow.env.get_world_size() == 1
+    before = None
     try:
         for batch in loader:
-            entry = _entry(cache, keys(batch)) if alone else None
+            entry = _entry(cache, keys(batch))
             batches.put((batch, entry))
             while before is not None and not before.applied.wait(0.05):
                 if stop.is_set():
                     return
             if stop.is_set():
                 return
-            if entry is not None:
-                _plan(cache, entry, writes())
-                before = entry
+            _plan(cache, entry, writes())
+            before = entry
         batches.put((_END, None))
     except BaseException as error:  # it is raised where the batches are taken
         batches.put((_END, error))

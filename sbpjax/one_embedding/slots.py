@@ -73,12 +73,13 @@ class Slots:
             TableError: the rows do not fit beside those that stay; nothing is given away then.
         """
         self._cover(rows)
-        slots = self._slot_of[rows]
-        missing = rows[slots < 0]
+        slots = self._slot_of.take(rows)
+        lacking = np.flatnonzero(slots < 0)
+        missing = rows[lacking]
         empty = np.empty(0, np.int64)
         load_rows = np.unique(missing) if len(missing) else empty
         load_slots = save_slots = save_rows = empty
-        self._last[slots[slots >= 0]] = step
+        self._last[slots[slots >= 0] if len(lacking) else slots] = step
         if len(load_rows):
             load_slots = self._taken(len(load_rows), step if oldest is None else min(step, oldest), rows)
             old = self.row_of[load_slots]
@@ -88,7 +89,7 @@ class Slots:
             save_slots, save_rows = load_slots[changed], old[changed]
             self.row_of[load_slots], self._slot_of[load_rows] = load_rows, load_slots
             self._changed[load_slots], self._last[load_slots] = False, step
-            slots = self._slot_of[rows]
+            slots[lacking] = self._slot_of.take(missing)
         if writes:
             self.will_change(slots)
         self.hits += len(rows) - len(missing)

@@ -87,7 +87,7 @@ class RowStore:
 
     def read(self, name: str, rows: np.ndarray) -> np.ndarray:
         """Return rows of a column, ``(N, width)``."""
-        return self.columns[name].data[rows]
+        return self.columns[name].data.take(rows, axis=0)
 
     def write(self, name: str, rows: np.ndarray, values: np.ndarray) -> None:
         """Write rows of a column."""
