@@ -1,7 +1,8 @@
 """`DeviceRows`: the cache on the devices, a parameter and the optimizer's state of it, and how rows get in and out.
 
-One small compiled program reads the rows that leave and writes those that come, in place: it costs what these rows
-cost, however many the cache has. Numbers of rows are padded to powers of two, so there are some ten such programs.
+One small compiled program reads the rows that leave, and another writes those that come, in place: they cost what these
+rows cost, however many the cache has. (In one program XLA:CPU would copy the whole cache, to write into the copy.)
+Numbers of rows are padded to powers of two, so there are some ten such programs.
 """
 
 from __future__ import annotations
@@ -20,18 +21,25 @@ _LEAST = 256
 _BLOCK = 1 << 16
 
 
-def _exchange(tensors: list) -> Callable:
-    """Return a compiled function that reads rows of tensors, then writes others in place."""
+def _reader(tensors: list) -> Callable:
+    """Return a compiled function that reads rows of tensors."""
 
-    def moved(save: Any, load: Any, *values: Any) -> list:
+    def read(slots: Any) -> list:
         with flow.no_grad():
-            out = [] if save is None else [_like(t.detach()[save], save) for t in tensors]
-            if load is not None:
-                for t, rows in zip(tensors, values, strict=True):
-                    t[load] = rows
-        return out
+            return [_like(t.detach()[slots], slots) for t in tensors]
 
-    return flow.compile(moved, state=tensors)
+    return flow.compile(read, state=tensors)
+
+
+def _writer(tensors: list) -> Callable:
+    """Return a compiled function that writes rows of tensors in place."""
+
+    def write(slots: Any, *values: Any) -> None:
+        with flow.no_grad():
+            for t, rows in zip(tensors, values, strict=True):
+                t[slots] = rows
+
+    return flow.compile(write, state=tensors)
 
 
 def _like(rows: Any, save: Any) -> Any:
@@ -49,7 +57,8 @@ class DeviceRows:
     def __init__(self, name: str, weight: Any) -> None:
         self.name, self.weight = name, weight
         self.optimizer: Callable[[], Any] = lambda: None  # a weak reference
-        self._exchange: Any = None
+        self._read: Any = None
+        self._write: Any = None
         self._tensors: dict[str, Any] = {VALUE: weight}
 
     @property
@@ -99,11 +108,11 @@ class DeviceRows:
 
     def take_states(self, found: dict[str, Any]) -> None:
         """Take the tensors that `new_states` returned; what they hold is not looked at."""
-        self._tensors, self._exchange = found, None
+        self._tensors, self._read = found, None
 
     def forget_states(self) -> None:
         """Let `new_states` return the optimizer's tensors anew: rows of another store come."""
-        self._tensors, self._exchange = {VALUE: self.weight}, None
+        self._tensors, self._read = {VALUE: self.weight}, None
 
     def move(self, save: np.ndarray, load: np.ndarray, values: list[np.ndarray], agreed: tuple[int, int]) -> list:
         """Read the rows of slots, then write others; return what was read as tensors that may still be computed.
@@ -116,20 +125,21 @@ class DeviceRows:
         """
         if not any(agreed):
             return []
-        if self._exchange is None:
-            self._exchange = _exchange(list(self._tensors.values()))
+        if self._read is None:
+            tensors = list(self._tensors.values())
+            self._read, self._write = _reader(tensors), _writer(tensors)
         reads, writes = (_bucket(n) for n in agreed)
         last = len(self.weight) - 1  # what pads: the row that nobody has
-        out = self._placed(_padded(save, reads, last)) if reads else None
-        if not writes:
-            return self._exchange(out, None)
-        into = self._placed(_padded(load, writes, load[-1] if len(load) else last))
-        rows = []
-        for name, value in zip(self.names, values, strict=True):
-            # A slot that stands there several times gets the same row each time.
-            pad = value[-1:] if len(value) else self._last_row(name)
-            rows.append(self._placed(np.concatenate([value, np.repeat(pad, writes - len(value), 0)])))
-        return self._exchange(out, into, *rows)
+        out = self._read(self._placed(_padded(save, reads, last))) if reads else []
+        if writes:
+            into = self._placed(_padded(load, writes, load[-1] if len(load) else last))
+            rows = []
+            for name, value in zip(self.names, values, strict=True):
+                # A slot that stands there several times gets the same row each time.
+                pad = value[-1:] if len(value) else self._last_row(name)
+                rows.append(self._placed(np.concatenate([value, np.repeat(pad, writes - len(value), 0)])))
+            self._write(into, *rows)
+        return out
 
     def read(self, slots: np.ndarray, agreed: Callable[[int], int]) -> dict[str, np.ndarray]:
         """Return the rows of slots, for every name ``(N, width)``."""
