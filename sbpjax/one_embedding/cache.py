@@ -70,7 +70,14 @@ class Cache:
 
     def prepare(self, requests: Sequence[Request], whole_step: bool) -> list[flow.Tensor]:
         """Bring the rows of keys into the cache and return their slots; see `sbpjax.graph.host_input`."""
-        parts = [self.keys_of(request.keys, request.note[0]) for request in requests]
+        error = None
+        try:
+            parts = [self.keys_of(request.keys, request.note[0]) for request in requests]
+        except TableError as why:
+            if not self.device.spans_processes:
+                raise
+            error = why  # the other processes wait for this one's keys
+            parts = [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in requests]
         writes = any(request.note[1] for request in requests)
         tables, keys = (np.concatenate(p) if len(p) > 1 else p[0] for p in zip(*parts, strict=True))
         with self.lock:
@@ -79,7 +86,7 @@ class Cache:
         slots = self._prefetched(tables, keys, writes)
         with self.lock:
             if slots is None:
-                slots = self._slots_of(tables, keys, writes)
+                slots = self._slots_of(tables, keys, writes, error)
             self._version = self.weight._version
             self._waits |= writes and not whole_step
         found, start = [], 0
@@ -138,7 +145,9 @@ class Cache:
                 "prefetch(loader, keys=lambda batch: [ids of every lookup of the step, in order])",
             )
 
-    def _slots_of(self, tables: np.ndarray, keys: np.ndarray, writes: bool) -> np.ndarray:
+    def _slots_of(
+        self, tables: np.ndarray, keys: np.ndarray, writes: bool, error: TableError | None = None
+    ) -> np.ndarray:
         self._check_waits()
         while self.unapplied:
             self.apply(self.unapplied[0])
@@ -146,8 +155,13 @@ class Cache:
         if not self._waits:
             self.oldest = self.step + 1
         if self.device.spans_processes:
-            (theirs, their_keys), back = ranks.exchange(tables, keys)
-            plan, values = self.plan(theirs, their_keys, writes)
+            asked = f"a lookup in tables {self.name!r}"
+            (theirs, their_keys), back = ranks.exchange(tables, keys, asked, error)
+            try:
+                plan, values = self.plan(theirs, their_keys, writes)
+            except TableError as why:
+                error = why
+            ranks.raise_together(asked, error, ranks.largest(int(error is not None))[0])
             self._move(plan, values)
             self._moved = self.step
             return self._padded(back(plan.slots + np.int32(self.offset)), tables, keys)

@@ -15,6 +15,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import distributed
+from sbpjax.errors import TableError
 
 from .key_map import hashed
 
@@ -46,14 +47,25 @@ def largest(*numbers: int) -> tuple[int, ...]:
     return tuple(int(n) for n in found.numpy())
 
 
+def raise_together(asked: str, error: TableError | None, failed: int) -> None:
+    """Raise on every process what one of them found, so that none waits for the others."""
+    if error is not None:
+        raise error
+    if failed:
+        rule = "all processes take a step, or none does"
+        raise TableError(asked, "an error on another process", rule, "see what that process says")
+
+
 def exchange(
-    tables: np.ndarray, keys: np.ndarray
+    tables: np.ndarray, keys: np.ndarray, asked: str = "a lookup", error: TableError | None = None
 ) -> tuple[tuple[np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]:
     """Send keys to their owners; every process calls it.
 
     Args:
         tables: ``(N,)`` the table of each key.
         keys: ``(N,)`` int64.
+        asked: what the user asked for, for messages.
+        error: what was wrong with this process's keys; it is raised on all.
 
     Returns:
         Tables and keys that all processes ask this one for, and a function that takes an int32 answer for each of them
@@ -63,7 +75,9 @@ def exchange(
     owners = owner_of(tables, keys, count)
     order = np.argsort(owners, kind="stable")
     sent = np.bincount(owners, minlength=count)
-    room = max(_LEAST, 1 << (largest(int(sent.max()))[0] - 1).bit_length())
+    most, failed = largest(int(sent.max()), int(error is not None))
+    raise_together(asked, error, failed)
+    room = max(_LEAST, 1 << max(0, most - 1).bit_length())
     # Per owner the number of keys, the keys and their tables, behind each other.
     block = np.zeros((count, 1 + 2 * room), np.int64)
     starts = np.concatenate([[0], np.cumsum(sent)])

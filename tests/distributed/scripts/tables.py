@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from tests.one_embedding.training import train
+from sbpjax.errors import TableError
+from tests.one_embedding.training import tables, train
 
 folder, kind = Path(sys.argv[1]), sys.argv[2]
 ranks, rank = flow.env.get_world_size(), flow.env.get_rank()
@@ -27,6 +28,17 @@ for name in table.snapshot_names():
     again = [0] * ranks
     flow.distributed.all_gather_object(again, table.num_rows)
     assert sum(again) == sum(held), (name, again)
+# What is wrong on one process is an error on all.
+small = tables(folder / "small", name="small", key_type=flow.int32)
+small.to_global(placement, flow.sbp.broadcast).to_global(sbp=flow.sbp.split(0))
+for wrong in (np.arange(6).reshape(2, 3) + 2**40 * (rank == 1), np.arange(9000).reshape(-1, 3) * (rank == 1)):
+    try:
+        small(flow.tensor(wrong).to_global(placement, flow.sbp.split(0)))
+    except TableError as error:
+        told = str(error)
+        assert "the id" in told or "keys in a step" in told or "another process" in told, told
+    else:
+        raise AssertionError("no error")
 if rank == 0:
     np.save(folder / f"losses-{kind}-{ranks}.npy", losses)
 print(f"rank {rank} of {ranks} passed")
