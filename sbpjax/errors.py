@@ -418,6 +418,14 @@ class CheckpointError(SbpjaxError, RuntimeError):
     """
 
 
+class TableError(SbpjaxError, ValueError, RuntimeError):
+    """An embedding table of `sbpjax.one_embedding` cannot do what it is asked: it is full, or files do not fit it.
+
+    Rows lie in a store in memory or in files, those of the present step in a cache on the devices; a snapshot is a
+    directory that is complete or not there.
+    """
+
+
 class ConfigError(SbpjaxError, ValueError):
     """The configuration of a model has a field that is missing, unknown, or contradicts another.
 

@@ -7,6 +7,8 @@ _resting = _Pause()
 from sbpjax.inspect import graph_views as graph_views
 from sbpjax.inspect.explain import explain as explain
 from sbpjax.inspect.explain import visualize as visualize
+from sbpjax.tracing.host_inputs import Request as Request
+from sbpjax.tracing.host_inputs import host_input as host_input
 from sbpjax.tracing.signature import TensorSpec as TensorSpec
 
 from .compile import Compiled as Compiled

@@ -24,6 +24,7 @@ from sbpjax.sbp import Layout, broadcast
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor.payload import payload
 from sbpjax.tracing.capture import State
+from sbpjax.tracing.host_inputs import HostInputs
 from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
@@ -59,7 +60,8 @@ def build_program(
     place = _common_placement(asked, layouts)
     if auto is not None:
         check_local_arguments(asked, place, call.tensors)
-    traced = TracedStep(fn, state, call, asked, auto)
+    host_inputs = HostInputs()
+    traced = TracedStep(fn, state, call, asked, auto, host_inputs)
     stored = {} if zero is None else zero.stored(state.tensors)
     per_use = zero is not None and zero.per_use
     jaxpr, flat, slots, written = passed(traced, state, stored, options.roll, per_use)
@@ -153,6 +155,7 @@ def build_program(
         free_slots=free_slots,
         asked_codes=asked_codes,
         user_plan=user_plan,
+        host_inputs=host_inputs,
         seconds={"trace": traced_at - start, "plan": time.perf_counter() - traced_at},
     )
 

@@ -77,6 +77,13 @@ def export(
     _check_data(asked, state)
     if program.pipeline is not None:
         program = program.sequential()
+    if program.host_inputs:
+        raise ExportError(
+            asked,
+            "lookups in a table by key",
+            "an export is a program alone, and which row a key has is found on the host before each call",
+            "export the model behind the table, with its vectors as an argument",
+        )
     content: dict[str, Any] = {
         "format": manifest.FORMAT,
         "format_version": manifest.VERSION,

@@ -35,6 +35,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import payloads
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tracing.capture import State
+from sbpjax.tracing.host_inputs import HostInputs
 from sbpjax.world import processes as world
 from sbpjax.world.jaxprs import ClosedJaxpr
 
@@ -97,6 +98,7 @@ class Program:
         free_slots: the numbers of the slots whose layouts the planner chose.
         asked_codes: the nd-sbp of every input before the planner chose, None on one device.
         user_plan: the layouts that a file of the user's pins, a `sbpjax.graph.user_plan.UserPlan`.
+        host_inputs: the inputs that the host works out of the arguments before each call, empty for most programs.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
         scope: the module calls of a graph's trace: what `repr` shows.
         arguments: the arguments of that trace, without data.
@@ -126,6 +128,7 @@ class Program:
     free_slots: Sequence[int] = ()
     asked_codes: tuple | None = None
     user_plan: Any = None
+    host_inputs: HostInputs | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     scope: Any = None
     arguments: Any = None
@@ -163,7 +166,7 @@ class Program:
     def is_simple(self) -> bool:
         """Whether it is compiled and takes its state and arguments as they are, in one process."""
         spread_out = self.placement is not None and self.placement.spans_processes
-        plain = self.outputs.plain and not (self.loose or self.local_arguments)
+        plain = self.outputs.plain and not (self.loose or self.local_arguments or self.host_inputs)
         return self.is_compiled and self.options.engine is None and plain and self._present and not spread_out
 
     def lower(self):
@@ -218,6 +221,8 @@ class Program:
 
     def run(self, state: State, arguments: list):
         """Run the program, write the new state, and return the function's result."""
+        if self.host_inputs:  # first: its owner may write into the state
+            self.host_inputs.feed(arguments)
         tensors = state.tensors
         if self.outputs.plain:
             arrays = payloads(tensors)

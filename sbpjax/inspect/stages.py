@@ -228,6 +228,10 @@ Model library (LiBai)
   recommenders: Wide & Deep, DeepFM, DLRM, DCN, two towers | alpha | recommend.py | how_to/recommenders.md
     models/recommend/test_training.py::test_every_layout_gives_the_curve_of_one_device
     train/evaluation/test_auc.py::test_the_same_bits_for_any_order_and_any_dealing
+  one_embedding: tables larger than the devices | alpha | one_embedding.py | how_to/large_tables.md
+    one_embedding/test_cache.py::test_the_curve_of_a_dense_table
+    one_embedding/test_cache.py::test_processes_that_own_shards_of_the_keys
+    one_embedding/test_snapshots.py::test_kills_between_table_and_model_lose_nothing
   softmax of very many classes, with margins and partial FC | alpha | large_softmax.py | how_to/large_softmax.md
     models/layers/test_margin_softmax.py::test_every_layout_gives_the_numbers_of_one_device
     models/layers/test_margin_softmax.py::test_what_ranks_exchange_does_not_grow_with_the_classes

@@ -4,6 +4,8 @@ from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
+from sbpjax.tensor.row_grad import mark_row_table as mark_row_table
+
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils
 from .adadelta import Adadelta as Adadelta

@@ -34,13 +34,13 @@ from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.first_call import expect_backward
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.row_grad import RowGrad, by_rows, dense
+from sbpjax.tensor.row_grad import RowGrad, by_rows, dense, row_table_of
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.tensor.tape.node import RemovableHandle
 from sbpjax.tensor.tape.zeroing import zero_grads
 
-# Of a bucket: group, step count, on masters, by rows, names of states.
-_Key = tuple[int, int, bool, bool, tuple[str, ...]]
+# Of a bucket: group, step count, on masters, by rows, whether other rows are left alone, names of states.
+_Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]
 
 _before_steps: OrderedDict[int, Callable] = OrderedDict()
 _after_steps: OrderedDict[int, Callable] = OrderedDict()
@@ -170,7 +170,8 @@ class Optimizer:
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         self._check(group)
-        if group.get("is_sparse"):
+        tables = [joined for p in params if (joined := row_table_of(p)) is not None]
+        if group.get("is_sparse") or tables:
             self._check_sparse()
         if len({id(p) for p in params}) != len(params):
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
@@ -181,6 +182,8 @@ class Optimizer:
         self.param_groups.append(group)
         if group.get("is_sparse"):
             _want_rows(params, True)
+        for joined in tables:
+            joined(self)
 
     def _check(self, group: dict[str, Any]) -> None:
         """Raise a ValueError for an option out of its range."""
@@ -305,7 +308,8 @@ class Optimizer:
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
                     of_rows = param.grad.__class__ is RowGrad
-                    key = (index, id(ready["step"]), MASTER in ready, of_rows, self._states_of(param, group))
+                    lazy = bool(group.get("is_sparse")) or row_table_of(param) is not None
+                    key = (index, id(ready["step"]), MASTER in ready, of_rows, lazy, self._states_of(param, group))
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
@@ -315,7 +319,9 @@ class Optimizer:
         """Make gradients of rows dense where the update moves other rows as well."""
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad.__class__ is RowGrad and not (group.get("is_sparse") or self._leaves_rows(group)):
+                if param.grad.__class__ is not RowGrad or group.get("is_sparse") or self._leaves_rows(group):
+                    continue
+                if row_table_of(param) is None:
                     param.grad = dense(param.grad, param)
 
     def _leaves_rows(self, group: dict[str, Any]) -> bool:
@@ -324,10 +330,9 @@ class Optimizer:
 
     def _of_place(self, found: list[tuple[_Key, list[Tensor]]]) -> Update:
         buckets, jobs = [], []
-        for (index, _, on_masters, of_rows, names), params in found:
+        for (index, _, on_masters, of_rows, lazy, names), params in found:
             group = self.param_groups[index]
             names = (*names, MASTER) if on_masters else names
-            lazy = bool(group.get("is_sparse", False))
             buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy, of_rows))
             states = [[self.state[p][name] for p in params] for name in names]
             jobs.append(run.Job((), self.state[params[0]]["step"], params, states))

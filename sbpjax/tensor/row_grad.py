@@ -10,6 +10,7 @@ needs a tensor calls `RowGrad.to_dense`, as the sum with a dense gradient does (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sbpjax.ops import row_update as ops
@@ -105,6 +106,21 @@ def wants_rows(weight: Tensor, sparse: bool) -> bool:
 def by_rows(weight: Tensor, wanted: bool) -> None:
     """Say whether an optimizer wants a table's gradient by rows, where a program is traced."""
     weight._own_meta().by_rows = wanted
+
+
+def mark_row_table(weight: Tensor, joined: Callable[[Any], None]) -> None:
+    """Say that a parameter holds some rows of a larger table, so that any optimizer updates it by rows or refuses it.
+
+    Args:
+        weight: the parameter, ``(rows, columns)``.
+        joined: called with each optimizer that takes it.
+    """
+    weight._own_meta().row_table = joined
+
+
+def row_table_of(weight: Tensor) -> Callable[[Any], None] | None:
+    """Return what `mark_row_table` said, None for an ordinary parameter."""
+    return None if weight._meta is None else weight._meta.row_table
 
 
 def put_grad(tensor: Tensor, grad: RowGrad) -> None:

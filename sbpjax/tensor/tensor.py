@@ -54,6 +54,7 @@ class Meta:
         pending, place: the `lazy_views.Pending` that a view without payload is an output of, and which; else None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
+        row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.
         zeroed: an array of zeros that `zero_grads` gave the gradient, which nobody writes.
         asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
     """
@@ -68,6 +69,7 @@ class Meta:
         "no_grad_view",
         "pending",
         "place",
+        "row_table",
         "steps",
         "zeroed",
     )
@@ -78,7 +80,7 @@ class Meta:
     place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = self.pending = self.zeroed = None
+        self.grad = self.base = self.pending = self.zeroed = self.row_table = None
         self.steps = ()
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = self.by_rows = False
 

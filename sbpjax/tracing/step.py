@@ -19,6 +19,7 @@ from sbpjax.tensor.traced import as_traced, logical
 from . import tree
 from .capture import State
 from .captured import example
+from .host_inputs import HostInputs
 from .signature import Call
 from .traced import Traced
 
@@ -35,6 +36,7 @@ class TracedStep(Traced):
         call: the arguments to trace with; only their facts count.
         asked: what the user asked for, for messages.
         auto: the options of auto parallelism, None without.
+        host_inputs: collects the inputs that the host works out of the arguments; None where there can be none.
 
     Attributes:
         written: the positions in the state of the tensors that it writes, its first outputs.
@@ -46,8 +48,17 @@ class TracedStep(Traced):
     results: tree.Skeleton
     layouts: list
 
-    def __init__(self, fn: Callable, state: State, call: Call, asked: str, auto: Any = None) -> None:
+    def __init__(
+        self,
+        fn: Callable,
+        state: State,
+        call: Call,
+        asked: str,
+        auto: Any = None,
+        host_inputs: HostInputs | None = None,
+    ) -> None:
         self._fn, self._state, self._call, self._auto = fn, state, call, auto
+        self._host = host_inputs
         self._returned: set[int] = set()
         super().__init__(
             self._run,
@@ -57,20 +68,30 @@ class TracedStep(Traced):
             owned=[*state.tensors, *state.optimizers],
             check=lambda writes: writes.check(asked, self._returned),
         )
-        del self._fn, self._state, self._call
+        if host_inputs is not None:
+            first = 1 + len(state.tensors) + len(state.options)
+            self.closed = host_inputs.split(self.closed, first, len(call.tensors))
+        del self._fn, self._state, self._call, self._host
 
     def _run(self, arrays: list) -> list:
         state, call = self._state, self._call
         first = len(state.tensors) + len(state.options)
-        args, kwargs = call.rebuilt([_on_tracer(t, x) for t, x in zip(call.tensors, arrays[first:], strict=True)])
-        with self._auto.tracing() if self._auto is not None else contextlib.nullcontext(), state.traced(arrays[:first]):
+        host, given = self._host, arrays[first:]
+        args, kwargs = call.rebuilt([_on_tracer(t, x) for t, x in zip(call.tensors, given, strict=True)])
+        with contextlib.ExitStack() as around:
+            if self._auto is not None:
+                around.enter_context(self._auto.tracing())
+            if host is not None:
+                around.enter_context(host.collecting(given, call.tensors))
+            around.enter_context(state.traced(arrays[:first]))
             result = self._fn(*args, **kwargs)
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             returned, self.results = tree.apart(result)
             self._returned = set(map(id, returned))
             self.layouts = [t.layout for t in returned]
-            return [*(after[i] for i in self.written), *map(logical, returned)]
+            keys = [] if host is None else host.outputs()
+            return [*(after[i] for i in self.written), *map(logical, returned), *keys]
 
 
 def _on_tracer(like: Tensor, tracer) -> Tensor:

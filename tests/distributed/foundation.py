@@ -52,7 +52,7 @@ LATER_FILES = [
         for name in ("communication", "explain", "graph_text", "html", "memory", "profile")
     ),
     *(f"tests/tracing/test_{name}.py" for name in ("compiled", "from_flax", "transforms", "wrap_jax")),
-    *("tests/data/loading/test_global_loader.py", "tests/compat/test_one_embedding.py", "tests/distributions"),
+    *("tests/data/loading/test_global_loader.py", "tests/distributions"),
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.

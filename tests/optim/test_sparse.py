@@ -108,3 +108,19 @@ def test_an_update_that_moves_all_rows_is_refused():
     ):
         with pytest.raises(ValueError, match="has no sparse form"):
             make_optimizer()
+
+
+def test_a_parameter_that_holds_rows_of_a_larger_table():
+    """Any optimizer updates it by rows, and it alone; or refuses it; and its owner is told of the optimizer."""
+    found = []
+    weight, other = make(None), make(None)
+    optim.mark_row_table(weight, found.append)
+    optimizer = optim.Adam([weight, other], lr=0.1, weight_decay=0.1)
+    assert found == [optimizer]
+    (F.embedding(flow.tensor([1, 2]), weight, sparse=True).sum() + other.sum()).backward()
+    optimizer.step()
+    moved = np.abs(weight.detach().numpy() - table()).max(1) > 0
+    assert np.flatnonzero(moved).tolist() == [1, 2]
+    assert (np.abs(other.detach().numpy() - table()).max(1) > 0).all()
+    with pytest.raises(ValueError, match="moves rows without gradient too"):
+        optim.LAMB([weight])

@@ -96,7 +96,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   keeps what it does under `if __name__ == "__main__":`. They have no JAX; what
   datasets can use there is in [data workers](data_workers.md).
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
-- `one_embedding` keeps a dense table in device memory: keys are 0 to `capacity - 1`, and there is no store on SSD.
+- `one_embedding`: each table has keys of its own; `cache_budget_mb` is of all devices together; an unseen key beyond
+  the capacity is an error, or makes room as `evict` says; snapshots have a format of their own.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
   (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go
   by name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.

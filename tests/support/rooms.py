@@ -37,7 +37,7 @@ PLACES = {
         [
             f"sbpjax/{name}.py"
             for name in """__init__ _C amp auto checkpoint env fft func linalg nn/functional
-            nn/parallel nn/utils/clip_grad nn/utils/stateless one_embedding pipeline special""".split()
+            nn/parallel nn/utils/clip_grad nn/utils/stateless pipeline special""".split()
         ],
         "faces",
     ),
@@ -47,6 +47,7 @@ PLACES = {
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
     "sbpjax/models/": "leaves",
+    "sbpjax/one_embedding/": "leaves",
     "sbpjax/serving/": "leaves",
     "sbpjax/train/": "leaves",
     "sbpjax/vision/": "leaves",

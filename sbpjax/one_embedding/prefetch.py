@@ -1,0 +1,165 @@
+"""Prefetch: the rows of the next batch are found, read and given slots on a thread, while the step of this one runs.
+
+    thread   batch k+1 → keys │ wait until step k has its rows │ rows, slots, values of k+1 │ batch k+2 …
+    program  step k: rows move, compiled step ················ │ step k+1: rows move, …
+
+Slots are given away in the order of the batches, and rows that leave the cache are read out of it when their step
+begins. So the values are those of a run without a thread, whatever it finds in which order.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+
+from .slots import Plan
+
+_END = object()
+
+
+class Announced:
+    """The lookups of a batch that comes.
+
+    Attributes:
+        tables: the table of each key.
+        keys: the keys, of all lookups of the step behind each other.
+        plan: what moves for it.
+        values: the rows that come.
+        error: what was raised instead.
+        step: which lookup it was.
+        writes: whether the step changes the rows.
+        ready: whether the plan is made.
+        applied: whether the rows were moved.
+    """
+
+    def __init__(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        self.tables, self.keys = (np.concatenate(p) if len(p) > 1 else p[0] for p in zip(*parts, strict=True))
+        ends = np.cumsum([len(keys) for _, keys in parts])
+        # One compiled step asks for all at once, eager code for one lookup after the other.
+        self._parts = [slice(0, int(ends[-1]))]
+        if len(parts) > 1:
+            self._parts += [slice(int(end) - len(keys), int(end)) for end, (_, keys) in zip(ends, parts, strict=True)]
+        self._next = 0
+        self.plan: Plan | None = None
+        self.values: list[np.ndarray] = []
+        self.error: Exception | None = None
+        self.step = -1
+        self.writes = False
+        self.ready, self.applied = threading.Event(), threading.Event()
+
+    def next_part(self, tables: np.ndarray, keys: np.ndarray) -> slice | None:
+        """Return where the keys of the next lookup stand among these, None if they are others."""
+        for number in range(self._next, min(self._next + 2, len(self._parts))):
+            part = self._parts[number]
+            same = part.stop - part.start == len(keys) and (self.keys[part] == keys).all()
+            if same and (self.tables[part] == tables).all():
+                self._next = number + 1 if number else len(self._parts)
+                return part
+            if self._next:  # the whole is asked for first only
+                break
+        return None
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all of its lookups were asked for."""
+        return self._next >= len(self._parts)
+
+
+def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: Callable[[], bool]) -> Iterator:
+    """Yield batches; see `sbpjax.one_embedding.embedding.Embedding.prefetch`."""
+    if flow.env.get_world_size() > 1:
+        # What a loader makes may be global, and threads of several processes do not come in one order.
+        yield from loader
+        return
+    batches: queue.Queue = queue.Queue(maxsize=1)
+    stop = threading.Event()
+    thread = threading.Thread(target=_run, args=(cache, loader, keys, writes, batches, stop), daemon=True)
+    thread.start()
+    try:
+        while True:
+            batch, entry = batches.get()
+            if batch is _END:
+                if entry is not None:
+                    raise entry
+                return
+            cache.announced.append(entry)
+            yield batch
+            _leave(cache)
+    finally:
+        stop.set()
+        while thread.is_alive():
+            # The thread may wait for room in the queue, or for a batch that nobody looks up any more.
+            with cache.lock:
+                for entry in list(cache.unapplied):
+                    cache.apply(entry)
+                cache.announced.clear()
+            _drain(batches)
+            thread.join(0.01)
+
+
+def _run(
+    cache: Any, loader: Iterable, keys: Callable, writes: Callable, batches: queue.Queue, stop: threading.Event
+) -> None:
+    before = None
+    try:
+        for batch in loader:
+            entry = _entry(cache, keys(batch))
+            batches.put((batch, entry))
+            while before is not None and not before.applied.wait(0.05):
+                if stop.is_set():
+                    return
+            if stop.is_set():
+                return
+            _plan(cache, entry, writes())
+            before = entry
+        batches.put((_END, None))
+    except BaseException as error:  # it is raised where the batches are taken
+        batches.put((_END, error))
+
+
+def _entry(cache: Any, given: Any) -> Announced:
+    parts = []
+    for ids in given if isinstance(given, (list, tuple)) else [given]:
+        tensor = ids if isinstance(ids, flow.Tensor) else flow.tensor(np.asarray(ids))
+        parts.append(cache.keys_of(tensor, "columns" if cache.num_tables > 1 else "one"))
+    return Announced(parts)
+
+
+def _plan(cache: Any, entry: Announced, writes: bool) -> None:
+    with cache.lock:
+        entry.writes = writes
+        try:
+            if not cache.device.is_current():
+                return  # tensors are the step's own thread's business, which may be tracing them
+            # Every step before it has its rows, so its own are all that have to stay.
+            cache.oldest = cache.step + 1
+            entry.plan, entry.values = cache.plan(entry.tables, entry.keys, entry.writes)
+        except Exception as error:  # it is raised where the batch is looked up
+            entry.error = error
+        finally:
+            entry.step = cache.step
+            cache.unapplied.append(entry)
+            entry.ready.set()
+
+
+def _leave(cache: Any) -> None:
+    """Let batches go whose step is over, or that got none; the thread waits for them."""
+    while cache.announced:
+        entry = cache.announced.popleft()
+        entry.ready.wait()
+        with cache.lock:
+            cache.apply(entry)
+
+
+def _drain(batches: queue.Queue) -> None:
+    while True:
+        try:
+            batches.get_nowait()
+        except queue.Empty:
+            return

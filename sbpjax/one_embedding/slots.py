@@ -1,0 +1,166 @@
+"""`Slots`: which row each slot of the device cache holds, and which rows leave for those of the next step.
+
+    plan = slots.plan(rows, step, writes=True)
+    plan.slots        # for every row that was asked for its slot
+    plan.load         # pairs (slots, rows): to be written into the cache
+    plan.save         # pairs (slots, rows): to be read out of it before, since a step changed them
+
+Least recently used rows leave first. All is done for a whole batch at once. The age of slots is not sorted in every
+step: a pass over all slots finds candidates for many steps, and one that was used meanwhile is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sbpjax.errors import TableError
+
+_NEVER = -1
+
+
+class Plan(NamedTuple):
+    """What a lookup needs of the cache.
+
+    Attributes:
+        slots: for every row that was asked for its slot, int32.
+        load_slots: the slots that get new rows.
+        load_rows: these rows.
+        save_slots: slots whose old rows have to be saved before.
+        save_rows: these rows.
+    """
+
+    slots: np.ndarray
+    load_slots: np.ndarray
+    load_rows: np.ndarray
+    save_slots: np.ndarray
+    save_rows: np.ndarray
+
+
+class Slots:
+    """The slots of one process.
+
+    Args:
+        name: of the tables, for messages.
+        count: how many slots there are.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        self.name, self.count = name, count
+        self.hits = self.misses = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what the slots hold."""
+        self.row_of = np.full(self.count, _NEVER, np.int64)
+        self._last = np.full(self.count, _NEVER, np.int64)
+        self._changed = np.zeros(self.count, bool)
+        self._slot_of = np.full(1024, _NEVER, np.int32)
+        self._unused = 0  # slots from here on were never given away
+        self._queue = self._queue_last = np.empty(0, np.int64)
+
+    def plan(self, rows: np.ndarray, step: int, writes: bool, oldest: int | None = None) -> Plan:
+        """Give every row a slot.
+
+        Args:
+            rows: ``(N,)`` rows of the store, repeated or not.
+            step: the time of this lookup.
+            writes: whether the rows will be changed on the device.
+            oldest: slots that were used at this time or later stay, besides those of this lookup.
+
+        Raises:
+            TableError: the rows do not fit beside those that stay; nothing is given away then.
+        """
+        self._cover(rows)
+        slots = self._slot_of.take(rows)
+        lacking = np.flatnonzero(slots < 0)
+        missing = rows[lacking]
+        empty = np.empty(0, np.int64)
+        load_rows = np.unique(missing) if len(missing) else empty
+        load_slots = save_slots = save_rows = empty
+        self._last[slots[slots >= 0] if len(lacking) else slots] = step
+        if len(load_rows):
+            load_slots = self._taken(len(load_rows), step if oldest is None else min(step, oldest), rows)
+            old = self.row_of[load_slots]
+            held = old >= 0
+            self._slot_of[old[held]] = _NEVER
+            changed = held & self._changed[load_slots]
+            save_slots, save_rows = load_slots[changed], old[changed]
+            self.row_of[load_slots], self._slot_of[load_rows] = load_rows, load_slots
+            self._changed[load_slots], self._last[load_slots] = False, step
+            slots[lacking] = self._slot_of.take(missing)
+        if writes:
+            self.will_change(slots)
+        self.hits += len(rows) - len(missing)
+        self.misses += len(missing)
+        return Plan(slots, load_slots, load_rows, save_slots, save_rows)
+
+    def resident(self) -> np.ndarray:
+        """Return the rows that lie in slots."""
+        return self.row_of[self.row_of >= 0]
+
+    def changed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return slots whose rows were changed, and these rows."""
+        slots = np.flatnonzero(self._changed)
+        return slots, self.row_of[slots]
+
+    def saved(self, before: int | None = None) -> None:
+        """Take note that the store has what the slots hold.
+
+        Args:
+            before: a step will yet change the rows of slots that were used at this time or later; None for none.
+        """
+        self._changed[slice(None) if before is None else self._last < before] = False
+
+    def will_change(self, slots: np.ndarray) -> None:
+        """Take note that a step is about to change rows."""
+        self._changed[slots] = True
+
+    def _cover(self, rows: np.ndarray) -> None:
+        need = int(rows.max()) + 1 if len(rows) else 0
+        if need > len(self._slot_of):
+            grown = np.full(max(need, 2 * len(self._slot_of)), _NEVER, np.int32)
+            grown[: len(self._slot_of)] = self._slot_of
+            self._slot_of = grown
+
+    def _taken(self, wanted: int, oldest: int, rows: np.ndarray) -> np.ndarray:
+        """Return slots for new rows: unused ones, then the least recently used."""
+        unused = min(wanted, self.count - self._unused)
+        found = [np.arange(self._unused, self._unused + unused)]
+        lack = wanted - unused
+        scanned = False
+        queue, queue_last = self._queue, self._queue_last
+        while lack:
+            same = (self._last[queue] == queue_last) & (queue_last < oldest)
+            good = np.flatnonzero(same)[:lack]
+            found.append(queue[good])
+            lack -= len(good)
+            end = good[-1] + 1 if len(good) else len(queue)
+            queue, queue_last = (queue[end:], queue_last[end:]) if lack == 0 else (queue[:0], queue[:0])
+            if lack and scanned:
+                raise self._too_many(rows, wanted, oldest)
+            if lack:
+                last = self._last[: self._unused].copy()
+                if len(found) > 1:
+                    last[np.concatenate(found[1:])] = oldest  # taken already
+                count = min(len(last), max(4 * lack, self.count // 8))
+                part = np.argpartition(last, count - 1)[:count] if count else np.empty(0, np.int64)
+                queue = part[np.argsort(last[part], kind="stable")]
+                queue_last, scanned = last[queue], True
+        self._queue, self._queue_last = queue, queue_last
+        self._unused += unused
+        return np.concatenate(found)
+
+    def _too_many(self, rows: np.ndarray, wanted: int, oldest: int) -> TableError:
+        distinct = len(np.unique(rows))
+        held = int((self._last >= oldest).sum()) + wanted - distinct
+        seen = f"{distinct:,} different keys in a step"
+        if held > 0:
+            seen += f", and {held:,} of lookups before that no optimizer step has followed"
+        return TableError(
+            f"tables {self.name!r}",
+            seen,
+            f"the cache has {self.count:,} rows, and all rows of a step lie in it at once",
+            f"a cache of {2 * (distinct + max(held, 0)):,} rows (cache_budget_mb), or smaller batches",
+        )
