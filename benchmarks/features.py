@@ -35,6 +35,10 @@ import sbpjax as flow
 from sbpjax import nn
 
 RESULTS = Path(__file__).parent / "results" / "features.md"
+SMALL = {
+    **{"vocab_size": 512, "hidden_size": 128, "intermediate_size": 256},
+    **{"num_hidden_layers": 2, "num_attention_heads": 4},
+}
 ROWS: dict[str, Callable[[], tuple]] = {}
 
 
@@ -219,14 +223,7 @@ def mixtral():
     from sbpjax import models
 
     folder = tempfile.mkdtemp()
-    sizes = {
-        "vocab_size": 512,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-    }
-    MixtralForCausalLM(MixtralConfig(**sizes, num_local_experts=4, num_key_value_heads=4)).save_pretrained(folder)
+    MixtralForCausalLM(MixtralConfig(**SMALL, num_local_experts=4, num_key_value_heads=4)).save_pretrained(folder)
     tokens = np.random.default_rng(0).integers(0, 512, (4, 64))
     ours, theirs = models.from_pretrained(folder), MixtralForCausalLM.from_pretrained(folder)
     x, y = flow.tensor(tokens), torch.tensor(tokens)
@@ -251,15 +248,8 @@ def bert():
     from sbpjax import models
 
     folder = tempfile.mkdtemp()
-    sizes = {
-        "vocab_size": 512,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-    }
     dropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    BertForSequenceClassification(BertConfig(**sizes, **dropped, num_labels=4)).save_pretrained(folder)
+    BertForSequenceClassification(BertConfig(**SMALL, **dropped, num_labels=4)).save_pretrained(folder)
     rng = np.random.default_rng(0)
     tokens, classes = rng.integers(0, 512, (8, 64)), rng.integers(0, 4, 8)
 
