@@ -85,6 +85,23 @@ def einsum():
 
 
 @row
+def scoped_x64():
+    """An eager op with JAX's 64-bit types turned on for it alone, against on for the whole process."""
+    x, y = flow.ones(4), flow.ones(4)
+
+    def ours():
+        for _ in range(100):
+            with jax.enable_x64(True):
+                x.add(y)
+
+    def theirs():
+        for _ in range(100):
+            x.add(y)
+
+    return "100 eager ops, 64-bit types turned on for each", "on for the process", ours, theirs, 20
+
+
+@row
 def nested():
     """A graph with 20 tensors in nested dicts, lists and tuples, against the same 20 one by one."""
 
