@@ -68,6 +68,7 @@ def read(app, page: str, source: list[str]) -> None:
     """Prepare a page for Sphinx."""
     if (HERE / f"{page}.md").exists():
         text = inside(page, source[0])
+        text = re.sub(r"(```python\n.*?)\n+```", r"\1\n```", text, flags=re.DOTALL)  # sessions end with an empty line
         if page == root_doc or page.endswith("/index"):
             rows = "\n".join(contents(page, text))
             text += f"\n```{{toctree}}\n:hidden:\n\n{rows}\n```\n"
