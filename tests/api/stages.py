@@ -22,7 +22,8 @@ fails where one that is named here does not exist, or where a stage has less tha
 """
 WHY = """
 Nothing is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
-virtual ones of a CPU, or were compiled for machines that were not there. This page is written by `make api`.
+virtual ones of a CPU, or were compiled for machines that were not there. In the
+reference, names below the stage of their feature are marked. This page is written by `make api`.
 """
 
 
