@@ -247,32 +247,13 @@ Vision (flowvision)
     vision/models/test_rexnet.py::test_logits_and_gradients_of_timm
     vision/models/test_efficientnet.py::test_logits_and_gradients_of_timm
     vision/models/test_res2net.py::test_logits_and_gradients_of_timm
-  PolyLRScheduler, TanhLRScheduler | alpha | | how_to/vision_data.md | `training.Poly`, `training.Tanh`
+  SSD | alpha | | how_to/vision_data.md
+    vision/models/detection/test_ssd.py::test_detections_of_torchvision
+  PolyLRScheduler, TanhLRScheduler | alpha | | how_to/vision_data.md
     vision/training/test_schedules.py::test_rates_of_timm
-  model zoo with weights | alpha | vision.py | how_to/vision.md | weights are read from files; none are shipped
+  model zoo with weights | alpha | | how_to/vision.md | weights are read from files; none are shipped
     vision/models/test_registry.py::test_checkpoints
     vision/models/test_registry.py::test_every_model_is_built_without_memory
-  boxes, suppression, features of regions, focal and IoU losses | alpha | | how_to/vision_data.md
-    vision/ops/test_boxes.py::test_values_and_gradients_of_torchvision
-    vision/ops/test_suppression.py::test_images_of_a_batch_stay_split_in_a_graph
-    vision/ops/test_regions.py::test_means_of_torchvision
-  transforms of images, boxes and masks; batches as one program | alpha | vision_data.py | how_to/vision_data.md
-    vision/transforms/test_geometry.py::test_pixels_of_torchvision
-    vision/transforms/test_policies.py::test_pixels_of_torchvision
-    vision/transforms/test_on_device.py::test_values_of_compose
-  datasets: folders, CIFAR, COCO, Pascal VOC | alpha | vision_data.py | how_to/vision_data.md
-    vision/datasets/test_folder.py::test_a_sample_is_the_same_in_any_worker
-    vision/datasets/test_coco.py::test_boxes_masks_and_keypoints
-  weights by URL: resumed, locked, checked, offline | alpha | features.py | how_to/vision_data.md
-    compat/test_download.py::test_a_server_that_breaks_off_is_asked_for_the_rest
-  schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
-    vision/training/test_schedules.py::test_rates_of_timm
-    vision/metrics/test_average_precision.py::test_recorded_scores
-  SSD300, RetinaNet, Faster R-CNN | alpha | | how_to/vision_data.md
-    vision/models/detection/test_ssd.py::test_detections_of_torchvision
-    vision/models/detection/test_retinanet.py::test_losses_of_torchvision
-    vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
-  DeepLabV3, FCN | planned
 Distributed package
   world size, rank, local rank, node size | alpha | agreement.py | how_to/launch.md
     distributed/test_env.py::test_one_process_answers
@@ -300,6 +281,28 @@ The paper
     distributed/test_launch.py::test_a_rank_may_ask_for_a_restart
   auto placement | pre-alpha | pipeline.py | how_to/pipeline.md
     graph/pipeline/test_paper.py::test_auto_stages_places_the_modules
+Vision (flowvision)
+  boxes, suppression, features of regions, focal and IoU losses | alpha | | how_to/vision_data.md
+    vision/ops/test_boxes.py::test_values_and_gradients_of_torchvision
+    vision/ops/test_suppression.py::test_images_of_a_batch_stay_split_in_a_graph
+    vision/ops/test_regions.py::test_means_of_torchvision
+  transforms of images, boxes and masks; batches as one program | alpha | vision_data.py | how_to/vision_data.md
+    vision/transforms/test_geometry.py::test_pixels_of_torchvision
+    vision/transforms/test_policies.py::test_pixels_of_torchvision
+    vision/transforms/test_on_device.py::test_values_of_compose
+  datasets: folders, CIFAR, COCO, Pascal VOC | alpha | vision_data.py | how_to/vision_data.md
+    vision/datasets/test_folder.py::test_a_sample_is_the_same_in_any_worker
+    vision/datasets/test_coco.py::test_boxes_masks_and_keypoints
+  weights by URL: resumed, locked, checked, offline | alpha | features.py | how_to/vision_data.md
+    compat/test_download.py::test_a_server_that_breaks_off_is_asked_for_the_rest
+  schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
+    vision/training/test_schedules.py::test_rates_of_timm
+    vision/metrics/test_average_precision.py::test_recorded_scores
+  SSD300, RetinaNet, Faster R-CNN | alpha | | how_to/vision_data.md
+    vision/models/detection/test_ssd.py::test_detections_of_torchvision
+    vision/models/detection/test_retinanet.py::test_losses_of_torchvision
+    vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
+  DeepLabV3, FCN | planned
 Notebooks
   values as pictures and tables, waits said below the cell | alpha | | how_to/notebooks.md
     inspect/test_notebook.py::test_a_tensor_is_what_it_prints_and_where_its_parts_lie
@@ -326,7 +329,15 @@ def _features(text: str) -> Iterator[Feature]:
             yield Feature(area, name, stage, tuple(map(str.strip, tests)), benchmark, page, note)
 
 
-FEATURES = tuple(_features(_ROWS))
+def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return rows of one area behind each other, where the area is first met."""
+    areas: dict[str, list[Feature]] = {}
+    for feature in features:
+        areas.setdefault(feature.area, []).append(feature)
+    return tuple(itertools.chain.from_iterable(areas.values()))
+
+
+FEATURES = _by_area(_features(_ROWS))
 
 
 class Stages(Shown):
