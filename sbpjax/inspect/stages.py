@@ -303,6 +303,11 @@ Vision (flowvision)
     vision/models/detection/test_retinanet.py::test_losses_of_torchvision
     vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
   DeepLabV3, FCN | planned
+Old tutorials
+  an MLP by data, by model, both, and in stages | alpha | auto.py | tutorials/hybrid_parallel.md
+    documentation/test_guides.py::test_a_session_prints_what_the_page_says
+  old names say what to write today | alpha | | how_to/oneflow_scripts.md
+    api/test_coverage.py::test_old_names_say_how_it_is_written_today
 Notebooks
   values as pictures and tables, waits said below the cell | alpha | | how_to/notebooks.md
     inspect/test_notebook.py::test_a_tensor_is_what_it_prints_and_where_its_parts_lie
@@ -310,11 +315,6 @@ Notebooks
   a cell on several processes | alpha | startup.py | how_to/notebooks.md
     distributed/test_notebook.py::test_an_error_is_shown_once_with_its_rank
     distributed/test_notebook.py::test_in_a_kernel
-Old tutorials
-  an MLP by data, by model, both, and in stages | alpha | auto.py | tutorials/hybrid_parallel.md
-    documentation/test_guides.py::test_a_session_prints_what_the_page_says
-  old names say what to write today | alpha | | how_to/oneflow_scripts.md
-    api/test_coverage.py::test_old_names_say_how_it_is_written_today
 """
 
 
