@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import shlex
 import signal
 import tempfile
@@ -30,7 +31,9 @@ from sbpjax.errors import DistributedError, RankFailedError
 
 from . import launch
 
-_TRACE = "Traceback (most recent call last)"
+# Where an error begins that may be that of a rank, or one in the wake of another rank's: a traceback, or jaxlib's log
+# that its coordination service ended (jaxlib 0.10.2).
+_TRACE = re.compile(r"Traceback \(most recent call last\)|^[EF]\d{4} .*(coordination|distributed) service")
 _FILE = "cell.py"
 
 
@@ -157,12 +160,12 @@ class _CellLauncher(launch.Launcher):
             super()._pass_on(rank, source, sink, last)
             return
         for raw in source:
-            line = raw.decode("utf-8", "replace").rstrip("\n")
+            line = raw.decode("utf-8", "replace").rstrip("\n").replace(self._folder, "")
             held = self._held.get(rank.rank)
-            if held is None and _TRACE in line:
+            if held is None and _TRACE.search(line):
                 held = self._held[rank.rank] = []
             if held is not None:
-                held.append(line.replace(self._folder, ""))
+                held.append(line)
             elif not launch.is_good_news(line):
                 last.append(line)
                 self._write(rank, sink, [line])
@@ -179,7 +182,7 @@ class _CellLauncher(launch.Launcher):
         rank.last_lines()  # waits for the readers
         code = rank.process.returncode
         how = f"exited with code {code}" if code > 0 else f"was killed by {launch.signal_name(-code)}"
-        trace = self._held.get(rank.rank) or [f"its last lines:\n{os.linesep.join(rank.last_lines())}"]
+        trace = self._held.get(rank.rank) or [f"what it wrote is above, behind [rank {rank.rank}]"]
         self.error = RankFailedError(f"rank {rank.rank} of {len(self.ranks)} {how}\n" + "\n".join(trace))
 
     def _say(self, text: str) -> None:

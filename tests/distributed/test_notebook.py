@@ -53,6 +53,16 @@ CELLS = [
     os._exit(3 if os.environ["RANK"] == "1" else 0)
     """,
     """
+    %%ranks 2
+    import os, sys, time
+    if os.environ["RANK"] == "1":
+        print("E1126 20:53:38.078835    9901 coordination service ended", file=sys.stderr)
+        print("behind it", file=sys.stderr)
+        time.sleep(100)
+    time.sleep(1)
+    raise SystemExit(4)
+    """,
+    """
     %%ranks
     1
     """,
@@ -113,18 +123,23 @@ def test_a_limit_ends_all_ranks(said):
 
 
 def test_a_rank_that_ends_without_a_traceback(said):
-    assert "rank 1 of 2 exited with code 3\nits last lines:\na warning" in said[3]
+    assert "rank 1 of 2 exited with code 3\nwhat it wrote is above, behind [rank 1]" in said[3]
     assert "[rank 1] a warning" in said[3]
 
 
+def test_what_ranks_say_in_the_wake_of_another_is_not_shown(said):
+    assert "rank 0 of 2 exited with code 4" in said[4]
+    assert "coordination" not in said[4] and "behind it" not in said[4]
+
+
 def test_wrong_options_and_wrong_python_start_nothing(said):
-    assert "error DistributedError" in said[4] and "the following arguments are required: ranks" in said[4]
-    assert "error SyntaxError" in said[5] and "[rank" not in said[5]
+    assert "error DistributedError" in said[5] and "the following arguments are required: ranks" in said[5]
+    assert "error SyntaxError" in said[6] and "[rank" not in said[6]
 
 
 def test_a_traceback_that_the_program_prints_is_its_output(said):
-    assert "error NoneType" in said[6] and said[6].count("ZeroDivisionError: division by zero") == 2
-    assert said[6].count("'the end'") == 2
+    assert "error NoneType" in said[7] and said[7].count("ZeroDivisionError: division by zero") == 2
+    assert said[7].count("'the end'") == 2
 
 
 @pytest.mark.parametrize(
