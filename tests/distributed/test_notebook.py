@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -16,12 +15,15 @@ from tests.distributed.running import ROOT
 IPYTHON = pytest.importorskip("IPython", reason="needs the extra `docs`")
 
 SESSION = """
+import time
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_cell("%load_ext sbpjax")
 for number, cell in enumerate(open("cells.txt").read().split("====\\n")):
     print(f"-- {number}", flush=True)
+    begun = time.monotonic()
     found = shell.run_cell(cell)
+    assert time.monotonic() - begun < 80, "it waited for what sleeps"
     print("error", type(found.error_in_exec or found.error_before_exec).__name__, flush=True)
 """
 CELLS = [
@@ -97,12 +99,10 @@ def said(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
     (folder / "cells.txt").write_text("====\n".join(textwrap.dedent(cell).lstrip() for cell in CELLS))
     (folder / "beside.py").write_text("NAME = 'beside'\n")
-    begun = time.monotonic()
     run = [sys.executable, "-c", SESSION]
     env = environment(folder)
     done = subprocess.run(run, cwd=folder, env=env, text=True, stdout=-1, stderr=-2, timeout=300)
     assert done.returncode == 0, done.stdout
-    assert time.monotonic() - begun < 90  # nothing waited for what slept
     plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
     return [part.partition("\n")[2] for part in re.split(r"^-- ", plain, flags=re.MULTILINE)[1:]]
 
@@ -159,7 +159,7 @@ def test_the_value_of_a_cell(cell, source):
 
 # A notebook's front end; in a process of its own, since it leaves sockets and event loops open.
 FRONT_END = """
-import json, sys, threading, time
+import json, sys, time
 from jupyter_client import KernelManager
 
 manager = KernelManager(kernel_name="python3")
@@ -170,10 +170,15 @@ client.wait_for_ready(timeout=120)
 found = []
 try:
     for code in json.load(open("cells.json")):
-        texts, begun = [], time.monotonic()
-        if "sleep" in code:
-            threading.Timer(3.0, manager.interrupt_kernel).start()
-        hook = lambda m: texts.append([m["msg_type"], m["content"].get("text") or list(m["content"].get("data", {}))])
+        texts, interrupted, begun = [], [], time.monotonic()
+
+        def hook(m):
+            texts.append([m["msg_type"], m["content"].get("text") or list(m["content"].get("data", {}))])
+            there = "".join(text for kind, text in texts if kind == "stream").count("begun")
+            if there == 2 and not interrupted:
+                interrupted.append(True)
+                manager.interrupt_kernel()
+
         reply = client.execute_interactive(code, timeout=120, output_hook=hook)["content"]
         found.append([reply["status"], reply.get("ename"), texts, time.monotonic() - begun])
 finally:
@@ -206,7 +211,7 @@ def test_in_a_kernel(tmp_path):
     lines = "".join(text for _, text, *_ in printed[2] if isinstance(text, str)).splitlines()
     assert printed[0] == "ok" and {"[rank 0] rank 0", "[rank 1] rank 1"} <= set(lines)
     status, name, texts, seconds = interrupted
-    assert (status, name) == ("error", "KeyboardInterrupt") and seconds < 40
+    assert (status, name) == ("error", "KeyboardInterrupt") and seconds < 80
     assert "".join(text for _, text in texts if isinstance(text, str)).count("begun") == 2
     assert tensor[0] == "ok" and ["execute_result", ["text/plain", "text/html"]] in tensor[2]
     assert batches[0] == "ok", batches
