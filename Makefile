@@ -38,7 +38,7 @@ $(VENV)/.test: requirements-test.lock $(VENV)/.demo
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.test
-	$(PIP) install sphinx myst-parser furo
+	$(PIP) install sphinx myst-parser furo ipykernel nbclient
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test

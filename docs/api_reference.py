@@ -98,6 +98,7 @@ def rooms() -> list[Room]:
 def page(room: Room) -> str:
     """Return the page of a module, as reStructuredText."""
     lines = [room.path, "=" * len(room.path), "", f".. currentmodule:: {room.path}", ""]
+    lines += ["Stage: alpha where a name says no other; :doc:`features and their stages </reference/stages>`.", ""]
     if room.values:
         lines += ["Values: " + ", ".join(f"``{name}``" for name in room.values) + ".", ""]
     if room.elsewhere:

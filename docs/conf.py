@@ -68,6 +68,7 @@ def read(app, page: str, source: list[str]) -> None:
     """Prepare a page for Sphinx."""
     if (HERE / f"{page}.md").exists():
         text = inside(page, source[0])
+        text = re.sub(r"(```python\n.*?)\n+```", r"\1\n```", text, flags=re.DOTALL)  # sessions end with an empty line
         if page == root_doc or page.endswith("/index"):
             rows = "\n".join(contents(page, text))
             text += f"\n```{{toctree}}\n:hidden:\n\n{rows}\n```\n"
@@ -79,8 +80,14 @@ def absolute_values(app, what: str, name: str, value, options, lines: list[str])
     lines[:] = [line if ">>>" in line else re.sub(r"\|(\S|\S[^|`]*\S)\|", r"\|\1\|", line) for line in lines]
 
 
+def without_repetition(app, what: str, name: str, value, skip: bool, options) -> bool | None:
+    """Leave out a layer's ``forward`` that says no more than that of every module."""
+    return True if name == "forward" and not getattr(value, "__doc__", None) else None
+
+
 def setup(app) -> None:
     """Connect the above."""
     api_reference.write(HERE / "api")
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", absolute_values)
+    app.connect("autodoc-skip-member", without_repetition)

@@ -1171,6 +1171,12 @@ def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None 
             for files that you made. Directories hold no code.
     """
 from sbpjax.graph.loaded import load_graph as load_graph
+def load_ipython_extension(shell: typing.Any) -> None:
+    """Give a notebook the cell magic ``%%ranks``: ``%load_ext sbpjax`` calls this.
+
+    Args:
+        shell: IPython's shell.
+    """
 def lobpcg(A: _Tensor, k: builtins.int | None = None, B: _Tensor | None = None, X: _Tensor | None = None, n: builtins.int | None = None, iK: _Tensor | None = None, niter: builtins.int | None = None, tol: builtins.float | None = None, largest: builtins.bool | None = None, method: builtins.str | None = None, tracker: builtins.object = None, ortho_iparams: typing.Any = None, ortho_fparams: typing.Any = None, ortho_bparams: typing.Any = None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return a few of the largest (or smallest) eigenvalues of ``A x = λ B x`` and their vectors as columns.
 

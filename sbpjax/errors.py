@@ -298,6 +298,14 @@ class LostRankError(DistributedError, TimeoutError):
     """
 
 
+class RankFailedError(DistributedError):
+    """A cell of a notebook under ``%%ranks`` failed on a rank; the text is that rank's own traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: no frames of the launcher."""
+        return str(self).splitlines()
+
+
 class AgreementError(DistributedError):
     """Ranks do different things where all must do the same: another operation, shape, program or version."""
 

@@ -1,6 +1,6 @@
 """Public names of lower rooms whose functions stand in upper ones; each is loaded when it is first asked for.
 
-They are rows of the table of ops, and what notebooks ask placements and sbps for.
+They are rows of the table of ops, and what notebooks ask placements, sbps and tensors for.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 from sbpjax.functions.table import written
 from sbpjax.sbp.algebra import sbp
 from sbpjax.sbp.placement import placement
+from sbpjax.tensor import Tensor
 
 written("cond", "sbpjax.tracing.cond")
 written("vmap", "sbpjax.tracing.vmap")
 written("wrap_jax", "sbpjax.tracing.wrap_jax")
 written("simulate", "sbpjax.distributed.threads")
+written("load_ipython_extension", "sbpjax.distributed.notebook")
 written("utils.load_library", "sbpjax.compat.small")
 written("compile explain load_graph visualize", "sbpjax.graph")
 written("stages", "sbpjax.inspect.stages")
@@ -32,3 +34,4 @@ def _in_notebooks(name: str) -> Callable[[Any], str]:
 
 placement._repr_html_ = _in_notebooks("placement_html")  # type: ignore[attr-defined]
 sbp._repr_html_ = _in_notebooks("sbp_html")  # type: ignore[attr-defined]
+Tensor._repr_html_ = _in_notebooks("tensor_html")  # type: ignore[attr-defined]

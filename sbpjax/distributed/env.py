@@ -27,6 +27,7 @@ from jax._src import xla_bridge as _xla_bridge
 from sbpjax.errors import DeviceStateError, OpValueError, message
 from sbpjax.world import processes as _world
 from sbpjax.world import signing
+from sbpjax.world.lifecycle import at_stage
 from sbpjax.world.processes import devices_started as devices_started
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
@@ -221,11 +222,13 @@ def is_multi_client() -> bool:
     return True
 
 
+@at_stage("pre-alpha")
 def rdma_is_initialized() -> bool:
     """Return whether sbpjax itself set up RDMA: never. NCCL and the TPU runtime choose their transports themselves."""
     return False
 
 
+@at_stage("pre-alpha")
 def init_rdma() -> None:
     """Do nothing: whether collectives go over RDMA is decided by NCCL or the TPU runtime, not by sbpjax.
 

@@ -33,7 +33,7 @@ _CONNECTED = re.compile(r"\[Gloo\] Rank \d+ is connected to (\d+) peer ranks\. E
 _KEPT_LINES = 20
 
 
-def _is_good_news(line: str) -> bool:
+def is_good_news(line: str) -> bool:
     """Return whether a line says no more than that Gloo found as many processes as it looked for."""
     found = _CONNECTED.fullmatch(line)
     return found is not None and found[1] == found[2]
@@ -112,10 +112,12 @@ class Launcher:
 
     Args:
         options: what `parser` returned.
+        environment: variables that the processes get besides.
     """
 
-    def __init__(self, options) -> None:
+    def __init__(self, options, environment: dict[str, str] | None = None) -> None:
         self.options = options
+        self.environment = environment or {}
         self.ranks: list[Rank] = []
         self.signal: int | None = None
         self._secret = ""
@@ -159,7 +161,7 @@ class Launcher:
 
     def _start_rank(self, rank: int, local: int, port: int, restarts: int) -> Rank:
         o = self.options
-        env = dict(os.environ)
+        env = {**os.environ, **self.environment}
         env.update(
             MASTER_ADDR=o.master_addr,
             MASTER_PORT=str(port),
@@ -205,7 +207,7 @@ class Launcher:
         prefix = f"[rank {rank.rank}] " if self.options.nnodes * self.options.nproc_per_node > 1 else ""
         for raw in source:
             line = raw.decode("utf-8", "replace").rstrip("\n")
-            if _is_good_news(line):
+            if is_good_news(line):
                 continue
             last.append(line)
             with self._lock:
@@ -241,7 +243,7 @@ class Launcher:
 
     def _report(self, rank: Rank) -> None:
         code = rank.process.returncode
-        how = f"exited with code {code}" if code > 0 else f"was killed by {_signal_name(-code)}"
+        how = f"exited with code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
         lines = rank.last_lines()
         how = f"rank {rank.rank} (process {rank.process.pid}) {how}"
         early = _ended_early(lines)
@@ -325,7 +327,8 @@ def _is_stopped(process: subprocess.Popen) -> bool:
         return False
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,4 @@
-"""Placements and sbps in a notebook: the grid of ranks as a table, and what an entry means in words."""
+"""Placements, sbps and tensors in a notebook: a grid of ranks, an entry in words, a tensor with its parts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 from sbpjax.sbp.algebra import B, P, name
 from sbpjax.sbp.placement import placement
+from sbpjax.tensor import Tensor
 
 from .display import Table, as_html
+from .layout_picture import visualize
 
 _MOST = 256  # ranks that are shown one by one
+_MOST_DRAWN = 32  # ranks whose parts are drawn below a tensor
 
 
 def placement_html(place: placement) -> str:
@@ -45,3 +48,11 @@ def sbp_html(entry: Any) -> str:
     else:
         return as_html(repr(entry))
     return as_html(f"{entry!r} ({name(entry.code)}): {held}")
+
+
+def tensor_html(x: Tensor) -> str:
+    """Return a tensor as HTML: what it prints, and below a global one the parts that its ranks hold."""
+    text = as_html(repr(x)).replace("<p>", "<pre>").replace("</p>", "</pre>")
+    if x.layout is None or x.placement.size > _MOST_DRAWN or not x.shape.numel():
+        return text
+    return text + visualize(x)._repr_html_()

@@ -73,18 +73,21 @@ Global tensor
   GPT, ResNet, BERT, ViT on it | alpha | graph_step.py | how_to/models.md
     examples/test_gpt.py::test_two_dimensional_layout_is_megatrons
     models_torch/test_models.py::test_two_dimensional_sbp
-  Wide & Deep on it | pre-alpha | auto.py | | as a step written in JAX
-    planner/test_program.py::test_one_step_equals_one_device
-  Swin on it | pre-alpha | eager_models.py | | a model of the benchmarks
-  InsightFace on it | planned | | | its sampled classes are there, the model is not
-  together with DistributedDataParallel | alpha | | reference/differences.md
+  Wide & Deep on it | alpha | recommend.py | how_to/recommenders.md
+    models/recommend/test_training.py::test_every_layout_gives_the_curve_of_one_device
+  Swin on it | alpha | vision.py | how_to/vision.md
+    vision/models/test_data_parallel.py::test_losses_and_state_are_those_of_one_device
+  InsightFace on it | alpha | large_softmax.py | how_to/large_softmax.md
+    models/layers/test_margin_softmax.py::test_every_layout_gives_the_numbers_of_one_device
+    examples/test_faces.py::test_a_small_run_learns_and_leaves_its_results
+  together with DistributedDataParallel | alpha | features.py | reference/differences.md
     distributed/test_data_parallel.py::test_global_modules_are_called_as_they_are
 nn.Graph basics
   ops eagerly and in graphs, forward and backward | alpha | graph_step.py | tutorials/parallel_training.md
     op_specs/test_specs.py::test_op
     op_specs/test_specs.py::test_corners
     independence/test_independence.py::test_sample
-  nested lists, tuples and dicts in and out | alpha | | reference/graph_options.md
+  nested lists, tuples and dicts in and out | alpha | features.py | reference/graph_options.md
     graph/test_graph.py::test_nested_results_come_back_as_they_were
   optimizers and schedules inside | alpha | graph_step.py | tutorials/parallel_training.md
     optim/test_in_graph.py::test_optimizers
@@ -97,7 +100,7 @@ nn.Graph basics
   state_dict, load_state_dict, resume | alpha | checkpoint.py | how_to/checkpoints.md
     graph/test_saving.py::test_resume_is_bit_exact_with_dropout
     distributed/test_checkpoints.py::test_training_survives_kills_at_random_moments
-  debug(0…3), with the Python line of an op | alpha | | reference/graph_options.md
+  debug(0…3), with the Python line of an op | alpha | features.py | reference/graph_options.md
     inspect/test_graph_text.py::test_debug_prints_phases_modules_ops_and_boxings
   memory of a step shown | alpha | absent.py | how_to/absent.md
     graph/auto/test_memory.py::test_a_limit_is_kept
@@ -146,7 +149,7 @@ nn.Graph advanced
     models_torch/test_pretrained.py::test_a_graph_laid_out_by_the_planner_trains_alike
 Eager speed
   faster than PyTorch on Swin, one device and eight | pre-alpha | eager_models.py | | not reached
-  data parallelism with fused all-reduces | alpha | | how_to/launch.md
+  data parallelism with fused all-reduces | alpha | features.py | how_to/launch.md
     distributed/test_data_parallel.py::test_the_program_has_one_collective_per_bucket
   ops in few programs | alpha | eager.py | explanation/design.md
     tensor/test_dispatch.py::test_saves_only_what_backward_reads
@@ -162,25 +165,25 @@ Operators
   interface, semantics and results of PyTorch | alpha | eager.py | reference/differences.md
     op_specs/test_specs.py::test_op
     api/test_coverage.py::test_priority_1_is_complete
-  a framework that tests ops | alpha | | how_to/adding_an_op.md
+  a framework that tests ops | alpha | features.py | how_to/adding_an_op.md
     op_specs/test_engine.py::test_a_wrong_op_is_found_and_shrunk
     testing/test_generate.py::test_corners_are_drawn_within_bounds
   import … as torch, and scripts unchanged | alpha | eager_models.py | how_to/torch_scripts.md
     compat/test_run.py::test_a_script_and_the_processes_it_starts
     models_torch/test_scripts.py::test_same_numbers
     models_torch/test_pretrained.py::test_a_folder_of_pytorch_s_gives_its_numbers
-  einsum | alpha | | reference/api_coverage.md
+  einsum | alpha | features.py | reference/api_coverage.md
     ops/test_einsum.py::test_one_contraction_and_nothing_else
   views that share memory | alpha | eager.py | reference/differences.md
     tensor/test_views.py::test_write_through_view
     tensor/test_views.py::test_gradient_through_writes
 Compiler
-  graphs as StableHLO and back | alpha | | how_to/export.md | by family of ops, not op by op
+  graphs as StableHLO and back | alpha | features.py | how_to/export.md | by family of ops, not op by op
     graph/test_export.py::test_every_op_family_comes_back
   automatic fusion | alpha | graph_step.py | reference/graph_options.md | XLA does it
     compiler/test_hlo.py::test_lines
 Serving
-  weights and graph saved together, run without the model's code | alpha | | how_to/export.md
+  weights and graph saved together, run without the model's code | alpha | features.py | how_to/export.md
     graph/test_export.py::test_a_sharded_training_graph_comes_back
     graph/test_export.py::test_one_export_for_many_platforms_and_devices
   OpenVINO without conversion by the user | alpha | engines.py | how_to/engines.md
@@ -193,21 +196,21 @@ Serving
     serving/test_triton.py::test_right_answers_batches_and_statistics
   generation for many requests at once | alpha | | how_to/serve.md | paged keys and values
     serving/test_generation.py::test_64_requests_in_any_order_get_the_tokens_of_generate
-  configuration from the path alone | alpha | | how_to/serve.md
+  configuration from the path alone | alpha | serving.py | how_to/serve.md
     serving/test_repository.py::test_only_a_path_is_given
 Model library (LiBai)
-  Llama, GPT-2, BERT laid out by tables, in Hugging Face's folders | alpha | | how_to/models.md
+  Llama, GPT-2, BERT laid out by tables, in Hugging Face's folders | alpha | models_vs_flax.py | how_to/models.md
     models/test_pretrained.py::test_logits_loss_and_gradients_are_those_of_transformers
     models/test_training.py::test_losses_are_those_of_one_device
-  Mixtral, experts on an axis of their own by all-to-all | alpha | | how_to/models.md
+  Mixtral, experts on an axis of their own by all-to-all | alpha | features.py | how_to/models.md
     models/layers/test_moe.py::test_tokens_go_to_their_experts_and_back_by_all_to_all
     models/layers/test_moe.py::test_every_layout_gives_the_values_of_one_device
-  ViT in 3-D | alpha | | how_to/models.md
+  ViT in 3-D | alpha | vision.py | how_to/models.md
     vision/models/vit/test_vit.py::test_losses_are_those_of_one_device
     vision/models/vit/test_vit.py::test_logits_of_timm
-  Swin data parallel | alpha | | how_to/vision.md
+  Swin data parallel | alpha | vision.py | how_to/vision.md
     vision/models/test_data_parallel.py::test_losses_and_state_are_those_of_one_device
-  Evaluator: metrics exact on any number of ranks | alpha | | how_to/train.md
+  Evaluator: metrics exact on any number of ranks | alpha | features.py | how_to/train.md
     train/evaluation/test_metric.py::test_the_same_bits_however_samples_are_dealt
     train/evaluation/test_metric.py::test_two_processes
   Trainer, LazyConfig, python -m sbpjax.train | alpha | trainer_overhead.py | how_to/train.md
@@ -220,10 +223,10 @@ Model library (LiBai)
     train/data/test_token_file.py::test_a_killed_writer_leaves_nothing_half_visible
     train/data/test_packed.py::test_the_same_global_batches_on_any_number_of_ranks
     train/test_preprocess.py::test_files_do_not_depend_on_the_number_of_workers
-  samples for BERT and T5, any step resumed at once | alpha | | how_to/token_data.md
+  samples for BERT and T5, any step resumed at once | alpha | features.py | how_to/token_data.md
     train/data/test_resuming.py::test_the_same_batches_on_any_number_of_ranks_and_workers
     train/data/test_resuming.py::test_a_killed_run_loses_and_doubles_nothing
-  images of a folder or of CIFAR, cut and mirrored | alpha | | how_to/token_data.md
+  images of a folder or of CIFAR, cut and mirrored | alpha | vision_data.py | how_to/token_data.md
     train/data/test_images.py::test_cuts_are_a_function_of_seed_and_number
   recommenders: Wide & Deep, DeepFM, DLRM, DCN, two towers | alpha | recommend.py | how_to/recommenders.md
     models/recommend/test_training.py::test_every_layout_gives_the_curve_of_one_device
@@ -235,12 +238,12 @@ Model library (LiBai)
   softmax of very many classes, with margins and partial FC | alpha | large_softmax.py | how_to/large_softmax.md
     models/layers/test_margin_softmax.py::test_every_layout_gives_the_numbers_of_one_device
     models/layers/test_margin_softmax.py::test_what_ranks_exchange_does_not_grow_with_the_classes
-  fine-tuning, text classification | alpha | | how_to/token_data.md
+  fine-tuning, text classification | alpha | features.py | how_to/token_data.md
     examples/test_bert.py::test_a_small_run_learns_and_leaves_its_results
 Vision (flowvision)
-  trunc_normal_ | alpha | | reference/api_coverage.md
+  trunc_normal_ | alpha | features.py | reference/api_coverage.md
     nn/test_init.py::test_distribution_is_torchs
-  load_state_dict_from_url with a cache folder | alpha | | reference/environment.md
+  load_state_dict_from_url with a cache folder | alpha | features.py | reference/environment.md
     compat/test_hub.py::test_files_by_url
   DeiT, VisionTransformer, ConvNeXt, ReXNet, EfficientNet, Res2Net | alpha | vision.py | how_to/vision.md
     vision/models/vit/test_zoo.py::test_logits_and_gradients_of_timm
@@ -248,8 +251,10 @@ Vision (flowvision)
     vision/models/test_rexnet.py::test_logits_and_gradients_of_timm
     vision/models/test_efficientnet.py::test_logits_and_gradients_of_timm
     vision/models/test_res2net.py::test_logits_and_gradients_of_timm
-  SSD | planned
-  PolyLRScheduler, TanhLRScheduler | planned
+  SSD | alpha | | how_to/vision_data.md
+    vision/models/detection/test_ssd.py::test_detections_of_torchvision
+  PolyLRScheduler, TanhLRScheduler | alpha | | how_to/vision_data.md
+    vision/training/test_schedules.py::test_rates_of_timm
   model zoo with weights | alpha | | how_to/vision.md | weights are read from files; none are shipped
     vision/models/test_registry.py::test_checkpoints
     vision/models/test_registry.py::test_every_model_is_built_without_memory
@@ -258,10 +263,10 @@ Distributed package
     distributed/test_env.py::test_one_process_answers
     distributed/test_launch.py::test_environment_and_prefixes
   RDMA: init and query | pre-alpha | | reference/compatibility.md | names without effect
-  DistributedDataParallel | alpha | | how_to/launch.md
+  DistributedDataParallel | alpha | features.py | how_to/launch.md
     distributed/test_data_parallel.py::test_gradients_are_averaged
     distributed/test_data_parallel.py::test_all_gradients_are_reduced_in_one_program
-  PyTorch's collectives | alpha | | explanation/processes.md
+  PyTorch's collectives | alpha | features.py | explanation/processes.md
     distributed/test_collectives.py::test_threads
   the launcher | alpha | startup.py | how_to/launch.md
     distributed/test_launch.py::test_restarts
@@ -285,14 +290,14 @@ Vision (flowvision)
     vision/ops/test_boxes.py::test_values_and_gradients_of_torchvision
     vision/ops/test_suppression.py::test_images_of_a_batch_stay_split_in_a_graph
     vision/ops/test_regions.py::test_means_of_torchvision
-  transforms of images, boxes and masks; batches as one program | alpha | | how_to/vision_data.md
+  transforms of images, boxes and masks; batches as one program | alpha | vision_data.py | how_to/vision_data.md
     vision/transforms/test_geometry.py::test_pixels_of_torchvision
     vision/transforms/test_policies.py::test_pixels_of_torchvision
     vision/transforms/test_on_device.py::test_values_of_compose
   datasets: folders, CIFAR, COCO, Pascal VOC | alpha | vision_data.py | how_to/vision_data.md
     vision/datasets/test_folder.py::test_a_sample_is_the_same_in_any_worker
     vision/datasets/test_coco.py::test_boxes_masks_and_keypoints
-  weights by URL: resumed, locked, checked, offline | alpha | | how_to/vision_data.md
+  weights by URL: resumed, locked, checked, offline | alpha | features.py | how_to/vision_data.md
     compat/test_download.py::test_a_server_that_breaks_off_is_asked_for_the_rest
   schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
     vision/training/test_schedules.py::test_rates_of_timm
@@ -303,10 +308,17 @@ Vision (flowvision)
     vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
   DeepLabV3, FCN | planned
 Old tutorials
-  an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md
-    documentation/test_guides.py::test_code_runs
+  an MLP by data, by model, both, and in stages | alpha | auto.py | tutorials/hybrid_parallel.md
+    documentation/test_guides.py::test_a_session_prints_what_the_page_says
   old names say what to write today | alpha | | how_to/oneflow_scripts.md
     api/test_coverage.py::test_old_names_say_how_it_is_written_today
+Notebooks
+  values as pictures and tables, waits said below the cell | alpha | | how_to/notebooks.md
+    inspect/test_notebook.py::test_a_tensor_is_what_it_prints_and_where_its_parts_lie
+    distributed/test_notebook.py::test_in_a_kernel
+  a cell on several processes | alpha | startup.py | how_to/notebooks.md
+    distributed/test_notebook.py::test_an_error_is_shown_once_with_its_rank
+    distributed/test_notebook.py::test_in_a_kernel
 """
 
 
@@ -321,7 +333,15 @@ def _features(text: str) -> Iterator[Feature]:
             yield Feature(area, name, stage, tuple(map(str.strip, tests)), benchmark, page, note)
 
 
-FEATURES = tuple(_features(_ROWS))
+def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return rows of one area behind each other, where the area is first met."""
+    areas: dict[str, list[Feature]] = {}
+    for feature in features:
+        areas.setdefault(feature.area, []).append(feature)
+    return tuple(itertools.chain.from_iterable(areas.values()))
+
+
+FEATURES = _by_area(_features(_ROWS))
 
 
 class Stages(Shown):

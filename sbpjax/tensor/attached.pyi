@@ -269,6 +269,7 @@ class Attached:
     _made_of: typing.Any
     _mixed: typing.Any
     _regenerate: typing.Any
+    _repr_html_: typing.Any
     _set_payload: typing.Any
     def abs(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""

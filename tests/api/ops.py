@@ -27,7 +27,7 @@ NOT_OPS = _table(
  set_default_tensor_type set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
  use_deterministic_algorithms""",
     compiles_or_shows_programs="""boxing_policy compile cond explain load_graph stages summary visualize simulate
- vmap wrap_jax""",
+ load_ipython_extension vmap wrap_jax""",
     reads_or_writes_files="load save Tensor.load",
     takes_other_libraries_arrays="from_jax from_numpy from_dlpack to_dlpack frombuffer",
     says_what_an_object_is="""is_tensor typename Tensor.type Tensor.is_coalesced is_storage is_distributed get_device

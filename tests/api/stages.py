@@ -22,7 +22,8 @@ fails where one that is named here does not exist, or where a stage has less tha
 """
 WHY = """
 Nothing is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
-virtual ones of a CPU, or were compiled for machines that were not there. This page is written by `make api`.
+virtual ones of a CPU, or were compiled for machines that were not there. In the
+reference, names below the stage of their feature are marked. This page is written by `make api`.
 """
 
 
@@ -30,7 +31,7 @@ def page() -> str:
     """Return the page."""
     text = HEAD + "".join(f"| {stage} | {says} |\n" for stage, says in STAGES.items()) + WHY
     for area, features in itertools.groupby(FEATURES, lambda feature: feature.area):
-        text += f"\n## {area}\n\n| feature | stage | tests | benchmark | page |\n| --- | --- | --- | --- | --- |\n"
+        text += f"\n## {area}\n\n| feature | stage | page | benchmark | tests |\n| --- | --- | --- | --- | --- |\n"
         text += "".join(map(_row, features))
     return text
 
@@ -41,7 +42,7 @@ def _row(feature: Feature) -> str:
     benchmark = f"`{feature.benchmark}`" if feature.benchmark else ""
     folder, _, file = feature.page.partition("/")
     link = f"[{file}]({'' if folder == 'reference' else f'../{folder}/'}{file})" if file else ""
-    return f"| {name} | {feature.stage} | {tests} | {benchmark} | {link} |\n"
+    return f"| {name} | {feature.stage} | {link} | {benchmark} | {tests} |\n"
 
 
 if __name__ == "__main__":

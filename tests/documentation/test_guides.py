@@ -209,6 +209,15 @@ def test_the_picture_is_what_its_script_draws():
     assert names["picture"]() == (DOCS / "pictures" / "layouts.svg").read_text()
 
 
+def test_the_pictures_of_tensors_are_those_of_the_session():
+    names = {"__name__": "tensors", "__file__": str(DOCS / "pictures" / "tensors.py")}
+    exec((DOCS / "pictures" / "tensors.py").read_text(), names)
+    drawn = names["pictures"]()
+    assert len(drawn) == 7
+    for name, svg in drawn.items():
+        assert (DOCS / "pictures" / f"{name}.svg").read_text() == svg, "write it anew: python docs/pictures/tensors.py"
+
+
 @pytest.mark.parametrize(
     "name", "load_graph wait sbpjax.run DataLoader export from_flax wrap_jax load_safetensors simulate".split()
 )

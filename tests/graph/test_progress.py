@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import sys
 import time
 import types
 
@@ -19,7 +20,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     found = Terminal()
-    monkeypatch.setattr(progress, "sys", types.SimpleNamespace(stderr=found))  # pytest sets its own between phases
+    # pytest sets its own between phases
+    monkeypatch.setattr(progress, "sys", types.SimpleNamespace(stderr=found, modules={}))
     monkeypatch.setattr(progress, "_EVERY_S", 0.02)
     monkeypatch.delenv("SBPJAX_COMPILE_NOTE", raising=False)
     return found
@@ -50,6 +52,24 @@ def test_else_nothing_is_written(terminal, monkeypatch, reason):
         assert "of the block" in str(error) and reason == "an error"
     assert terminal.getvalue() == ""
     assert time.perf_counter() - before < 10
+
+
+def test_below_a_cell_it_stays_and_says_how_long(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "SLOW_S", 0.0)
+    found = []
+    handle = types.SimpleNamespace(update=lambda shown, raw: found.append(shown["text/plain"]))
+
+    def display(shown, raw, display_id):
+        found.append(shown["text/plain"])
+        return handle
+
+    shell = types.SimpleNamespace(kernel=None)
+    progress.sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    with progress.shown("Trainer_0.build", "planning"):
+        time.sleep(0.1)
+    assert len(found) > 2 and found[0] == "Trainer_0.build: planning for 0 s"
+    assert found[-1] == "Trainer_0.build: planning for 0.1 s" and terminal.getvalue() == ""
 
 
 def test_graphs_show_it(monkeypatch):

@@ -32,3 +32,26 @@ def test_a_placement_is_a_table_of_its_ranks(ranks, rows):
 )
 def test_an_sbp_says_what_ranks_hold(entry, text):
     assert entry._repr_html_() == f"<p>{text}</p>"
+
+
+def test_a_tensor_is_what_it_prints_and_where_its_parts_lie(monkeypatch):
+    x = flow.ones(2, 2)
+    assert x._repr_html_() == "<pre>tensor([[1., 1.],\n        [1., 1.]])</pre>"
+    assert flow.ones(2)._repr_html_() == "<pre>tensor([1., 1.])</pre>"
+    x = x.to_global(flow.placement("cpu", [0, 1]), "S0")
+    page = x._repr_html_()
+    assert page.startswith("<pre>tensor([[1., 1.],") and page.count("<rect") == 2
+    assert "<svg" not in x[:0]._repr_html_()
+    monkeypatch.setattr("sbpjax.inspect.notebook._MOST_DRAWN", 1)
+    assert "<svg" not in x._repr_html_()
+
+
+def test_pictures_of_grids_and_summands():
+    grid = flow.placement("cpu", [[0, 1], [2, 3]])
+    x = flow.ones(4, 6, placement=grid, sbp=["S0", "S1"])
+    assert flow.visualize(x).svg().count("<rect") == 4
+    summands = flow.visualize(x.to_global(sbp=["S0", "P"]))
+    assert summands.svg().count("<rect") == 4 and "summand 1" in summands.svg()
+    cube = flow.placement("cpu", [[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
+    parts = flow.visualize(flow.ones(2, 4, 6, placement=cube, sbp=["S0", "S1", "S2"]))
+    assert parts.svg().count("<rect") == 8 and "[0:1, …]" in parts.svg()

@@ -42,6 +42,36 @@ def test_every_extra_has_a_reason():
         assert f"`{extra}`" in page, extra
 
 
+def test_the_extras_that_pages_promise_exist():
+    extras = PROJECT["project"]["optional-dependencies"]
+    promised = {"cuda12", "cuda13", "tpu", "train", "vision", "serve", "docs"}
+    page = (ROOT / "docs" / "how_to" / "install.md").read_text()
+    listed = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert promised <= listed <= extras.keys()
+
+
+def test_the_lines_of_the_image():
+    """Without a Docker daemon: what is copied exists, and is enough to build the package; the extras exist."""
+    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line and line[0] != "#"]
+    words = [line[0] for line in lines]
+    assert (
+        words[0] == "FROM"
+        and words[-1] == "CMD"
+        and set(words) <= {*"FROM ARG COPY RUN WORKDIR ENV VOLUME CMD".split()}
+    )
+    copied = {name for line in lines if line[0] == "COPY" for name in line[1:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert {"pyproject.toml", "setup.py", "sbpjax", "docs", PROJECT["project"]["readme"], "LICENSE"} <= copied
+    (default,) = [line[1].partition("=")[2] for line in lines if line[0] == "ARG"]
+    page = (ROOT / "docs" / "how_to" / "clusters.md").read_text()
+    extras = {default, *re.findall(r"EXTRA=(\w+)", page + (ROOT / "Dockerfile").read_text())}
+    assert {"cuda12", "tpu"} == extras <= PROJECT["project"]["optional-dependencies"].keys()
+    least = tuple(map(int, PROJECT["project"]["requires-python"].removeprefix(">=").split(".")))
+    assert tuple(map(int, re.fullmatch(r"python:([\d.]+)-slim", lines[0][1])[1].split("."))) >= least
+    variables = (ROOT / "docs" / "reference" / "environment.md").read_text()
+    assert all(f"`{line[1].partition('=')[0]}`" in variables for line in lines if line[0] == "ENV")
+
+
 def test_pages_that_errors_name_are_there():
     named = set()
     for file in (ROOT / "sbpjax").rglob("*.py"):

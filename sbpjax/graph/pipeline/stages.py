@@ -23,8 +23,10 @@ from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor.tape.grad_mode import no_grad
+from sbpjax.world.lifecycle import at_stage
 
 
+@at_stage("pre-alpha")
 def auto_stages(
     model: Any,
     placements: Sequence[Placement],
