@@ -1,6 +1,7 @@
 """timm's architectures under the alias of torch: the same file, weights and images, run by PyTorch and by sbpjax.
 
     python -m tests.vision.timm_sweep --minutes 20          # goes on where it stopped; one line of JSON a model
+    python -m tests.vision.timm_sweep --minutes 5 --below 15    # models of fewer than 15M parameters alone
     python -m tests.vision.timm_sweep --report
 
 The models are taken in turns, one of each of timm's files, in an order drawn from a seed, so that whatever part of them
@@ -114,8 +115,24 @@ def results() -> dict[str, dict]:
     return {found["model"]: found for found in map(json.loads, lines)}
 
 
-def go_on(minutes: float) -> dict[str, dict]:
-    """Run models that are not recorded, for so many minutes, record each, and return all."""
+def parameters(name: str) -> float:
+    """Return how many parameters a model has, without memory for them; infinity where it cannot be made so."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return sum(p.numel() for p in timm().create_model(name).parameters())
+    except Exception:  # some compute with values where they are made
+        return float("inf")
+
+
+def go_on(minutes: float, below: float | None = None) -> dict[str, dict]:
+    """Run models that are not recorded, for so many minutes, record each, and return all.
+
+    Args:
+        minutes: the last model is begun before they are over.
+        below: of models with fewer parameters than this alone; the others are left for another time.
+    """
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     known, end = results(), time.monotonic() + 60 * minutes
     for name in in_turns(timm().list_models()):
@@ -123,6 +140,8 @@ def go_on(minutes: float) -> dict[str, dict]:
             continue
         if time.monotonic() > end:
             break
+        if below is not None and parameters(name) >= below:
+            continue
         begun = time.process_time()
         try:
             found = run(name)
@@ -152,6 +171,8 @@ def report(known: dict[str, dict]) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--below", type=float, help="millions of parameters")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
-    print(report(results() if options.report else go_on(options.minutes)))
+    below = None if options.below is None else 1e6 * options.below
+    print(report(results() if options.report else go_on(options.minutes, below)))
