@@ -1,1 +1,1 @@
-"""Models of `sbpjax.vision` trained: classes of digits and photos, boxes of shapes, a network tuned to other classes."""
+"""Models of `sbpjax.vision` trained: classes of digits and photos, boxes of shapes, and a network tuned to others."""

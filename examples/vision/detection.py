@@ -8,11 +8,11 @@ from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
 from sbpjax.train.config import LazyCall
 
 seed = 0
-steps = 600
+steps = 400
 folder = "runs/shapes"
 trainer = LazyCall(Trainer)(
-    model=LazyCall(SmallSSD)(width=16),
-    optimizer=LazyCall(optim.AdamW, partial=True)(lr=1e-3, weight_decay=1e-4),
+    model=LazyCall(SmallSSD)(width=8),
+    optimizer=LazyCall(optim.AdamW, partial=True)(lr=2e-3, weight_decay=1e-4),
     schedule=LazyCall(optim.lr_scheduler.warmup_cosine)(warmup=30, total="${steps}", final=0.01),
     data=LazyCall(shapes)(directory="${folder}", part="train", count=800, augment=True),
     batch_size=16,
@@ -27,7 +27,7 @@ trainer = LazyCall(Trainer)(
             every=200,
             name="held_out",
         ),
-        "checkpoints": LazyCall(Checkpoints)(every=200, keep_last=1, keep_best=1, metric="held_out/mAP@50"),
+        "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1, keep_best=1, metric="held_out/mAP@50"),
         "curves": LazyCall(Curves)(title="shapes", score="held_out/mAP@50"),
         "goal": LazyCall(Goal)(metric="held_out/mAP@50", least=0.8),
     },

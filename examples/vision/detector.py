@@ -22,7 +22,7 @@ class SmallSSD(SSD300):
         width: channels of the first convolutions; 64 in the paper.
     """
 
-    def __init__(self, width: int = 16) -> None:
+    def __init__(self, width: int = 8) -> None:
         super().__init__(1 + len(KINDS), width=width, detections=20, candidates=100)
         with flow.no_grad():  # pixels are up to 128 there, for weights that were trained so; from nothing 1 is better
             first = self.backbone.features[0].weight

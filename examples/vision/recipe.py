@@ -6,7 +6,7 @@ from typing import Any
 
 from examples.recipe import plot
 from examples.vision.digits import digits
-from sbpjax import env, models, optim
+from sbpjax import env, models, nn, optim, vision
 from sbpjax.train import Checkpoints, Evaluation, Goal, Hook, Trainer
 from sbpjax.train.config import LazyCall
 from sbpjax.train.evaluation import Accuracy
@@ -33,7 +33,23 @@ class Curves(Hook):
         plot(trainer.out / "loss.png", {f"{self.title}: loss": {"loss": loss}, "held out": {self.score: score}})
 
 
-def trained_on_digits(model: Any, name: str, *, size: int, lr: float, **parallel: int) -> Any:
+def classifier(name: str, num_classes: int, checkpoint: str | None = None, trained_classes: int = 1000) -> nn.Module:
+    """Return a model of the zoo: a fresh one, or one with weights from a file and a fresh classifier.
+
+    Args:
+        name: a name of `vision.list_models`.
+        num_classes: classes.
+        checkpoint: the file.
+        trained_classes: classes of the model in it.
+    """
+    if checkpoint is None:
+        return vision.create_model(name, num_classes=num_classes)
+    model = vision.create_model(name, num_classes=trained_classes, checkpoint=checkpoint)
+    model.reset_classifier(num_classes)
+    return model
+
+
+def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: int, **parallel: int) -> Any:
     """Return the configuration of a run on the digits, as a tree that a command line may change.
 
     Args:
@@ -41,13 +57,14 @@ def trained_on_digits(model: Any, name: str, *, size: int, lr: float, **parallel
         name: of the directory in ``runs/``.
         size: height and width of images.
         lr: highest learning rate.
+        margin: by how many points at most an image of the training is moved.
         **parallel: axes of the mesh, as ``data=8``.
     """
     return LazyCall(Trainer)(
         model=model,
         optimizer=LazyCall(optim.AdamW, partial=True)(lr=lr, weight_decay=0.05),
         schedule=LazyCall(optim.lr_scheduler.warmup_cosine)(warmup=50, total="${steps}", final=0.01),
-        data=LazyCall(digits)(part="train", size=size, samples="${samples}", margin=size // 8),
+        data=LazyCall(digits)(part="train", size=size, samples="${samples}", margin=margin),
         batch_size=64,
         max_steps="${steps}",
         parallel=LazyCall(models.Parallel)(**parallel, device="cpu"),

@@ -12,5 +12,6 @@ trainer = trained_on_digits(
     "resnet",
     size=32,
     lr=2e-3,
+    margin=4,
     data=8,
 )

@@ -23,5 +23,6 @@ trainer = trained_on_digits(
     "swin",
     size=16,
     lr=2e-3,
+    margin=1,
     data=8,
 )

@@ -17,9 +17,11 @@ trainer = trained_on_digits(
         hidden_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
+        initializer_range=0.1,
     ),
     "vit",
     size=8,
     lr=3e-3,
+    margin=0,
     fsdp=8,
 )

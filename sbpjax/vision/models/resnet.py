@@ -31,8 +31,8 @@ class ResNetConfig(ImageConfig):
         drop_path_rate: of the last block, in training; those before it have less.
         zero_init_last: whether the scale of the last norm of a block begins at 0, so that a fresh block hands on its
             input.
-        output_stride: how many pixels a step in the last map is: 32, or 16 or 8 for maps that are finer, as segmentation
-            wants them. Convolutions behind take every second or fourth cell then, so that weights fit any of them.
+        output_stride: how many pixels a step in the last map is: 32, or 16 or 8 for finer maps, as segmentation wants
+            them. Convolutions behind take every second or fourth cell then, so that weights fit any of them.
 
     Raises:
         ConfigError: `output_stride` is another, or not 32 with `deep_stem`.
