@@ -1,3 +1,5 @@
+"""A notebook in text: what a network knows of some digits helps with others."""
+
 # %% [markdown]
 # # Transfer: what a network knows of some digits helps with others
 #
@@ -21,7 +23,7 @@ import matplotlib.pyplot as plt
 import sbpjax as flow
 from examples import recipe
 from examples.vision.digits import pixels_and_labels
-from sbpjax import nn, optim, vision
+from sbpjax import optim, vision
 from sbpjax.train import Trainer
 from sbpjax.train.data import ArrayImages
 
@@ -91,8 +93,8 @@ flow.checkpoint.save_safetensors(first.state_dict(), OUT / "first.safetensors")
 
 # %% [markdown]
 # ## The same network for 5 to 9
-# Weights are read by name, and the classifier begins anew. The layers below it learn too, at a lower rate than a network
-# that begins from nothing.
+# Weights are read by name, and the classifier begins anew. The layers below it learn too, at a lower rate than those of
+# a network that begins from nothing.
 
 # %%
 tuned = vision.create_model(NAME, num_classes=5, checkpoint=OUT / "first.safetensors", **SMALL)

@@ -69,7 +69,7 @@ def test_data_parallel_is_one_device(config, tmp_path):
 
 
 def test_a_classifier_for_other_classes(tmp_path, monkeypatch):
-    small = dict(depths=(1, 1, 1, 1), width=8)
+    small = {"depths": (1, 1, 1, 1), "width": 8}
     made = flow.vision.create_model
     monkeypatch.setattr(recipe.vision, "create_model", lambda name, **options: made(name, **options, **small))
     model = recipe.classifier("resnet18", 4)
