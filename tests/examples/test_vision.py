@@ -68,6 +68,22 @@ def test_data_parallel_is_one_device(config, tmp_path):
     np.testing.assert_allclose(apart, alone, rtol=1e-2 if config == "resnet" else TOLERANCE)
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_a_folder_of_photos(tmp_path, monkeypatch, capsys):
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    for part in ("train", "val"):
+        for name, colour in (("cat", (200, 30, 30)), ("dog", (30, 30, 200))):
+            (tmp_path / "photos" / part / name).mkdir(parents=True)
+            for i in range(8):
+                Image.new("RGB", (48, 40), colour).save(tmp_path / "photos" / part / name / f"{i}.jpg")
+    sizes = ["model=resnet18", "classes=2", "size=32", "batch=8", "samples=64", "trainer.workers=0"]
+    main(["examples.vision.folder", *sizes, "trainer.parallel.data=2", "trainer.parallel.device=cpu", "--fast-dev-run"])
+    assert "validation/accuracy" in capsys.readouterr().out
+
+
 def test_a_classifier_for_other_classes(tmp_path, monkeypatch):
     small = {"depths": (1, 1, 1, 1), "width": 8}
     made = flow.vision.create_model

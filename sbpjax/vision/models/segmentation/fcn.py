@@ -23,7 +23,7 @@ class FCN(SegmentationModel):
 
     Example:
         >>> body = flow.vision.create_model("resnet18", width=8, depths=(1, 1, 1, 1))
-        >>> FCN(3, body)(flow.zeros(1, 3, 32, 32)).shape
+        >>> FCN(3, body).eval()(flow.zeros(1, 3, 32, 32)).shape
         sbpjax.Size([1, 3, 32, 32])
     """
 
