@@ -244,8 +244,10 @@ Vision (flowvision)
     vision/models/test_rexnet.py::test_logits_and_gradients_of_timm
     vision/models/test_efficientnet.py::test_logits_and_gradients_of_timm
     vision/models/test_res2net.py::test_logits_and_gradients_of_timm
-  SSD | planned
-  PolyLRScheduler, TanhLRScheduler | planned
+  SSD | alpha | | how_to/vision_data.md
+    vision/models/detection/test_ssd.py::test_detections_of_torchvision
+  PolyLRScheduler, TanhLRScheduler | alpha | | how_to/vision_data.md
+    vision/training/test_schedules.py::test_rates_of_timm
   model zoo with weights | alpha | | how_to/vision.md | weights are read from files; none are shipped
     vision/models/test_registry.py::test_checkpoints
     vision/models/test_registry.py::test_every_model_is_built_without_memory
@@ -306,7 +308,6 @@ Vision (flowvision)
   recipes: digits by ResNet, ViT and Swin on meshes, SSD300 on shapes, transfer | alpha | | tutorials/images.md
     examples/test_vision.py::test_a_vit_on_meshes_and_by_the_planner
     examples/test_vision.py::test_scores_are_those_of_pycocotools
-  DeepLabV3, FCN | planned
 Old tutorials
   an MLP by data, by model, both, and in stages | alpha | | tutorials/hybrid_parallel.md
     documentation/test_guides.py::test_code_runs
