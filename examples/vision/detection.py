@@ -8,7 +8,7 @@ from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
 from sbpjax.train.config import LazyCall
 
 seed = 0
-steps = 400
+steps = 300
 folder = "runs/shapes"
 trainer = LazyCall(Trainer)(
     model=LazyCall(SmallSSD)(width=8),
@@ -24,10 +24,10 @@ trainer = LazyCall(Trainer)(
             data=LazyCall(shapes)(directory="${folder}", part="held_out", count=96),
             evaluator=LazyCall(CocoScores)(annotations="${folder}/held_out.json"),
             predict=detections,
-            every=200,
+            every=100,
             name="held_out",
         ),
-        "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1, keep_best=1, metric="held_out/mAP@50"),
+        "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1),
         "curves": LazyCall(Curves)(title="shapes", score="held_out/mAP@50"),
         "goal": LazyCall(Goal)(metric="held_out/mAP@50", least=0.8),
     },
