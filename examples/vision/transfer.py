@@ -29,7 +29,7 @@ from sbpjax.train.data import ArrayImages
 
 OUT = Path("runs/transfer")
 STEPS, TUNING_STEPS, EACH = 600, 120, 3  # of the training, of the tuning; images of each digit for the tuning
-BOUND, GAIN = 0.9, 0.05  # of the tuned network's accuracy on held-out images; beside that of one from nothing
+BOUND, GAIN = 0.88, 0.05  # of the tuned network's accuracy on held-out images; beside that of one from nothing
 OUT.mkdir(parents=True, exist_ok=True)
 flow.manual_seed(0)
 
