@@ -98,8 +98,8 @@ def check_against_timm(name, folder, theirs, ours, size=32, batch=2):
 def close(ours, theirs, tolerance, exact=None):
     """Assert that no element differs by more than a part of the largest, or that ours are the better ones.
 
-    A gradient jumps where the input of a ReLU is 0. Of millions of them one may be so near that float32 rounds it to the
-    other side, in PyTorch or here: two right answers then differ in the percents (timm's efficientvit_m1 under
+    A gradient jumps where the input of a ReLU is 0. Of millions of them one may be so near that float32 rounds it to
+    the other side, in PyTorch or here: two right answers then differ in the percents (timm's efficientvit_m1 under
     `timm_sweep`: one of 1,682,016, by 2.3e-2). What counts then is how far each is from the answer of float64.
 
     Args:
