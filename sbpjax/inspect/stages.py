@@ -306,7 +306,15 @@ Vision (flowvision)
     vision/models/detection/test_ssd.py::test_detections_of_torchvision
     vision/models/detection/test_retinanet.py::test_losses_of_torchvision
     vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
-  DeepLabV3, FCN | planned
+  DeepLabV3, FCN | alpha | | how_to/vision_data.md
+    vision/models/segmentation/test_deeplabv3.py::test_as_torchvision
+    vision/models/segmentation/test_base.py::test_learns_the_same_on_two_devices
+  models of the Hugging Face Hub in timm's layout | alpha | | how_to/vision.md
+    vision/models/test_from_hub.py::test_a_model_comes_once
+    vision/models/test_from_hub.py::test_a_server_that_lies_or_ends_early_leaves_nothing
+  recipes: digits by ResNet, ViT and Swin on meshes, SSD300 on shapes, transfer | alpha | | tutorials/images.md
+    examples/test_vision.py::test_a_vit_on_meshes_and_by_the_planner
+    examples/test_vision.py::test_scores_are_those_of_pycocotools
 Old tutorials
   an MLP by data, by model, both, and in stages | alpha | auto.py | tutorials/hybrid_parallel.md
     documentation/test_guides.py::test_a_session_prints_what_the_page_says

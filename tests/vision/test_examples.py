@@ -11,7 +11,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import vision
 
-ROOMS = ("datasets", "metrics", "ops", "training", "transforms", "models.detection")
+ROOMS = ("datasets", "metrics", "ops", "training", "transforms", "models.detection", "models.segmentation")
 
 
 def modules():

@@ -1,12 +1,17 @@
-"""Write the table of families in `docs/how_to/vision.md`: parameters, and multiply-adds of one image.
+"""Write the pages of families in `docs/reference/image_models/` from one table: parameters, multiply-adds, commands.
 
-    python -m tests.vision.zoo_table
+    python -m tests.vision.zoo_table [family ...]
 
-Multiply-adds are those of the products and convolutions in the program of a forward, element by element.
+Multiply-adds are those of the products and convolutions in the program of a forward of one image; activations are the
+elements that these give.
 """
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from math import prod
 from pathlib import Path
 
 import jax
@@ -15,43 +20,282 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.planner.prices.cost import flops
+from sbpjax.programs.primitives import PRODUCTS
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "vision.md"
-BEGIN, END = "| model | image | parameters, M | multiply-adds, G |\n|---|---|---|---|\n", "\n\n"
-SHOWN = """resnet18 resnet50 resnet50d resnext50_32x4d wide_resnet50_2 seresnet50 res2net50_26w_4s res2net50_48w_2s
-    densenet121 mobilenetv3_small_100 mobilenetv3_large_100 efficientnet_b0 efficientnet_b4 efficientnetv2_s rexnet_100
-    regnetx_032 regnety_032 convnext_tiny convnextv2_atto convnextv2_tiny vit_tiny_patch16_224 vit_small_patch32_384
-    vit_base_patch16_224 deit_small_distilled_patch16_224 deit3_small_patch16_224 swin_tiny_patch4_window7_224
-    swinv2_tiny_window8_256 mixer_b16_224 iresnet50 iresnet101""".split()
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "image_models"
+HEAD = "| model | image | parameters, M | multiply-adds, G | activations, M |\n|---|---|---|---|---|\n"
 
 
-def multiply_adds(jaxpr) -> int:
-    """Return how many multiply-adds the products and convolutions of a program are."""
-    total = 0
+@dataclass(frozen=True)
+class Family:
+    """A page.
+
+    Attributes:
+        title: of the page.
+        says: what the family is, in a sentence or two.
+        patterns: shell patterns of its names.
+        shown: the member that examples are of.
+        small: options that make it small enough to be run by a test.
+        size: of its images then.
+        fields: options worth knowing, in words.
+        parallel: how its training is divided, as overrides, and in words.
+    """
+
+    title: str
+    says: str
+    patterns: tuple[str, ...]
+    shown: str
+    small: str
+    size: int
+    fields: str
+    parallel: tuple[str, str] = ("trainer.parallel.data=8", "each device gets a part of the batch")
+
+
+FAMILIES = {
+    "resnet": Family(
+        "ResNet",
+        "Residual blocks in four stages, each with half the height and width of the last and twice its channels. With "
+        "ResNeXt (groups), wide and squeeze-and-excite members, and the D variants (a deep stem).",
+        ("resnet*", "resnext*", "wide_resnet*", "seresne*"),
+        "resnet50",
+        "depths=(1, 1, 1, 1), width=16",
+        32,
+        "`depths`, `width`, `groups`, `squeeze`, `deep_stem`, `drop_path_rate`; `output_stride=8` for finer maps",
+    ),
+    "res2net": Family(
+        "Res2Net",
+        "ResNet's bottlenecks with a middle that is cut into parts, of which each adds the answer of the one before.",
+        ("res2ne*",),
+        "res2net50_26w_4s",
+        "depths=(1, 1, 1, 1), width=16",
+        32,
+        "those of ResNet, `scale`: into how many parts the middle is cut",
+    ),
+    "densenet": Family(
+        "DenseNet",
+        "Each layer reads the maps of all layers before it in its block, and adds a few channels.",
+        ("densenet*",),
+        "densenet121",
+        "depths=(1, 1, 1, 1), growth=8, stem=16",
+        32,
+        "`depths`, `growth`, `stem`",
+    ),
+    "mobilenetv3": Family(
+        "MobileNet v3",
+        "Inverted bottlenecks whose kernels, widths and activations were searched for phones.",
+        ("mobilenetv3*", "tf_mobilenetv3*"),
+        "mobilenetv3_small_100",
+        "",
+        32,
+        "`drop_rate`, `drop_path_rate`",
+    ),
+    "efficientnet": Family(
+        "EfficientNet",
+        "Inverted bottlenecks, wider, deeper and on larger images by one factor each (b0 to b7), and version 2. Names "
+        "with `tf_` pad as TensorFlow does.",
+        ("efficientnet*", "tf_efficientnet*"),
+        "efficientnet_b0",
+        "",
+        32,
+        "`drop_rate`, `drop_path_rate`",
+    ),
+    "rexnet": Family(
+        "ReXNet",
+        "Inverted bottlenecks whose channels grow by the same number from each block to the next.",
+        ("rexnet*",),
+        "rexnet_100",
+        "",
+        32,
+        "`drop_rate`, `drop_path_rate`",
+    ),
+    "regnet": Family(
+        "RegNet",
+        "Residual networks whose widths lie on a line, rounded to a few steps; Y has squeeze and excite.",
+        ("regnet*",),
+        "regnetx_002",
+        "",
+        32,
+        "`drop_rate`, `drop_path_rate`",
+    ),
+    "convnext": Family(
+        "ConvNeXt",
+        "A convolutional network with the proportions of a transformer; version 2 divides hidden units by their mean "
+        "size over all channels.",
+        ("convnext*",),
+        "convnext_tiny",
+        "depths=(1, 1, 1, 1), widths=(8, 16, 24, 32)",
+        64,
+        "`depths`, `widths`, `drop_path_rate`",
+    ),
+    "vit": Family(
+        "ViT",
+        "A transformer whose tokens are an image's patches; with a class token, registers, or the mean of all tokens.",
+        ("vit_*",),
+        "vit_small_patch16_224",
+        "image_size=32, num_hidden_layers=1",
+        32,
+        "`image_size`, `patch_size`, `hidden_size`, `num_hidden_layers`, `num_attention_heads`, `drop_path_rate`",
+        (
+            "trainer.parallel.fsdp=4 trainer.parallel.tensor=2",
+            "matrices and batch are divided over four, heads and hidden units over two",
+        ),
+    ),
+    "deit": Family(
+        "DeiT",
+        "ViT trained on ImageNet alone, with a second token for what a teacher says (distilled), or with scaled "
+        "branches (DeiT III).",
+        ("deit*",),
+        "deit_tiny_distilled_patch16_224",
+        "image_size=32, num_hidden_layers=1",
+        32,
+        "those of ViT, `distillation`, `layer_scale`",
+        (
+            "trainer.parallel.fsdp=4 trainer.parallel.tensor=2",
+            "matrices and batch are divided over four, heads and hidden units over two",
+        ),
+    ),
+    "swin": Family(
+        "Swin",
+        "Attention within windows of a map, which move by half a window from block to block, in four stages; version 2 "
+        "compares by angles.",
+        ("swin*",),
+        "swin_tiny_patch4_window7_224",
+        "image_size=32, window=4, width=16, heads=(1, 2, 4, 8), depths=(1, 1, 1, 1)",
+        32,
+        "`image_size`, `window`, `depths`, `heads`, `width`, `drop_path_rate`",
+    ),
+    "mixer": Family(
+        "MLP-Mixer",
+        "Patches as tokens, an MLP over the tokens of each channel, and one over the channels of each token.",
+        ("mixer*",),
+        "mixer_b16_224",
+        "",
+        224,
+        "`image_size`, `drop_path_rate`",
+    ),
+    "iresnet": Family(
+        "IResNet",
+        "Residual networks for faces: the output is a vector of the person, of length `num_classes`, which a margin "
+        "softmax trains.",
+        ("iresnet*",),
+        "iresnet50",
+        "depths=(1, 1, 1, 1), width=8, image_size=32",
+        32,
+        "`depths`, `width`, `image_size`",
+    ),
+}
+
+
+def members(family: Family) -> list[str]:
+    """Return the names of a family."""
+    return [n for n in flow.vision.list_models() if any(fnmatchcase(n, pattern) for pattern in family.patterns)]
+
+
+def counts(jaxpr) -> tuple[int, int]:
+    """Return the multiply-adds of the products and convolutions of a program, and how many elements these give."""
+    work = elements = 0
     for eqn in jaxpr.eqns:
         for value in eqn.params.values():
             for inner in value if isinstance(value, (list, tuple)) else [value]:
                 inner = getattr(inner, "jaxpr", inner)
-                total += multiply_adds(inner) if hasattr(inner, "eqns") else 0
-        total += int(flops(eqn)) // 2
-    return total
+                if hasattr(inner, "eqns"):
+                    work, elements = (a + b for a, b in zip((work, elements), counts(inner), strict=True))
+        if eqn.primitive.name in PRODUCTS:
+            work += int(flops(eqn)) // 2
+            elements += prod(eqn.outvars[0].aval.shape)
+    return work, elements
+
+
+def image_size(name: str) -> int:
+    """Return the side of the images that a model takes."""
+    return getattr(flow.vision.models.model_config(name), "image_size", 224)
 
 
 def row(name: str) -> str:
     """Return the row of a model."""
-    model = flow.vision.create_model(name).eval()
-    size = getattr(model.config, "image_size", 224)
-    apply, parameters = nn.to_pure(model)
-    program = jax.make_jaxpr(apply)(parameters, np.zeros((1, 3, size, size), np.float32))
-    count = sum(p.numel() for p in model.parameters())
-    return f"| `{name}` | {size} | {count / 1e6:.1f} | {multiply_adds(program.jaxpr) / 1e9:.2f} |"
+    size = image_size(name)
+    with flow.abstract():
+        model = flow.vision.create_model(name).eval()
+        apply, _ = nn.to_pure(model)
+
+    def shapes(named):
+        return {
+            key: jax.ShapeDtypeStruct(tuple(x.shape), np.dtype(str(x.dtype).rpartition(".")[2])) for key, x in named
+        }
+
+    def forward(parameters, buffers, images):
+        return apply(parameters, images, buffers=buffers)
+
+    given = shapes(model.named_parameters()), shapes(model.named_buffers())
+    program = jax.make_jaxpr(forward)(*given, jax.ShapeDtypeStruct((1, 3, size, size), np.float32))
+    count = sum(prod(x.shape) for x in given[0].values())
+    work, elements = counts(program.jaxpr)
+    return f"| `{name}` | {size} | {count / 1e6:.1f} | {work / 1e9:.2f} | {elements / 1e6:.1f} |"
+
+
+def command(family: Family) -> str:
+    """Return the command that trains a family's member on photos."""
+    size = image_size(family.shown)
+    own = "" if size == 224 else f" size={size}"
+    return f"python -m sbpjax.train examples.vision.folder model={family.shown} root=photos classes=10{own}"
+
+
+def page(family: Family) -> str:
+    """Return the page of a family."""
+    told = "a vector of each face" if family.shown.startswith("iresnet") else "a number per class"
+    lines = [
+        f"# {family.title}\n",
+        f"{family.says}\n",
+        f"{HEAD}{chr(10).join(map(row, members(family)))}\n",
+        "Multiply-adds and activations, the elements that products and convolutions give, are those of one image.\n",
+        "```python\nimport sbpjax as flow\nfrom sbpjax import vision\n",
+        f'options = dict({family.small})\nmodel = vision.create_model("{family.shown}", num_classes=10, **options)'
+        if family.small
+        else f'model = vision.create_model("{family.shown}", num_classes=10)',
+        f"outputs = model.eval()(flow.randn(1, 3, {family.size}, {family.size}))  # {told}",
+        "assert outputs.shape == (1, 10)\n```\n",
+        f"Options of `create_model`: {family.fields}. [Use a vision model](../../how_to/vision.md) has the others.\n",
+    ]
+    if family.shown.startswith("iresnet"):
+        lines += [
+            "## Train it\n",
+            "`examples/faces` trains a face network with a margin softmax over many people, which are divided over the "
+            "devices: see [Classify millions of classes](../../how_to/large_softmax.md).\n",
+            "```bash\npython -m examples.faces.train\n```\n",
+        ]
+    else:
+        overrides, words = family.parallel
+        lines += [
+            "## Train it\n",
+            "On photos in a folder per class, `photos/train/CLASS/*.jpg` and `photos/val/CLASS/*.jpg`:\n",
+            f"```bash\n{command(family)}\n```\n",
+            f"On eight devices add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` begins with weights "
+            "of timm. `examples/vision` has more.\n",
+        ]
+    return "\n".join(lines)
+
+
+def index() -> str:
+    """Return the page that lists the families."""
+    rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.says} |" for name, one in FAMILIES.items()]
+    return (
+        "# Models of images\n\n"
+        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. Parameters have timm's names, so "
+        "files of timm load as they are. `python -m tests.vision.zoo_table` writes these pages.\n\n"
+        "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        "Detectors and models of segmentation are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
+        "`sbpjax.vision.models.detection`, `DeepLabV3` and `FCN` in `sbpjax.vision.models.segmentation`; see "
+        "[Load, augment and detect in images](../../how_to/vision_data.md).\n"
+    )
 
 
 def main() -> None:
-    """Write the table into the page."""
-    before, rest = PAGE.read_text().split(BEGIN)
-    rest = rest[rest.index(END) :] if END in rest else "\n"
-    PAGE.write_text(before + BEGIN + "\n".join(map(row, SHOWN)) + rest)
+    """Write the pages."""
+    PAGES.mkdir(exist_ok=True)
+    (PAGES / "index.md").write_text(index())
+    for name in sys.argv[1:] or FAMILIES:
+        (PAGES / f"{name}.md").write_text(page(FAMILIES[name]))
+        print(name)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Read files of weights by timm's and torchvision's names into a model, in whatever layout it is.
 
 Most families have these names themselves; one that differs has a method ``weights_of(name)``: where a parameter is in
-the files, as a `sbpjax.models.Part`.
+the files, as a `sbpjax.models.Part`. A file of a model's own state dict is read as well.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     """
     asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
     arrays = _opened(Path(path), asked)
-    where = getattr(model, "weights_of", Part)
     own = {**dict(model.named_parameters()), **{n: b for n, b in model.named_buffers() if n in model.state_dict()}}
+    # A file of `model.state_dict()` has the model's own names, whatever those of timm's files are.
+    where = Part if own.keys() <= arrays.keys() else getattr(model, "weights_of", Part)
     parts = {name: where(name) for name in own}
     wrong = []
     for name, part in parts.items():

@@ -43,17 +43,26 @@ class Bottle2neck(nn.Module):
         inputs: channels of the input.
         width: of the stage; a fourth of the channels handed on.
         stride: of the middle convolutions.
+        dilations: of the middle convolutions: the first of both.
         drop_path: the probability that the branch is left out, in training.
     """
 
-    def __init__(self, config: Res2NetConfig, inputs: int, width: int, stride: int, drop_path: float):
+    def __init__(
+        self,
+        config: Res2NetConfig,
+        inputs: int,
+        width: int,
+        stride: int,
+        dilations: tuple[int, int],
+        drop_path: float,
+    ):
         super().__init__()
         self.part, outputs = width * config.group_width // 64 * config.groups, 4 * width
-        inside = self.part * config.scale
+        inside, spread = self.part * config.scale, {"padding": dilations[0], "dilation": dilations[0]}
         self.conv1 = nn.Conv2d(inputs, inside, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(inside)
         self.convs = nn.ModuleList(
-            nn.Conv2d(self.part, self.part, 3, stride, padding=1, groups=config.groups, bias=False)
+            nn.Conv2d(self.part, self.part, 3, stride, groups=config.groups, bias=False, **spread)
             for _ in range(config.scale - 1)
         )
         self.bns = nn.ModuleList(nn.BatchNorm2d(self.part) for _ in range(config.scale - 1))

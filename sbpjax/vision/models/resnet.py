@@ -31,6 +31,11 @@ class ResNetConfig(ImageConfig):
         drop_path_rate: of the last block, in training; those before it have less.
         zero_init_last: whether the scale of the last norm of a block begins at 0, so that a fresh block hands on its
             input.
+        output_stride: how many pixels a step in the last map is: 32, or 16 or 8 for finer maps, as segmentation wants
+            them. Convolutions behind take every second or fourth cell then, so that weights fit any of them.
+
+    Raises:
+        ConfigError: `output_stride` is another, or not 32 with `deep_stem`.
     """
 
     depths: tuple[int, ...] = (3, 4, 6, 3)
@@ -42,6 +47,21 @@ class ResNetConfig(ImageConfig):
     deep_stem: bool = False
     drop_path_rate: float = 0.0
     zero_init_last: bool = True
+    output_stride: int = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.output_stride not in (8, 16, 32) or (self.deep_stem and self.output_stride != 32):
+            rule = "output_stride is 8, 16 or 32, and 32 with deep_stem"
+            self.refuse(f"output_stride={self.output_stride}, deep_stem={self.deep_stem}", rule, "output_stride=32")
+
+    def steps(self, stage: int) -> tuple[int, int, int]:
+        """Return of a stage the stride of its first block, and the dilations of that and of the further ones."""
+        before = 4 * 2 ** max(stage - 1, 0)  # pixels of a step in front of it, if all stages had strides
+        first = max(before // self.output_stride, 1)
+        if stage == 0:
+            return 1, 1, 1
+        return (2, 1, 1) if 2 * before <= self.output_stride else (1, first, 2 * first)
 
     @property
     def expansion(self) -> int:
@@ -67,14 +87,24 @@ class Basic(nn.Module):
         inputs: channels of the input.
         width: channels of both convolutions.
         stride: of the first one.
+        dilations: of the convolutions of 3 x 3.
         drop_path: the probability that the branch is left out, in training.
     """
 
-    def __init__(self, config: ResNetConfig, inputs: int, width: int, stride: int, drop_path: float):
+    def __init__(
+        self,
+        config: ResNetConfig,
+        inputs: int,
+        width: int,
+        stride: int,
+        dilations: tuple[int, int],
+        drop_path: float,
+    ):
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, width, 3, stride, padding=1, bias=False)
+        first, second = dilations
+        self.conv1 = nn.Conv2d(inputs, width, 3, stride, padding=first, dilation=first, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=second, dilation=second, bias=False)
         self.bn2 = nn.BatchNorm2d(width)
         self.se = SqueezeExcite(width, divisible(width / 16, 8, 0.0)) if config.squeeze else nn.Identity()
         self.drop_path = DropPath(drop_path)
@@ -95,15 +125,25 @@ class Bottleneck(nn.Module):
         inputs: channels of the input.
         width: of the stage; a fourth of the channels handed on.
         stride: of the middle one.
+        dilations: of the convolutions of 3 x 3.
         drop_path: the probability that the branch is left out, in training.
     """
 
-    def __init__(self, config: ResNetConfig, inputs: int, width: int, stride: int, drop_path: float):
+    def __init__(
+        self,
+        config: ResNetConfig,
+        inputs: int,
+        width: int,
+        stride: int,
+        dilations: tuple[int, int],
+        drop_path: float,
+    ):
         super().__init__()
         inside, outputs = width * config.group_width // 64 * config.groups, width * config.expansion
         self.conv1 = nn.Conv2d(inputs, inside, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(inside)
-        self.conv2 = nn.Conv2d(inside, inside, 3, stride, padding=1, groups=config.groups, bias=False)
+        spread = {"padding": dilations[0], "dilation": dilations[0]}
+        self.conv2 = nn.Conv2d(inside, inside, 3, stride, groups=config.groups, bias=False, **spread)
         self.bn2 = nn.BatchNorm2d(inside)
         self.conv3 = nn.Conv2d(inside, outputs, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(outputs)
@@ -152,13 +192,15 @@ class ResNet(ImageModel):
         block, channels = self.block(), [stem]
         for number, rates in enumerate(rising(config.drop_path_rate, config.depths)):
             width, stage = config.width * 2**number, []
+            stride, first, further = config.steps(number)
             for i, rate in enumerate(rates):
                 inputs = channels[-1] if i == 0 else width * config.expansion
-                stage.append(block(config, inputs, width, 2 if i == 0 and number > 0 else 1, rate))
+                dilations = (further if i else first, further)
+                stage.append(block(config, inputs, width, 1 if i else stride, dilations, rate))
             self.add_module(f"layer{number + 1}", nn.Sequential(*stage))
             channels.append(width * config.expansion)
         self.num_features, self.channels = channels[-1], tuple(channels)
-        self.strides = tuple(2 ** (i + 1) for i in range(len(channels)))
+        self.strides = tuple(min(2 ** (i + 1), config.output_stride) for i in range(len(channels)))
         self.fc = nn.Linear(self.num_features, config.num_classes) if config.num_classes else nn.Identity()
         self._initialise()
 

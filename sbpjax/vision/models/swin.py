@@ -33,6 +33,7 @@ class SwinConfig(ImageConfig):
         width: channels of the first stage.
         drop_rate: probability of a zero among the pooled features, in training.
         drop_path_rate: of the last block, in training; those before it have less.
+        initializer_range: standard deviation of fresh matrices; narrow models that are trained from nothing want more.
     """
 
     version: int = 1
@@ -44,6 +45,7 @@ class SwinConfig(ImageConfig):
     width: int = 96
     drop_rate: float = 0.0
     drop_path_rate: float = 0.1
+    initializer_range: float = 0.02
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -192,7 +194,7 @@ class Swin(ImageModel):
         self.num_features = self.channels[-1]
         self.norm = nn.LayerNorm(self.num_features)
         self.head = PooledHead(self.num_features, config.num_classes, (1, 2), config.drop_rate)
-        truncated_weights(self)
+        truncated_weights(self, config.initializer_range)
 
     def _stages(self, images: flow.Tensor) -> list[flow.Tensor]:
         size = self.config.image_size

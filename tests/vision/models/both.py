@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 import sbpjax as flow
@@ -81,12 +83,36 @@ def check_against_timm(name, folder, theirs, ours, size=32, batch=2):
         return logits, gradient
 
     logits, gradient = step(flow.tensor(x.detach().numpy(), requires_grad=True))
-    close(logits, wanted, LOGITS)
-    close(gradient, x.grad, GRADIENTS)
+
+    @functools.cache
+    def exact():
+        y = x.detach().double().requires_grad_()
+        found = model.double()(y)
+        (found * torch.arange(1, CLASSES + 1)).sum().backward()
+        return found.detach().numpy(), y.grad.numpy()
+
+    close(logits, wanted, LOGITS, lambda: exact()[0])
+    close(gradient, x.grad, GRADIENTS, lambda: exact()[1])
 
 
-def close(ours, theirs, tolerance):
-    """Assert that no element differs by more than a part of the largest."""
+def close(ours, theirs, tolerance, exact=None):
+    """Assert that no element differs by more than a part of the largest, or that ours are the better ones.
+
+    A gradient jumps where the input of a ReLU is 0. Of millions of them one may be so near that float32 rounds it to
+    the other side, in PyTorch or here: two right answers then differ in the percents (timm's efficientvit_m1 under
+    `timm_sweep`: one of 1,682,016, by 2.3e-2). What counts then is how far each is from the answer of float64.
+
+    Args:
+        ours: tensor.
+        theirs: PyTorch's, in float32.
+        tolerance: the part.
+        exact: returns PyTorch's in float64.
+    """
     ours, theirs = ours.detach().numpy(), theirs.detach().numpy()
     assert np.isfinite(theirs).all() and np.abs(theirs).max() > 0
-    assert np.abs(ours - theirs).max() <= tolerance * np.abs(theirs).max()
+    if np.abs(ours - theirs).max() <= tolerance * np.abs(theirs).max():
+        return
+    assert exact is not None
+    true = exact()
+    error, limit = np.abs(ours - true).max(), tolerance * np.abs(true).max()
+    assert error <= max(limit, np.abs(theirs - true).max()), (error, np.abs(theirs - true).max(), limit)

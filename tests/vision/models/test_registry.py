@@ -84,6 +84,15 @@ def test_checkpoints(tmp_path):
     np.testing.assert_array_equal(placed.conv1.weight.numpy(), one.conv1.weight.numpy())
 
 
+def test_a_state_dict_is_read_where_timm_has_other_names(tmp_path):
+    small = {"image_size": 8, "patch_size": 4, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    one = vision.create_model("vit_tiny_patch16_224", num_classes=4, **small)
+    file = saved(one, tmp_path / "one.safetensors")
+    other = vision.create_model("vit_tiny_patch16_224", num_classes=4, checkpoint=file, **small)
+    for name, value in one.state_dict().items():
+        np.testing.assert_array_equal(other.state_dict()[name].numpy(), value.numpy())
+
+
 def test_files_of_pytorch(tmp_path):
     import torch
 

@@ -7,6 +7,16 @@ from tests.vision.models.both import check_against_timm
 CASES = [
     pytest.param("resnet50", {"layers": (1, 1, 1, 1)}, {"depths": (1, 1, 1, 1)}, 32),
     pytest.param("resnet18", {}, {}, 32, marks=pytest.mark.exhaustive),
+    *[
+        pytest.param(
+            name,
+            {"layers": (1, 1, 2, 2), "output_stride": stride},
+            {"depths": (1, 1, 2, 2), "output_stride": stride},
+            64,
+            marks=pytest.mark.exhaustive,
+        )
+        for name, stride in (("resnet18", 16), ("resnet50", 8), ("resnet50", 16))
+    ],
     pytest.param("resnet50d", {"layers": (1, 1, 1, 1)}, {"depths": (1, 1, 1, 1)}, 32, marks=pytest.mark.exhaustive),
     pytest.param("seresnet50", {"layers": (1, 2, 1, 1)}, {"depths": (1, 2, 1, 1)}, 32, marks=pytest.mark.exhaustive),
     pytest.param(

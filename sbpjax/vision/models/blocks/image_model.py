@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import ConfigError, OpTypeError, OpValueError
+from sbpjax.nn import functional as F
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,20 @@ class ImageModel(nn.Module):
             images: `(B, in_chans, H, W)`.
         """
         raise NotImplementedError
+
+    def loss(self, images: flow.Tensor, labels: flow.Tensor) -> flow.Tensor:
+        """Return the mean cross entropy of a batch, in nats per image: what a `Trainer` minimises.
+
+        Args:
+            images: `(B, in_chans, H, W)`, any sbp.
+            labels: `(B,)` numbers of classes, or `(B, num_classes)` shares of them, as `MixUp` gives them.
+
+        Example:
+            >>> model = flow.vision.create_model("resnet18", num_classes=2, depths=(1, 1, 1, 1), width=8)
+            >>> model.loss(flow.zeros(2, 3, 32, 32), flow.tensor([0, 1])).shape
+            sbpjax.Size([])
+        """
+        return F.cross_entropy(self(images).float(), labels)
 
     def checked(self, images: flow.Tensor) -> flow.Tensor:
         """Return the images if a model can read them.

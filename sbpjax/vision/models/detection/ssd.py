@@ -29,26 +29,35 @@ def _convolutions(channels: int, widths: list[int]) -> list[nn.Module]:
 
 
 class VGGFeatures(nn.Module):
-    """VGG16 up to its fifth stage, with dense layers made convolutions, and four more steps down."""
+    """VGG16 up to its fifth stage, with dense layers made convolutions, and four more steps down.
 
-    def __init__(self) -> None:
+    Args:
+        width: channels of the first convolutions; those of all others are multiples of it.
+
+    Attributes:
+        channels: of the six maps.
+    """
+
+    def __init__(self, width: int = 64) -> None:
         super().__init__()
-        self.scale_weight = nn.Parameter(flow.full((512,), 20.0))
+        w = width
+        self.channels = (8 * w, 16 * w, 8 * w, 4 * w, 4 * w, 4 * w)
+        self.scale_weight = nn.Parameter(flow.full((8 * w,), 20.0))
         self.features = nn.Sequential(
-            *_convolutions(3, [64, 64]), nn.MaxPool2d(2), *_convolutions(64, [128, 128]), nn.MaxPool2d(2),
-            *_convolutions(128, [256] * 3), nn.MaxPool2d(2, ceil_mode=True), *_convolutions(256, [512] * 3),
+            *_convolutions(3, [w, w]), nn.MaxPool2d(2), *_convolutions(w, [2 * w, 2 * w]), nn.MaxPool2d(2),
+            *_convolutions(2 * w, [4 * w] * 3), nn.MaxPool2d(2, ceil_mode=True), *_convolutions(4 * w, [8 * w] * 3),
         )  # fmt: skip
         wide = nn.Sequential(
-            nn.MaxPool2d(3, 1, 1), nn.Conv2d(512, 1024, 3, padding=6, dilation=6), nn.ReLU(),
-            nn.Conv2d(1024, 1024, 1), nn.ReLU(),
+            nn.MaxPool2d(3, 1, 1), nn.Conv2d(8 * w, 16 * w, 3, padding=6, dilation=6), nn.ReLU(),
+            nn.Conv2d(16 * w, 16 * w, 1), nn.ReLU(),
         )  # fmt: skip
         self.extra = nn.ModuleList(
             [
-                nn.Sequential(nn.MaxPool2d(2), *_convolutions(512, [512] * 3), wide),
-                self._down(1024, 256, 512, stride=2, padding=1),
-                self._down(512, 128, 256, stride=2, padding=1),
-                self._down(256, 128, 256),
-                self._down(256, 128, 256),
+                nn.Sequential(nn.MaxPool2d(2), *_convolutions(8 * w, [8 * w] * 3), wide),
+                self._down(16 * w, 4 * w, 8 * w, stride=2, padding=1),
+                self._down(8 * w, 2 * w, 4 * w, stride=2, padding=1),
+                self._down(4 * w, 2 * w, 4 * w),
+                self._down(4 * w, 2 * w, 4 * w),
             ]
         )
 
@@ -73,11 +82,11 @@ class _Scores(nn.Module):
 
     Args:
         columns: numbers for each box.
+        widths: channels of the maps.
     """
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, widths: tuple[int, ...]) -> None:
         super().__init__()
-        widths = (512, 1024, 512, 256, 256, 256)
         self.columns = columns
         self.module_list = nn.ModuleList(
             nn.Conv2d(width, columns * shapes, 3, padding=1) for width, shapes in zip(widths, _SHAPES, strict=True)
@@ -93,10 +102,10 @@ class _Scores(nn.Module):
 
 
 class _Head(nn.Module):
-    def __init__(self, num_classes: int) -> None:
+    def __init__(self, num_classes: int, widths: tuple[int, ...]) -> None:
         super().__init__()
-        self.classification_head = _Scores(num_classes)
-        self.regression_head = _Scores(4)
+        self.classification_head = _Scores(num_classes, widths)
+        self.regression_head = _Scores(4, widths)
 
     def forward(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
         return self.classification_head(maps), self.regression_head(maps)
@@ -111,6 +120,7 @@ class SSD300(nn.Module):
         overlap_threshold: of two detections of a class that overlap more, the better stays.
         candidates: the best of each class that are considered.
         detections: the most that an image gets.
+        width: channels of the first convolutions, and so of all; 64 for torchvision's weights.
 
     Source: Liu et al., "SSD: Single Shot MultiBox Detector", 2016; names and numbers of torchvision's `ssd300_vgg16`,
     whose state dict it loads.
@@ -129,6 +139,7 @@ class SSD300(nn.Module):
         overlap_threshold: float = 0.45,
         candidates: int = 400,
         detections: int = 200,
+        width: int = 64,
     ) -> None:
         super().__init__()
         if num_classes < 2:
@@ -136,8 +147,8 @@ class SSD300(nn.Module):
             raise ConfigError(f"SSD300(num_classes={num_classes})", f"{num_classes}", rule, "num_classes=1 + yours")
         self.num_classes, self.detections, self.candidates = num_classes, detections, candidates
         self.score_threshold, self.overlap_threshold = score_threshold, overlap_threshold
-        self.backbone = VGGFeatures()
-        self.head = _Head(num_classes)
+        self.backbone = VGGFeatures(width)
+        self.head = _Head(num_classes, self.backbone.channels)
         self._anchors = default_boxes(self.size)
         for name, module in self.named_modules():
             if isinstance(module, nn.Conv2d):

@@ -54,6 +54,7 @@ class ImageViTConfig(ImageConfig):
         positions_of_all: whether the class token and the registers have positions too.
         layer_scale: first value of the learned scale of a branch; None for none.
         drop_path_rate: of the last block, in training; those before it have less.
+        initializer_range: standard deviation of fresh matrices; narrow models that are trained from nothing want more.
     """
 
     image_size: int = 224
@@ -67,6 +68,7 @@ class ImageViTConfig(ImageConfig):
     positions_of_all: bool = True
     layer_scale: float | None = None
     drop_path_rate: float = 0.0
+    initializer_range: float = 0.02
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,10 +157,10 @@ class ImageViT(ImageModel):
         self.num_features, self.channels, self.strides = width, (width,), (config.patch_size,)
         self.CLASSIFIER = ("head", "head_dist") if config.distillation else ("head",)
         self.reset_classifier(config.num_classes)
-        self.apply(normal_weights(0.02))
+        self.apply(normal_weights(config.initializer_range))
         for parameter in (self.patches.weight, self.first, self.distilled, self.registers, self.positions):
             if parameter is not None:
-                nn.init.normal_(parameter, std=0.02)
+                nn.init.normal_(parameter, std=config.initializer_range)
 
     def weights_of(self, name: str) -> Part:
         """Return where a parameter is in timm's files."""

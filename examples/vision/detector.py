@@ -1,0 +1,89 @@
+"""The parts of the detection run: a narrow SSD300, its loss, what it detects, and COCO's scores of that."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax.vision.models.detection import SSD300
+from sbpjax.vision.ops import box_convert
+
+from .shapes import KINDS
+
+
+class SmallSSD(SSD300):
+    """SSD300 for the three kinds of shapes, with few channels, to be trained from nothing.
+
+    Args:
+        width: channels of the first convolutions; 64 in the paper.
+    """
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__(1 + len(KINDS), width=width, detections=20, candidates=100)
+        with flow.no_grad():  # pixels are up to 128 there, for weights that were trained so; from nothing 1 is better
+            first = self.backbone.features[0].weight
+            first.copy_(first / 64)
+
+
+def total_loss(model: SSD300, images: flow.Tensor, boxes: flow.Tensor, labels: flow.Tensor, **_: Any) -> flow.Tensor:
+    """Return what is minimised: the sum of both losses."""
+    losses = model.loss(images, boxes, labels)
+    return losses["classification"] + losses["bbox_regression"]
+
+
+def detections(model: SSD300, images: flow.Tensor, **_: Any) -> dict[str, flow.Tensor]:
+    """Return what is detected, see `SSD300.detect`."""
+    return model.detect(images)
+
+
+class CocoScores:
+    """An evaluator: pycocotools' scores of detections.
+
+    Args:
+        annotations: the file of the truth, in COCO's format.
+    """
+
+    def __init__(self, annotations: str) -> None:
+        self.annotations = annotations
+        self.rows: list[dict[str, Any]] = []
+        self.seen: list[int] = []
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self.rows, self.seen = [], []
+
+    def update(self, outputs: dict[str, flow.Tensor], batch: dict[str, flow.Tensor]) -> None:
+        """Take the detections of a batch."""
+        found = {name: whole(value) for name, value in (outputs | {"image_id": batch["image_id"]}).items()}
+        self.seen += found["image_id"].tolist()
+        for i, image in enumerate(found["image_id"].tolist()):
+            count = int(found["count"][i])
+            boxes = box_convert(flow.tensor(found["boxes"][i, :count]), "xyxy", "xywh").numpy()
+            for box, score, label in zip(boxes, found["scores"][i], found["labels"][i], strict=False):
+                about = {"image_id": image, "category_id": int(label)}
+                self.rows.append(about | {"bbox": box.tolist(), "score": float(score)})
+
+    def compute(self) -> dict[str, float]:
+        """Return ``mAP`` and ``mAP@50``."""
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        if not self.rows:
+            return {"mAP": 0.0, "mAP@50": 0.0}
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = COCO(self.annotations)
+            judge = COCOeval(truth, truth.loadRes(self.rows), "bbox")
+            judge.params.imgIds = sorted(self.seen)
+            judge.evaluate()
+            judge.accumulate()
+            judge.summarize()
+        return {"mAP": float(judge.stats[0]), "mAP@50": float(judge.stats[1])}
+
+
+def whole(x: flow.Tensor) -> np.ndarray:
+    """Return all of a tensor that may be divided."""
+    return (x.to_global(sbp=[flow.sbp.broadcast] * len(x.sbp)) if x.is_global else x).numpy()

@@ -1,0 +1,83 @@
+"""What the runs on digits have in common: all of a trainer but the model, the mesh and the rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from examples.recipe import plot
+from examples.vision.digits import digits
+from sbpjax import env, models, nn, optim, vision
+from sbpjax.train import Checkpoints, Evaluation, Goal, Hook, Trainer
+from sbpjax.train.config import LazyCall
+from sbpjax.train.evaluation import Accuracy
+
+BOUND = 0.97  # of the held-out accuracy; guessing gives 10 of 100
+
+
+class Curves(Hook):
+    """Draw ``OUT/loss.png`` at the end of a run.
+
+    Args:
+        title: of the picture.
+        score: the metric that is drawn beside the loss.
+    """
+
+    def __init__(self, title: str = "digits", score: str = "held_out/accuracy"):
+        self.title, self.score = title, score
+
+    def after_run(self, trainer: Trainer) -> None:
+        """Draw."""
+        if trainer.out is None or env.get_rank() != 0:
+            return
+        loss, score = (trainer.out, "loss"), (trainer.out, self.score)
+        plot(trainer.out / "loss.png", {f"{self.title}: loss": {"loss": loss}, "held out": {self.score: score}})
+
+
+def classifier(name: str, num_classes: int, checkpoint: str | None = None, trained_classes: int = 1000) -> nn.Module:
+    """Return a model of the zoo: a fresh one, or one with weights from a file and a fresh classifier.
+
+    Args:
+        name: a name of `vision.list_models`.
+        num_classes: classes.
+        checkpoint: the file.
+        trained_classes: classes of the model in it.
+    """
+    if checkpoint is None:
+        return vision.create_model(name, num_classes=num_classes)
+    model = vision.create_model(name, num_classes=trained_classes, checkpoint=checkpoint)
+    model.reset_classifier(num_classes)
+    return model
+
+
+def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: int, **parallel: int) -> Any:
+    """Return the configuration of a run on the digits, as a tree that a command line may change.
+
+    Args:
+        model: the call that makes it.
+        name: of the directory in ``runs/``.
+        size: height and width of images.
+        lr: highest learning rate.
+        margin: by how many points at most an image of the training is moved.
+        **parallel: axes of the mesh, as ``data=8``.
+    """
+    return LazyCall(Trainer)(
+        model=model,
+        optimizer=LazyCall(optim.AdamW, partial=True)(lr=lr, weight_decay=0.05),
+        schedule=LazyCall(optim.lr_scheduler.warmup_cosine)(warmup=50, total="${steps}", final=0.01),
+        data=LazyCall(digits)(part="train", size=size, samples="${samples}", margin=margin),
+        batch_size=64,
+        max_steps="${steps}",
+        parallel=LazyCall(models.Parallel)(**parallel, device="cpu"),
+        hooks={
+            "held_out": LazyCall(Evaluation)(
+                data=LazyCall(digits)(part="held_out", size=size),
+                evaluator=LazyCall(Accuracy)(k=[1, 3]),
+                every=100,
+                name="held_out",
+            ),
+            "checkpoints": LazyCall(Checkpoints)(every=200, keep_last=1, keep_best=1, metric="held_out/accuracy"),
+            "curves": LazyCall(Curves)(title=name),
+            "goal": LazyCall(Goal)(metric="held_out/accuracy", least=BOUND),
+        },
+        out=f"runs/{name}",
+    )

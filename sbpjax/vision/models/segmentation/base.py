@@ -1,0 +1,116 @@
+"""What models of segmentation have in common: maps of a backbone, a head on the last one, logits of each pixel.
+
+A backbone's last map has a step of 8 pixels. The head's logits are brought to the image's size by interpolation. In
+training a second head reads the map before the last one; its loss counts too, so that gradients reach that map by a
+short way. Parameters have torchvision's names.
+"""
+
+from __future__ import annotations
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import ConfigError, OpError
+from sbpjax.nn import functional as F
+
+from ..blocks import ImageModel
+from ..registry import create_model
+
+IGNORED = 255  # the class of pixels that do not count, in the masks of Pascal VOC
+AUXILIARY_SHARE = 0.5  # of the second head's loss
+
+
+def convolved(inputs: int, outputs: int, kernel: int, dilation: int = 1) -> list[nn.Module]:
+    """Return a convolution that keeps the size of maps, its norm and a ReLU."""
+    padding = dilation * (kernel // 2)
+    convolution = nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False)
+    return [convolution, nn.BatchNorm2d(outputs), nn.ReLU()]
+
+
+class FCNHead(nn.Sequential):
+    """Logits of the cells of a map: a convolution to a fourth of its channels, and one to the classes.
+
+    Args:
+        inputs: channels of the map.
+        num_classes: C.
+
+    Example:
+        >>> from sbpjax.vision.models.segmentation.base import FCNHead
+        >>> FCNHead(8, 3)(flow.zeros(2, 8, 4, 4)).shape
+        sbpjax.Size([2, 3, 4, 4])
+    """
+
+    def __init__(self, inputs: int, num_classes: int) -> None:
+        inside = inputs // 4
+        super().__init__(*convolved(inputs, inside, 3), nn.Dropout(0.1), nn.Conv2d(inside, num_classes, 1))
+
+
+class SegmentationModel(nn.Module):
+    """Base of the models: `head` is theirs.
+
+    Args:
+        num_classes: C, the background among them.
+        backbone: the name of a ResNet of the zoo, or a model of images with maps.
+        auxiliary: whether there is a second head, for training.
+
+    Raises:
+        ConfigError: there are no classes, or the backbone has one map alone, or none.
+    """
+
+    def __init__(self, num_classes: int = 21, backbone: str | ImageModel = "resnet50", *, auxiliary: bool = True):
+        super().__init__()
+        asked = f"{type(self).__name__}({num_classes})"
+        if num_classes < 1:
+            raise ConfigError(asked, f"num_classes={num_classes}", "there is one class at least", "num_classes=21")
+        if isinstance(backbone, str):
+            backbone = create_model(backbone, num_classes=0, output_stride=8)  # type: ignore[assignment]
+        channels = getattr(backbone, "channels", ())
+        if len(channels) < 2:
+            seen, rule = f"a {type(backbone).__name__} with {len(channels)} maps", "a backbone has two maps or more"
+            raise ConfigError(asked, seen, rule, "backbone='resnet50'")
+        backbone.reset_classifier(0)  # type: ignore[union-attr]
+        self.num_classes, self.backbone = num_classes, backbone
+        self.classifier = self.head(channels[-1], num_classes)
+        self.aux_classifier = FCNHead(channels[-2], num_classes) if auxiliary else None
+
+    @staticmethod
+    def head(inputs: int, num_classes: int) -> nn.Module:
+        """Return what makes logits `(B, C, h, w)` of a map `(B, inputs, h, w)`."""
+        raise NotImplementedError
+
+    def both(self, images: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor | None]:
+        """Return the logits of both heads, `(B, C, H, W)` each; None for a head that is not there.
+
+        Args:
+            images: `(B, 3, H, W)`, normalised as the backbone's weights were trained.
+        """
+        size, maps = tuple(images.shape[2:]), self.backbone.maps(images)
+
+        def logits(head: nn.Module, x: flow.Tensor) -> flow.Tensor:
+            return F.interpolate(head(x), size=size, mode="bilinear", align_corners=False)
+
+        second = None if self.aux_classifier is None else logits(self.aux_classifier, maps[-2])
+        return logits(self.classifier, maps[-1]), second
+
+    def forward(self, images: flow.Tensor) -> flow.Tensor:
+        """Return logits `(B, C, H, W)` of `images` `(B, 3, H, W)`; `argmax(1)` is the class of each pixel."""
+        size = tuple(images.shape[2:])
+        found = self.classifier(self.backbone.maps(images)[-1])
+        return F.interpolate(found, size=size, mode="bilinear", align_corners=False)
+
+    def loss(self, images: flow.Tensor, masks: flow.Tensor) -> flow.Tensor:
+        """Return the mean cross entropy of the pixels that count, and half of that of the second head.
+
+        Args:
+            images: `(B, 3, H, W)`.
+            masks: `(B, H, W)`, int64: the class of each pixel, 255 for none.
+
+        Raises:
+            OpError: masks are of another size.
+        """
+        if tuple(masks.shape) != (images.shape[0], *images.shape[2:]):
+            seen = f"images {tuple(images.shape)}, masks {tuple(masks.shape)}"
+            fix = "masks[:, 0] for (B, 1, H, W); transforms move the masks of a sample with its image"
+            raise OpError(f"{type(self).__name__}().loss", seen, "each pixel of an image has a class", fix)
+        first, second = self.both(images)
+        loss = F.cross_entropy(first, masks, ignore_index=IGNORED)
+        return loss if second is None else loss + AUXILIARY_SHARE * F.cross_entropy(second, masks, ignore_index=IGNORED)
