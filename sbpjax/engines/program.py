@@ -20,13 +20,14 @@ import numpy as np
 
 from sbpjax.errors import EngineError
 
+from .by_iree import run_by_iree
 from .options import Engine
-from .runtimes import Run, compiled, module
+from .runtimes import Run, check, compiled, module
 
 log = logging.getLogger("sbpjax.engines")
 
 # How far results may be apart, as a part of the largest number of an output: sums in another order, and short types.
-TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.05}
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.05, "int8": 0.1}
 
 
 class EngineProgram:
@@ -54,8 +55,7 @@ class EngineProgram:
         self._kept = list(exported.module_kept_var_idx)
         self._dtypes = [aval.dtype for aval in exported.in_avals]
         if engine.name != "xla":
-            module(engine.name, asked)
-            module("onnx", asked)
+            check(engine, asked)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """Return the outputs, as jax arrays."""
@@ -83,6 +83,8 @@ class EngineProgram:
         weights = {i: inputs[i] for i in self._weights}
         if self._engine.name == "xla":
             return _folded(self._exported, weights, len(inputs))
+        if self._engine.name == "iree":
+            return run_by_iree(self._exported, {i: np.asarray(a) for i, a in weights.items()}, self._asked)
         model = onnx_model(self._asked, self._exported, {i: np.asarray(a) for i, a in weights.items()})
         return compiled(model, self._engine, self._asked)
 

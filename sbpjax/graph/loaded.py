@@ -237,6 +237,14 @@ class LoadedGraph:
         """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says."""
         self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
 
+    def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
+        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says."""
+        self._on_engine(mode, Engine("tensorrt", precision, verify))
+
+    def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
+        """Run it by IREE, as `GraphConfig.enable_iree` says."""
+        self._on_engine(mode, Engine("iree", "float32", verify))
+
     def enable_constant_weights(self, mode: bool = True) -> None:
         """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says."""
         self._on_engine(mode, Engine("xla", "float32", False))
