@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -130,8 +132,7 @@ def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
         core.set_property({"CACHE_DIR": str(folder / "openvino")})
     model = core.read_model(content)
     if engine.precision == "int8":
-        nncf = importlib.import_module("nncf")
-        model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+        _compress(model)
     ready = core.compile_model(model, "CPU", options)
     count = len(ready.outputs)
     # One request for each call in flight: a request has one set of buffers, and calls come from several threads.
@@ -146,6 +147,17 @@ def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
             free.append(request)
 
     return run
+
+
+def _compress(model: Any) -> None:
+    """Round matrices of weights to 8 bits, in place."""
+    passes, nncf = (importlib.import_module(name) for name in ("openvino.passes", "nncf"))
+    nncf.set_log_level(logging.ERROR)
+    manager = passes.Manager()
+    manager.register_pass(passes.ConstantFolding())  # NNCF 3.4 sees no weight behind a transposition
+    manager.run_passes(model)
+    with contextlib.redirect_stdout(io.StringIO()):  # a progress bar
+        nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
 
 
 def _onnxruntime(ort: Any, content: bytes, engine: Engine) -> Run:
