@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--queue-delay-us", type=int, default=500, help="how long a request waits for others")
     parser.add_argument("--max-queue", type=int, default=1024, help="requests that wait for a model; more are refused")
     parser.add_argument("--timeout-s", type=float, default=60.0, help="of a request in the queue")
+    parser.add_argument("--max-model-mb", type=int, help="the most that the files of a model take")
+    parser.add_argument("--token", default=os.environ.get("SBPJAX_SERVING_TOKEN"), help="clients send it as a bearer")
+    parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
+    parser.add_argument("--private-key", help="of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")
     parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
     parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
@@ -38,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             queue_delay_us=options.queue_delay_us,
             max_queue=options.max_queue,
             timeout_s=options.timeout_s,
+            max_model_mb=options.max_model_mb,
         )
         if options.check:
             for model in repository.models:
@@ -50,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             grpc_port=options.grpc_port,
             metrics_port=options.metrics_port,
             control=options.control,
+            token=options.token,
+            certificate=options.certificate,
+            private_key=options.private_key,
             binary=options.tritonserver,
         )
         with server:

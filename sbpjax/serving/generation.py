@@ -14,10 +14,12 @@ stop the others, and no sequence ever waits for memory that another one holds. A
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +46,12 @@ class _Sequence:
     blocks: list[int] = field(default_factory=list)
     read: int = 0  # tokens whose keys are in the cache
     is_cancelled: bool = False
+    told: Callable[[], None] | None = None  # called behind each token, by the engine's thread
+
+    def put(self, token: Any) -> None:
+        self.out.put(token)
+        if self.told is not None:
+            self.told()
 
 
 class Stream:
@@ -67,10 +75,35 @@ class Stream:
             token = self._sequence.out.get()
             if token is None:
                 return
-            if isinstance(token, Exception):
-                raise token
-            self.tokens.append(token)
-            yield token
+            yield self._taken(token)
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        """Wait for each token, without a thread.
+
+        Raises:
+            ServingError: the engine ended before.
+        """
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(came.set)
+
+        self._sequence.told = tell
+        while True:
+            came.clear()
+            while not self._sequence.out.empty():
+                token = self._sequence.out.get_nowait()
+                if token is None:
+                    return
+                yield self._taken(token)
+            await came.wait()
+
+    def _taken(self, token: Any) -> int:
+        if isinstance(token, Exception):
+            raise token
+        self.tokens.append(token)
+        return token
 
     def cancel(self) -> None:
         """Take the request out; its tokens end."""
@@ -261,7 +294,7 @@ class GenerationEngine:
         with self._change:
             self._ends = True
             for sequence in (*self._active, *self._waiting):
-                sequence.out.put(why)
+                sequence.put(why)
             for sequence in self._active:
                 self._blocks.release(sequence.blocks)
             self._active.clear()
@@ -278,7 +311,7 @@ class GenerationEngine:
                 first.blocks, first.read = found
                 self._active.append(first)
             else:
-                first.out.put(None)
+                first.put(None)
             self._waiting.popleft()
 
     def _turn(self) -> None:
@@ -323,7 +356,7 @@ class GenerationEngine:
 
     def _give(self, sequence: _Sequence, token: int) -> None:
         sequence.made.append(token)
-        sequence.out.put(token)
+        sequence.put(token)
         self._tokens += 1
         if len(sequence.made) >= sequence.most or token in sequence.stop:
             self._leave(sequence)
@@ -331,7 +364,7 @@ class GenerationEngine:
     def _leave(self, sequence: _Sequence) -> None:
         self._active.remove(sequence)
         self._blocks.release(sequence.blocks)
-        sequence.out.put(None)
+        sequence.put(None)
 
 
 def _whole_of(model: nn.Module, asked: str) -> dict[str, Any]:
