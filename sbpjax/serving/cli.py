@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sbpjax.errors import SbpjaxError
 
+from .kserve_server import serve
 from .repository import ENGINES, Repository
 from .triton import Server
 
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
     parser.add_argument("--private-key", help="of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")
+    parser.add_argument("--server", choices=("triton", "kserve"), default="triton", help="what serves")
     parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
     parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
     options = parser.parse_args(arguments)
@@ -48,6 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.check:
             for model in repository.models:
                 print(f"# {model.name}\n{model.config()}")
+            return
+        if options.server == "kserve":
+            serve(
+                repository,
+                host=options.host,
+                http_port=options.http_port,
+                token=options.token,
+                certificate=options.certificate,
+                private_key=options.private_key,
+                max_queue=options.max_queue,
+            )
             return
         server = Server(
             repository,
