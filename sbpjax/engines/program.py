@@ -49,6 +49,8 @@ class EngineProgram:
     ) -> None:
         self._asked, self._exported, self._engine, self._reference = asked, exported, engine, reference
         self._weights = sorted(weights)
+        count = len(exported.in_avals)
+        self._others = sorted(set(range(count)) - set(self._weights))
         self._held: list[Any] | None = None
         self._run: Any = None
         self._lock = threading.Lock()
@@ -90,14 +92,21 @@ class EngineProgram:
 
     def _outputs(self, run: Any, inputs: Sequence[Any]) -> list[Any]:
         if self._engine.name == "xla":
-            return run(*(x for i, x in enumerate(inputs) if i not in self._set))
-        chosen = self._set
-        given = [np.asarray(inputs[i], self._dtypes[i]) for i in self._kept if i not in chosen]
-        return [jax.numpy.asarray(array) for array in run(given)]
+            return run(*[inputs[i] for i in self._others])
+        return [jax.numpy.asarray(array) for array in run(self._given({i: inputs[i] for i in self._others}))]
 
-    @property
-    def _set(self) -> frozenset[int]:
-        return frozenset(self._weights)
+    def _given(self, inputs: dict[int, Any]) -> list[np.ndarray]:
+        return [np.asarray(inputs[i], self._dtypes[i]) for i in self._kept if i in inputs]
+
+    def arrays(self, given: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the outputs as NumPy arrays, by the weights of the first call; that call was another one.
+
+        Args:
+            given: the inputs that are not weights.
+        """
+        if self._engine.name == "xla":
+            return [np.array(out) for out in self._run(*given)]  # to be written: DLPack hands on nothing else
+        return self._run(self._given(dict(zip(self._others, given, strict=True))))
 
     def _compare(self, found: Sequence[Any], wanted: Sequence[Any]) -> None:
         for number, (a, b) in enumerate(zip(found, wanted, strict=True)):

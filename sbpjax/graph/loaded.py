@@ -12,6 +12,7 @@ optimizers (`LoadedGraph.numbers`: learning rates and such) as they were at the 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.engines import Engine
+from sbpjax.engines import Engine, EngineProgram
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
@@ -148,6 +149,31 @@ class LoadedGraph:
             if not is_stored(t):
                 refreshed(t)  # somebody wrote into a view of it
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
+
+    def on_arrays(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Run it on NumPy arrays, for servers: of a small call the making of tensors is more than half.
+
+        An engine has run the graph before, such as that of `enable_constant_weights`. Weights written since then do
+        not count.
+
+        Args:
+            arrays: of its tensors, in the order of the manifest.
+
+        Returns:
+            The tensors of its result, in the order of the manifest; None if there is no engine, or the arrays are not
+            of the signature that was exported: a call says what is wrong.
+        """
+        run, facts = self.program._compiled, [one for one in self._inputs if "static" not in one]
+        batch = arrays[0].shape[0] if arrays and arrays[0].ndim else 0
+        fit = len(arrays) == len(facts) and all(
+            array.dtype.name == one["dtype"]
+            and len(array.shape) == len(one["shape"])
+            and all(n == (batch if m.__class__ is str else m) for n, m in zip(array.shape, one["shape"]))
+            for array, one in zip(arrays, facts)
+        )
+        if fit and batch and isinstance(run, EngineProgram):
+            return run.arrays(arrays)
+        return None
 
     # -- what is checked -----------------------------------------------------------------------------------------------
 

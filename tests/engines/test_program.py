@@ -110,6 +110,24 @@ def test_a_weight_that_is_written_counts(engine):
     close(graph(x), model(x))
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "constant_weights"])
+def test_a_loaded_graph_runs_on_arrays(engine, tmp_path):
+    model, x = linear(), np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    graph = Plain(lambda g, x, y: (g.model(x), x.sum(1), y), model=model)
+    graph.export(tmp_path / "x", flow.ones(2, 4), flow.ones(2, dtype=flow.int64), dynamic_batch=True)
+    loaded, y = flow.load_graph(tmp_path / "x"), np.arange(3)
+    assert loaded.on_arrays([x, y]) is None
+    getattr(loaded, f"enable_{engine}")(True)
+    assert loaded.on_arrays([x, y]) is None  # nothing has run
+    wanted = loaded(flow.tensor(x), flow.tensor(y))
+    found = loaded.on_arrays([x, y])
+    assert [out.flags.writeable for out in found] == [True] * 3
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b.numpy())
+    for wrong in ([x], [x, y[:2]], [x.astype(np.float64), y], [x[:, :3], y], [x[:0], y[:0]]):
+        assert loaded.on_arrays(wrong) is None
+
+
 @pytest.mark.skipif("openvino" not in ENGINES, reason="needs the extra openvino")
 def test_a_short_type_is_near_and_options_are_shown():
     graph, x = Plain(lambda g, x: g.model(x), model=linear()), flow.ones(3, 4)

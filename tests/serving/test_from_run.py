@@ -33,7 +33,7 @@ def test_the_weights_are_those_of_the_checkpoint(tmp_path):
         (["run", "to", "--input", "x:3xfour"], "something else"),
         (["run", "to", "--input", "x:3:float99"], "something else"),
         (["run", "to", "--input", "x:-3"], "something else"),
-        (["run", "to", "--input", "x:3", "--step", "9"], "9"),
+        (["run", "to", "--input", "x:3", "--step", "9"], "no such directory"),
     ],
 )
 def test_what_cannot_be_served(tmp_path, monkeypatch, arguments, says):

@@ -172,7 +172,7 @@ CASES = {
     "a newer format": (newer_format, "ExportError", "format version 99", "the sbpjax that wrote it"),
     "a newer jax": (newer_jax, "ExportError", "convention 99", "pip install"),
     "another platform": (other_platform, "ExportError", "devices of platform 'cpu'", "platforms="),
-    "no signature": (not_signed, "ExportError", "no manifest.sig", "key=key"),
+    "no signature": (not_signed, "SignatureError", "no manifest.sig", "key=key"),
     "an engine under a training graph": (training_graph, "EngineError", "tensors of the state", "without optimizer"),
     "no openvino": (missing("openvino", "enable_openvino"), "EngineError", "no module openvino", r"sbpjax\[openvino\]"),
     "no onnxruntime": (
