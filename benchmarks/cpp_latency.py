@@ -22,7 +22,6 @@ from sbpjax import nn
 from sbpjax.graph import TensorSpec
 from sbpjax.vision import create_model
 
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -172,7 +172,7 @@ def test_the_c_interface_with_pkg_config(build, tmp_path):
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 def test_sanitizers_find_nothing(sanitizer, tmp_path):
     _, names = graph(tmp_path, True)
-    build = built(tmp_path / "build", f"-DSBPJAX_SANITIZE={sanitizer}", "-DCMAKE_BUILD_TYPE=Debug")
+    build = built(tmp_path / "build", f"-DSANITIZE={sanitizer}", "-DCMAKE_BUILD_TYPE=Debug")
     # OpenVINO and TBB are built without sanitizers: what they do among themselves is not looked at.
     (tmp_path / "known").write_text(
         "called_from_lib:libtbb\ncalled_from_lib:libopenvino\nrace:libopenvino\nrace:libtbb\n"
