@@ -74,13 +74,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
             private_key=options.private_key,
             binary=options.tritonserver,
         )
-        with server:
-            names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
-            print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
-            signal.signal(signal.SIGTERM, lambda *_: server.stop())
-            try:
-                sys.exit(server.wait())
-            except KeyboardInterrupt:
-                print("ending: requests that run are answered first", flush=True)
+        names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
+        asked: list[int] = []
+
+        def end(signal_number: int, _: object) -> None:
+            asked.append(signal_number)
+            server.stop()
+
+        status = -1
+        # Triton 2.51 aborts on a request in JSON whose shape asks for more memory than there is: it starts again.
+        while status < 0 and not asked:
+            with server:
+                print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
+                signal.signal(signal.SIGTERM, end)
+                try:
+                    status = server.wait()
+                except KeyboardInterrupt:
+                    print("ending: requests that run are answered first", flush=True)
+                    return
+            if status < 0 and not asked:
+                print(f"tritonserver was ended by signal {-status}; it starts again", flush=True)
+        sys.exit(status)
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
