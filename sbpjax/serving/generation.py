@@ -184,6 +184,7 @@ class GenerationEngine:
         self._heights, self._lengths, self._widths = (
             sorted({max(least, n // 4), n}) for n, least in ((rows, 1), (chunk, 2), (self._width, 1))
         )
+        self._heights = sorted({1, *self._heights})  # a lone request waits for no empty rows
         shapes = [(1, n, m) for n in self._lengths for m in self._widths]
         shapes += [(n, 1, m) for n in self._heights for m in self._widths]
         self._graphs = {shape: PagedStep(model, self._caches, pages, block, shape[1]) for shape in shapes}
