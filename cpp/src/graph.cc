@@ -80,24 +80,29 @@ struct Graph::Inside {
   ov::Core core;
   ov::CompiledModel model;
   std::vector<Port> inputs, outputs;
-  std::mutex mutex;
-  std::vector<ov::InferRequest> free;
+  // A request has buffers of its own for what it gives, until a caller's are set; from then on it writes into those. So
+  // requests of the two kinds of calls are kept apart.
+  struct Pool {
+    std::mutex mutex;
+    std::vector<ov::InferRequest> free;
+  };
+  Pool own, callers;
 
-  ov::InferRequest Take() {
+  ov::InferRequest Take(Pool& pool) {
     {
-      std::lock_guard<std::mutex> lock(mutex);
-      if (!free.empty()) {
-        ov::InferRequest request = std::move(free.back());
-        free.pop_back();
+      std::lock_guard<std::mutex> lock(pool.mutex);
+      if (!pool.free.empty()) {
+        ov::InferRequest request = std::move(pool.free.back());
+        pool.free.pop_back();
         return request;
       }
     }
     return model.create_infer_request();
   }
 
-  void Give(ov::InferRequest request) {
-    std::lock_guard<std::mutex> lock(mutex);
-    free.push_back(std::move(request));
+  void Give(Pool& pool, ov::InferRequest request) {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.free.push_back(std::move(request));
   }
 
   Status Set(ov::InferRequest& request, const std::map<std::string, View>& given) const {
@@ -163,7 +168,7 @@ const std::vector<Port>& Graph::outputs() const {
 Status Graph::Run(const std::map<std::string, View>& inputs, std::vector<Tensor>* outputs) const {
   if (!inside_) return Status::Error("a graph that was not loaded");
   try {
-    ov::InferRequest request = inside_->Take();
+    ov::InferRequest request = inside_->Take(inside_->own);
     Status status = inside_->Set(request, inputs);
     if (status.ok()) {
       request.infer();
@@ -177,7 +182,7 @@ Status Graph::Run(const std::map<std::string, View>& inputs, std::vector<Tensor>
         std::memcpy(made.bytes.data(), found.data(), made.bytes.size());
       }
     }
-    inside_->Give(std::move(request));
+    inside_->Give(inside_->own, std::move(request));
     return status;
   } catch (const std::exception& error) {
     // The request is not used again: it may be in the middle of something.
@@ -198,14 +203,17 @@ Status Graph::RunInto(const std::map<std::string, View>& inputs, const std::vect
     }
   }
   try {
-    // A request of its own: the next call must not write into this caller's memory.
-    ov::InferRequest request = inside_->model.create_infer_request();
+    ov::InferRequest request = inside_->Take(inside_->callers);
     Status status = inside_->Set(request, inputs);
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      inside_->Give(inside_->callers, std::move(request));
+      return status;
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       request.set_output_tensor(i, ov::Tensor(ToOpenvino(outputs[i].type), ov::Shape(outputs[i].shape), outputs[i].data));
     }
     request.infer();
+    inside_->Give(inside_->callers, std::move(request));
     return {};
   } catch (const std::exception& error) {
     return Status::Error(error.what());

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ENGINES = ("openvino", "onnxruntime", "xla")
-PRECISIONS = {"openvino": ("float32", "bfloat16", "float16"), "onnxruntime": ("float32",), "xla": ("float32",)}
+ENGINES = ("openvino", "onnxruntime", "tensorrt", "iree", "xla")
+PRECISIONS = {
+    "openvino": ("float32", "bfloat16", "float16", "int8"),
+    "onnxruntime": ("float32",),
+    "tensorrt": ("float32", "float16"),
+    "iree": ("float32",),
+    "xla": ("float32",),
+}
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,7 @@ class Engine:
     Attributes:
         name: one of `ENGINES`; ``"xla"`` is XLA with the weights as constants.
         precision: in which type it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the processor
-            has units for it.
+            has units for it; ``"int8"`` keeps matrices of weights in 8 bits and computes in float32.
         verify: compare the first result with XLA's.
         threads: how many it uses; None for its own choice.
     """

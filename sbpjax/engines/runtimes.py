@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -21,7 +23,10 @@ from sbpjax.world import cache_folder
 from .options import Engine
 
 Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
-EXTRAS = {"openvino": "openvino", "onnxruntime": "onnx", "onnx": "onnx"}
+EXTRAS = {"openvino": "openvino", "onnxruntime": "onnx", "onnx": "onnx", "nncf": "int8"}
+EXTRAS |= dict.fromkeys(["iree.runtime", "iree.compiler", "iree.compiler.version"], "iree")
+_TENSORRT = "TensorrtExecutionProvider"
+_HINTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8": "f32"}
 _LARGEST = 2**31 - 2**20  # bytes that one message of protobuf takes
 
 
@@ -70,8 +75,8 @@ def compiled(model: Any, engine: Engine, asked: str) -> Run:
         EngineError: the engine is not installed, or does not take the model.
     """
     content = _content(model, asked)
-    make = {"openvino": _openvino, "onnxruntime": _onnxruntime}[engine.name]
-    package = module(engine.name, asked)
+    make = {"openvino": _openvino, "onnxruntime": _onnxruntime, "tensorrt": _onnxruntime}[engine.name]
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
     try:
         return make(package, content, engine)
     # Each engine raises what it likes.
@@ -84,6 +89,30 @@ def compiled(model: Any, engine: Engine, asked: str) -> Run:
         ) from error
 
 
+def check(engine: Engine, asked: str) -> None:
+    """Raise unless an engine is there.
+
+    Raises:
+        EngineError: a package is not installed, or there is no GPU for TensorRT.
+    """
+    if engine.name == "iree":
+        module("iree.runtime", asked)
+        module("iree.compiler", asked)
+        return
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
+    module("onnx", asked)
+    if engine.precision == "int8":
+        module("nncf", asked)
+    if engine.name == "tensorrt" and _TENSORRT not in package.get_available_providers():
+        there = ", ".join(package.get_available_providers())
+        raise EngineError(
+            asked,
+            f"onnxruntime {package.__version__} without TensorRT: it has {there}",
+            "TensorRT runs on NVIDIA GPUs only, here by ONNX Runtime's provider of that name",
+            "pip install onnxruntime-gpu tensorrt, on a machine with a GPU; on CPUs enable_openvino(True)",
+        )
+
+
 def _content(model: Any, asked: str) -> bytes:
     size = model.ByteSize()
     if size > _LARGEST:
@@ -94,16 +123,17 @@ def _content(model: Any, asked: str) -> bytes:
 
 def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
     core = ov.Core()
-    options: dict[str, Any] = {
-        "INFERENCE_PRECISION_HINT": {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}[engine.precision]
-    }
+    options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": _HINTS[engine.precision]}
     options["PERFORMANCE_HINT"] = "LATENCY"
     if engine.threads is not None:
         options["INFERENCE_NUM_THREADS"] = engine.threads
     folder = cache_folder.root()
     if folder is not None:
         core.set_property({"CACHE_DIR": str(folder / "openvino")})
-    ready = core.compile_model(core.read_model(content), "CPU", options)
+    model = core.read_model(content)
+    if engine.precision == "int8":
+        _compress(model)
+    ready = core.compile_model(model, "CPU", options)
     count = len(ready.outputs)
     # One request for each call in flight: a request has one set of buffers, and calls come from several threads.
     free: list[Any] = []
@@ -119,12 +149,27 @@ def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
     return run
 
 
+def _compress(model: Any) -> None:
+    """Round matrices of weights to 8 bits, in place."""
+    passes, nncf = (importlib.import_module(name) for name in ("openvino.passes", "nncf"))
+    nncf.set_log_level(logging.ERROR)
+    manager = passes.Manager()
+    manager.register_pass(passes.ConstantFolding())  # NNCF 3.4 sees no weight behind a transposition
+    manager.run_passes(model)
+    with contextlib.redirect_stdout(io.StringIO()):  # a progress bar
+        nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+
+
 def _onnxruntime(ort: Any, content: bytes, engine: Engine) -> Run:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     if engine.threads is not None:
         options.intra_op_num_threads = engine.threads
-    session = ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if engine.name == "tensorrt":
+        short = {"trt_fp16_enable": engine.precision == "float16"}
+        providers = [(_TENSORRT, short), "CUDAExecutionProvider", *providers]  # by whom what TensorRT has not
+    session = ort.InferenceSession(content, options, providers=providers)
     names = [port.name for port in session.get_inputs()]
 
     def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

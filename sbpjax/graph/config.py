@@ -303,7 +303,7 @@ class GraphConfig:
         Args:
             mode: on, or off (XLA runs it).
             precision: the type in which OpenVINO may compute, ``"float32"``, ``"bfloat16"`` or ``"float16"``; tensors
-                stay as they are.
+                stay as they are. ``"int8"`` keeps matrices of weights in 8 bits, by NNCF (extra ``int8``).
             verify: compare the first result with XLA's.
             threads: how many it uses; None for its own choice.
 
@@ -315,6 +315,23 @@ class GraphConfig:
     def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> None:
         """Run the graph by ONNX Runtime, on CPUs; see `enable_openvino`. It is in the extra ``onnx``."""
         self._set_engine("onnxruntime", mode, "float32", verify, threads)
+
+    def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
+        """Run the graph by TensorRT, on NVIDIA GPUs; see `enable_openvino`. It needs ONNX Runtime's TensorRT provider.
+
+        Args:
+            mode: on, or off (XLA runs it).
+            precision: the type in which it may compute, ``"float32"`` or ``"float16"``.
+            verify: compare the first result with XLA's.
+
+        Raises:
+            GraphConfigError: an option is unknown.
+        """
+        self._set_engine("tensorrt", mode, precision, verify, None)
+
+    def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
+        """Run the graph by IREE, on CPUs; see `enable_openvino`. It is in the extra ``iree``, and takes fixed sizes."""
+        self._set_engine("iree", mode, "float32", verify, None)
 
     def enable_constant_weights(self, mode: bool = True) -> None:
         """Compile the graph with its weights as constants: XLA folds norms into convolutions, and packs matrices once.

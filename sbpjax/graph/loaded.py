@@ -12,6 +12,7 @@ optimizers (`LoadedGraph.numbers`: learning rates and such) as they were at the 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.engines import Engine
+from sbpjax.engines import Engine, EngineProgram
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
@@ -149,6 +150,31 @@ class LoadedGraph:
                 refreshed(t)  # somebody wrote into a view of it
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
+    def on_arrays(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Run it on NumPy arrays, for servers: of a small call the making of tensors is more than half.
+
+        An engine has run the graph before, such as that of `enable_constant_weights`. Weights written since then do
+        not count.
+
+        Args:
+            arrays: of its tensors, in the order of the manifest.
+
+        Returns:
+            The tensors of its result, in the order of the manifest; None if there is no engine, or the arrays are not
+            of the signature that was exported: a call says what is wrong.
+        """
+        run, facts = self.program._compiled, [one for one in self._inputs if "static" not in one]
+        batch = arrays[0].shape[0] if arrays and arrays[0].ndim else 0
+        fit = len(arrays) == len(facts) and all(
+            array.dtype.name == one["dtype"]
+            and len(array.shape) == len(one["shape"])
+            and all(n == (batch if m.__class__ is str else m) for n, m in zip(array.shape, one["shape"]))
+            for array, one in zip(arrays, facts)
+        )
+        if fit and batch and isinstance(run, EngineProgram):
+            return run.arrays(arrays)
+        return None
+
     # -- what is checked -----------------------------------------------------------------------------------------------
 
     def _check_structure(self, structure: Any) -> None:
@@ -236,6 +262,14 @@ class LoadedGraph:
     def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> None:
         """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says."""
         self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
+
+    def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
+        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says."""
+        self._on_engine(mode, Engine("tensorrt", precision, verify))
+
+    def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
+        """Run it by IREE, as `GraphConfig.enable_iree` says."""
+        self._on_engine(mode, Engine("iree", "float32", verify))
 
     def enable_constant_weights(self, mode: bool = True) -> None:
         """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says."""

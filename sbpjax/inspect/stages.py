@@ -141,7 +141,9 @@ nn.Graph advanced
   execution by OpenVINO, ONNX Runtime | alpha | engines.py | how_to/engines.md | graphs that compute on one device
     engines/test_program.py::test_every_family_live_and_loaded_with_a_free_batch
     engines/onnx/test_convert.py::test_operations
-  execution by TensorRT | planned | | | `export(onnx=True)` writes what it reads
+  execution by IREE (graphs that compute on one device) | alpha | | how_to/engines.md
+    engines/test_program.py::test_iree_takes_the_program_as_it_is
+  execution by TensorRT | planned | | | `enable_tensorrt` goes through ONNX Runtime, and was not run on a GPU
   auto parallelism with its options | alpha | oneflow_auto.py | how_to/auto_parallel.md | prices of chips are presets
     graph/auto/test_choice.py::test_a_local_model_trains_as_on_one_device
     graph/auto/test_oneflow.py::test_what_is_found_costs_no_more
@@ -194,7 +196,7 @@ Serving
     cpp/test_cpp.py::test_answers_are_those_of_python
   a backend for Triton | alpha | serving.py | how_to/serve.md | by its Python backend
     serving/test_triton.py::test_right_answers_batches_and_statistics
-  generation for many requests at once | alpha | | how_to/serve.md | paged keys and values
+  generation for many requests at once | alpha | generation_load.py | how_to/serve.md | paged keys and values
     serving/test_generation.py::test_64_requests_in_any_order_get_the_tokens_of_generate
   configuration from the path alone | alpha | serving.py | how_to/serve.md
     serving/test_repository.py::test_only_a_path_is_given

@@ -131,13 +131,13 @@ def _zeros_of(layer: Attention, tokens: flow.Tensor, slots: int) -> flow.Tensor:
     shape = (tokens.shape[0], layer.kv_heads, slots, layer.head_dim)
     weight = layer.k.weight
     if not tokens.is_global:
-        return flow.zeros(shape, dtype=weight.dtype)
+        return flow.zeros(shape, dtype=layer.cache_dtype)
     split, whole = flow.sbp.split, flow.sbp.broadcast
     layout = [
         split(0) if of_batch == split(0) else split(1) if of_heads == split(0) else whole
         for of_batch, of_heads in zip(tokens.sbp, weight.sbp)
     ]
-    return flow.zeros(shape, dtype=weight.dtype, placement=tokens.placement, sbp=layout)
+    return flow.zeros(shape, dtype=layer.cache_dtype, placement=tokens.placement, sbp=layout)
 
 
 def has_encoder(model: nn.Module) -> bool:

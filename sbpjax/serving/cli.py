@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from sbpjax.errors import SbpjaxError
 
+from .kserve_server import serve
 from .repository import ENGINES, Repository
 from .triton import Server
 
@@ -26,7 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--queue-delay-us", type=int, default=500, help="how long a request waits for others")
     parser.add_argument("--max-queue", type=int, default=1024, help="requests that wait for a model; more are refused")
     parser.add_argument("--timeout-s", type=float, default=60.0, help="of a request in the queue")
+    parser.add_argument("--max-model-mb", type=int, help="the most that the files of a model take")
+    parser.add_argument("--token", default=os.environ.get("SBPJAX_SERVING_TOKEN"), help="clients send it as a bearer")
+    parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
+    parser.add_argument("--private-key", help="of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")
+    parser.add_argument("--server", choices=("triton", "kserve"), default="triton", help="what serves")
     parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
     parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
     options = parser.parse_args(arguments)
@@ -38,10 +45,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
             queue_delay_us=options.queue_delay_us,
             max_queue=options.max_queue,
             timeout_s=options.timeout_s,
+            max_model_mb=options.max_model_mb,
         )
         if options.check:
             for model in repository.models:
                 print(f"# {model.name}\n{model.config()}")
+            return
+        if options.server == "kserve":
+            serve(
+                repository,
+                host=options.host,
+                http_port=options.http_port,
+                token=options.token,
+                certificate=options.certificate,
+                private_key=options.private_key,
+                max_queue=options.max_queue,
+            )
             return
         server = Server(
             repository,
@@ -50,15 +69,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
             grpc_port=options.grpc_port,
             metrics_port=options.metrics_port,
             control=options.control,
+            token=options.token,
+            certificate=options.certificate,
+            private_key=options.private_key,
             binary=options.tritonserver,
         )
-        with server:
-            names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
-            print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
-            signal.signal(signal.SIGTERM, lambda *_: server.stop())
-            try:
-                sys.exit(server.wait())
-            except KeyboardInterrupt:
-                print("ending: requests that run are answered first", flush=True)
+        names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
+        asked: list[int] = []
+
+        def end(signal_number: int, _: object) -> None:
+            asked.append(signal_number)
+            server.stop()
+
+        status = -1
+        # Triton 2.51 aborts on a request in JSON whose shape asks for more memory than there is: it starts again.
+        while status < 0 and not asked:
+            with server:
+                print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
+                signal.signal(signal.SIGTERM, end)
+                try:
+                    status = server.wait()
+                except KeyboardInterrupt:
+                    print("ending: requests that run are answered first", flush=True)
+                    return
+            if status < 0 and not asked:
+                print(f"tritonserver was ended by signal {-status}; it starts again", flush=True)
+        sys.exit(status)
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")

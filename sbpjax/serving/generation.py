@@ -14,10 +14,12 @@ stop the others, and no sequence ever waits for memory that another one holds. A
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +30,7 @@ from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError
 
 from .blocks import Blocks
-from .paged import PagedStep, Pages, caches_of, numbers
+from .paged import PACKED, PagedStep, Pages, caches_of, packed
 
 _ASKED = "GenerationEngine.submit(...)"
 
@@ -44,6 +46,12 @@ class _Sequence:
     blocks: list[int] = field(default_factory=list)
     read: int = 0  # tokens whose keys are in the cache
     is_cancelled: bool = False
+    told: Callable[[], None] | None = None  # called behind each token, by the engine's thread
+
+    def put(self, token: Any) -> None:
+        self.out.put(token)
+        if self.told is not None:
+            self.told()
 
 
 class Stream:
@@ -67,10 +75,35 @@ class Stream:
             token = self._sequence.out.get()
             if token is None:
                 return
-            if isinstance(token, Exception):
-                raise token
-            self.tokens.append(token)
-            yield token
+            yield self._taken(token)
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        """Wait for each token, without a thread.
+
+        Raises:
+            ServingError: the engine ended before.
+        """
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(came.set)
+
+        self._sequence.told = tell
+        while True:
+            came.clear()
+            while not self._sequence.out.empty():
+                token = self._sequence.out.get_nowait()
+                if token is None:
+                    return
+                yield self._taken(token)
+            await came.wait()
+
+    def _taken(self, token: Any) -> int:
+        if isinstance(token, Exception):
+            raise token
+        self.tokens.append(token)
+        return token
 
     def cancel(self) -> None:
         """Take the request out; its tokens end."""
@@ -143,14 +176,23 @@ class GenerationEngine:
         self._rows, self._chunk, self._max_queue = rows, chunk, max_queue
         self._blocks = Blocks(blocks, block)
         self._model, pages = model.eval(), Pages()
+        self._where = _whole_of(model, asked)
         self._caches = caches_of(model, blocks, block, pages)
-        # One graph for chunks of a prompt, one for a token of each: each keeps to one signature.
-        self._reads, self._writes = (PagedStep(model, self._caches, pages, block) for _ in range(2))
+        # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
+        # few rows, long or short chunks, long or short tables.
+        self._width = self._blocks.needed(self.longest)
+        self._heights, self._lengths, self._widths = (
+            sorted({max(least, n // 4), n}) for n, least in ((rows, 1), (chunk, 2), (self._width, 1))
+        )
+        self._heights = sorted({1, *self._heights})  # a lone request waits for no empty rows
+        shapes = [(1, n, m) for n in self._lengths for m in self._widths]
+        shapes += [(n, 1, m) for n in self._heights for m in self._widths]
+        self._graphs = {shape: PagedStep(model, self._caches, pages, block, shape[1]) for shape in shapes}
+        self._seeds = np.random.default_rng(flow.initial_seed())
         if not len(self._caches):
             raise ServingError(
                 asked, f"a {type(model).__name__}", "a model has attention with caches", "models.gpt2.GPT2"
             )
-        self._width = self._blocks.needed(self.longest)
         self._waiting: deque[_Sequence] = deque()
         self._active: list[_Sequence] = []
         self._change = threading.Condition()
@@ -221,8 +263,8 @@ class GenerationEngine:
     def __enter__(self) -> GenerationEngine:
         """Compile what requests will need, and start it."""
         self._ends = False
-        for shape in ((1, self._chunk), (self._rows, 1)):
-            self._call(np.zeros(shape, np.int64), [], [])
+        for rows, length, width in self._graphs:
+            self._call(np.zeros((rows, length), np.int64), [], [], width)
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
         self._thread.start()
         return self
@@ -253,7 +295,7 @@ class GenerationEngine:
         with self._change:
             self._ends = True
             for sequence in (*self._active, *self._waiting):
-                sequence.out.put(why)
+                sequence.put(why)
             for sequence in self._active:
                 self._blocks.release(sequence.blocks)
             self._active.clear()
@@ -270,22 +312,23 @@ class GenerationEngine:
                 first.blocks, first.read = found
                 self._active.append(first)
             else:
-                first.out.put(None)
+                first.put(None)
             self._waiting.popleft()
 
     def _turn(self) -> None:
         for sequence in [s for s in self._active if s.is_cancelled]:
             self._leave(sequence)
         reading = [s for s in self._active if s.read < len(s.prompt)]
-        if reading:
-            self._read(reading[0])
+        # One chunk for each token of the others; more as long as most of the batch is not there yet.
+        for sequence in reading[: max(1, 2 * len(reading) - len(self._active))]:
+            self._read(sequence)
         writing = [s for s in self._active if s.read >= len(s.prompt) and s.made]
         if writing:
             self._write(writing)
 
     def _read(self, sequence: _Sequence) -> None:
         part = sequence.prompt[sequence.read : sequence.read + self._chunk]
-        tokens = np.zeros((1, self._chunk), np.int64)
+        tokens = np.zeros((1, next(n for n in self._lengths if n >= len(part))), np.int64)
         tokens[0, : len(part)] = part
         token = self._call(tokens, [sequence], [len(part)])[0]
         sequence.read += len(part)
@@ -294,28 +337,27 @@ class GenerationEngine:
             self._give(sequence, token)
 
     def _write(self, sequences: list[_Sequence]) -> None:
-        tokens = np.zeros((self._rows, 1), np.int64)
+        tokens = np.zeros((next(n for n in self._heights if n >= len(sequences)), 1), np.int64)
         tokens[: len(sequences), 0] = [s.made[-1] for s in sequences]
         found = self._call(tokens, sequences, [1] * len(sequences))
         for sequence, token in zip(sequences, found):
             sequence.read += 1
             self._give(sequence, token)
 
-    def _call(self, tokens: np.ndarray, sequences: list[_Sequence], counts: list[int]) -> list[int]:
-        rows = len(tokens)
-        table = np.zeros((rows, self._width), np.int64)
-        start, count, heat = np.zeros(rows, np.int64), np.ones(rows, np.int64), np.zeros(rows, np.float32)
-        for i, sequence in enumerate(sequences):
-            table[i, : len(sequence.blocks)] = sequence.blocks
-            start[i], count[i], heat[i] = sequence.read, counts[i], sequence.heat
-        given = (numbers(tokens), numbers(table), numbers(start), numbers(count), flow.from_numpy(heat))
+    def _call(self, tokens: np.ndarray, sequences: list[_Sequence], counts: list[int], width: int = 1) -> list[int]:
+        told = [(s.read, n, s.heat) for s, n in zip(sequences, counts)]
+        needed = max((self._blocks.needed(start + n) for start, n, _ in told), default=width)
+        width = next(n for n in self._widths if n >= needed)
+        given = packed(tokens, told, [s.blocks[:width] for s in sequences], width)
+        if any(s.heat for s in sequences):
+            given[0, tokens.shape[1] + PACKED - 1] = self._seeds.integers(2**62)
         self._steps += 1
-        found: Any = (self._writes if tokens.shape[1] == 1 else self._reads)(*given)
+        found: Any = self._graphs[*tokens.shape, width](flow.tensor(given, **self._where))
         return found.numpy().tolist()[: len(sequences)]
 
     def _give(self, sequence: _Sequence, token: int) -> None:
         sequence.made.append(token)
-        sequence.out.put(token)
+        sequence.put(token)
         self._tokens += 1
         if len(sequence.made) >= sequence.most or token in sequence.stop:
             self._leave(sequence)
@@ -323,4 +365,15 @@ class GenerationEngine:
     def _leave(self, sequence: _Sequence) -> None:
         self._active.remove(sequence)
         self._blocks.release(sequence.blocks)
-        sequence.out.put(None)
+        sequence.put(None)
+
+
+def _whole_of(model: nn.Module, asked: str) -> dict[str, Any]:
+    """Return the layout of what a call is given: whole on every rank of the model's placement."""
+    places = [p.placement if p.is_global else None for p in model.parameters()]
+    if any(place != places[0] for place in places):
+        rule = "a token goes through all blocks in one program, so all are on one placement"
+        raise ServingError(asked, "a model on several placements", rule, "models.Parallel(tensor=…) without pipeline")
+    if not places or places[0] is None:
+        return {}
+    return {"placement": places[0], "sbp": [flow.sbp.broadcast] * len(places[0].hierarchy)}

@@ -10,8 +10,10 @@ more, and asks for a bearer token if ``--token`` names one. Starlette and uvicor
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hmac
 import json
+import os
 import sys
 import time
 import uuid
@@ -45,6 +47,8 @@ class Endpoint:
         end: the token that ends a text, if there is one.
         token: what clients have to send as a bearer token; None for nothing.
         most_bytes: the largest request.
+        read_s: how long a request may take to arrive, in seconds.
+        timeout_s: how long a request may take from then to its last token, its wait for a place included.
 
     Raises:
         ServingError: Starlette is not installed.
@@ -60,6 +64,8 @@ class Endpoint:
         end: int | None = None,
         token: str | None = None,
         most_bytes: int = _MOST_BYTES,
+        read_s: float = 30.0,
+        timeout_s: float = 600.0,
     ):
         try:
             from starlette.applications import Starlette
@@ -70,6 +76,7 @@ class Endpoint:
             ) from None
         self._engine, self._name, self._encode, self._decode = engine, name, encode, decode
         self._end, self._token, self._most_bytes = end, token, most_bytes
+        self._read_s, self._timeout_s = read_s, timeout_s
         routes = [
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/models", self._models),
@@ -115,13 +122,14 @@ class Endpoint:
     # -- completions ---------------------------------------------------------------------------------------------------
 
     async def _completions(self, request: Any) -> Any:
-        from starlette.concurrency import run_in_threadpool
-        from starlette.responses import JSONResponse, StreamingResponse
+        from starlette.requests import ClientDisconnect
+        from starlette.responses import JSONResponse, Response, StreamingResponse
 
         if (refused := self._refusal(request)) is not None:
             return refused
         try:
-            said = await self._said(request)
+            async with asyncio.timeout(self._read_s):
+                said = await self._said(request)
             prompt = self._prompt(said["prompt"])
             stream = self._engine.submit(
                 prompt,
@@ -131,6 +139,10 @@ class Endpoint:
             )
         except _Wrong as error:
             return _error(error.status, str(error))
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
+        except TimeoutError:
+            return _error(408, f"a request arrives within {self._read_s:g} s")
         except BusyError as error:
             return _error(429, str(error).splitlines()[1].strip())
         except ServingError as error:
@@ -143,11 +155,17 @@ class Endpoint:
         }
         if said.get("stream", False):
             return StreamingResponse(self._events(stream, head), media_type="text/event-stream")
+        gone = asyncio.create_task(_cancel_when_gone(request, stream))
         try:
-            tokens = await run_in_threadpool(list, stream)
-        except ServingError as error:
-            return _error(503, str(error).splitlines()[1].strip())
+            async with asyncio.timeout(self._timeout_s):
+                tokens = [token async for token in stream]
+        except TimeoutError:
+            return _error(504, f"a request takes at most {self._timeout_s:g} s: ask for fewer tokens")
+        # Whatever the engine died of, whoever waits gets an answer.
+        except Exception as error:
+            return _error(503, str(error).splitlines()[min(1, str(error).count("\n"))].strip() or "the engine ended")
         finally:
+            gone.cancel()
             stream.cancel()
         usage = {
             "prompt_tokens": len(prompt),
@@ -201,11 +219,11 @@ class Endpoint:
         return {"index": 0, "text": text, "tokens": list(tokens), "finish_reason": reason}
 
     async def _events(self, stream: Stream, head: dict) -> AsyncIterator[str]:
-        from starlette.concurrency import iterate_in_threadpool
-
         shown, tokens = "", []
+        ends = asyncio.get_running_loop().time() + self._timeout_s
+        timer = asyncio.get_running_loop().call_at(ends, stream.cancel)
         try:
-            async for token in iterate_in_threadpool(iter(stream)):
+            async for token in stream:
                 tokens.append(token)
                 choice = {"index": 0, "text": "", "tokens": [token], "finish_reason": None}
                 if self._decode is not None and token != self._end:
@@ -217,8 +235,19 @@ class Endpoint:
             last = {"index": 0, "text": "", "tokens": [], "finish_reason": stream.finish_reason}
             yield f"data: {json.dumps({**head, 'choices': [last]})}\n\n"
             yield "data: [DONE]\n\n"
+        except ServingError as error:
+            said = {"message": str(error).splitlines()[1].strip(), "type": "server_error", "code": 503}
+            yield f"data: {json.dumps({'error': said})}\n\n"
         finally:
+            timer.cancel()
             stream.cancel()  # a client that went away needs no more tokens
+
+
+async def _cancel_when_gone(request: Any, stream: Stream) -> None:
+    """Take a request out when its client goes away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stream.cancel()
 
 
 def _error(status: int, why: str) -> Any:
@@ -241,16 +270,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--blocks", type=int, default=1024, help="blocks of 16 tokens for keys and values")
     parser.add_argument("--longest", type=int, default=2048, help="tokens of a sequence")
     parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are refused")
-    parser.add_argument("--token", help="what clients send as a bearer token")
+    parser.add_argument("--timeout-s", type=float, default=600.0, help="of a request, until its last token")
+    parser.add_argument("--max-bytes", type=int, default=_MOST_BYTES, help="of a request")
+    parser.add_argument("--int8", action="store_true", help="weights of 8 bits")
+    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="divide the model over N devices")
+    parser.add_argument("--token", default=os.environ.get("SBPJAX_SERVING_TOKEN"), help="clients send it as a bearer")
     parser.add_argument("--certificate", help="for TLS")
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)
     from pathlib import Path
 
-    from sbpjax import models
+    from sbpjax import models, nn
 
     try:
         model = models.from_pretrained(options.directory)
+        if options.int8:
+            nn.utils.quantize_weights(model)
+        if options.tensor_parallel > 1:
+            models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
         encode = decode = None
         if options.tokenizer:
             from tokenizers import Tokenizer
@@ -261,7 +298,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
         )
         name = options.name or Path(options.directory).resolve().name
-        app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token)
+        limits = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
+        app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
         import uvicorn
 
         with engine:

@@ -10,6 +10,7 @@ the same blocks there.
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,25 +18,44 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.models.layers import Attention
 
+PACKED = 4  # columns of a packed call before its table: start, count, temperature, seed
 
-def _written(pool, new, table, start):
+
+def _written(pool, k, v, table, start):
     """Return the pool with new rows `(B, K, T, C)` written behind `start` `(B,)` tokens of each sequence."""
-    size = pool.shape[2]
-    place = start[:, None] + jnp.arange(new.shape[2], dtype=start.dtype)  # (B, T)
+    size = pool.shape[3]
+    place = start[:, None] + jnp.arange(k.shape[2], dtype=start.dtype)  # (B, T)
     block = jnp.take_along_axis(table, jnp.minimum(place // size, table.shape[1] - 1), axis=1)
     block = jnp.where(place // size < table.shape[1], block, 0)
-    return pool.at[block, :, place % size].set(new.transpose(0, 2, 1, 3))
+    new = jnp.stack([k, v]).transpose(1, 3, 0, 2, 4)  # (B, T, 2, K, C)
+    return pool.at[block, :, :, place % size].set(new)
 
 
 def _read(pool, table):
-    """Return all slots of each sequence, `(B, K, S, C)`."""
+    """Return keys and values of all slots of each sequence, two `(B, K, S, C)`."""
     rows, many = table.shape
-    _, heads, size, width = pool.shape
-    return pool[table].transpose(0, 2, 1, 3, 4).reshape(rows, heads, many * size, width)
+    _, _, heads, size, width = pool.shape
+    found = pool[table].transpose(2, 0, 3, 1, 4, 5).reshape(2, rows, heads, many * size, width)
+    return found[0], found[1]
+
+
+def _chosen(logits, heat, seed):
+    """Return a token `(B,)` of logits `(B, V)`: the likeliest, or one drawn where the temperature is above 0."""
+    likeliest = jnp.argmax(logits, axis=-1)
+
+    def drawn():
+        key = jax.random.wrap_key_data(jnp.stack([seed >> 32, seed]).astype(jnp.uint32), impl="threefry2x32")
+        # The largest of logits with Gumbel noise is a sample of their softmax.
+        warm = logits / jnp.maximum(heat, 1e-6)[:, None] + jax.random.gumbel(key, logits.shape, logits.dtype)
+        return jnp.where(heat > 0, jnp.argmax(warm, axis=-1), likeliest)
+
+    # Noise for a whole vocabulary costs as much as a small model: only where somebody asks for it.
+    return jax.lax.cond(jnp.any(heat > 0), drawn, lambda: likeliest)
 
 
 written = flow.wrap_jax(_written, name="written_in_blocks")
 read = flow.wrap_jax(_read, name="read_of_blocks")
+chosen = flow.wrap_jax(_chosen, name="chosen_token")
 
 
 class Pages:
@@ -54,36 +74,36 @@ class PagedKeyValues(nn.Module):
     """The keys and values of one layer, in place of `models.layers.KeyValues`.
 
     Args:
-        layer: the layer.
+        layer: the layer; a split of its heads of keys over ranks divides the pool too.
         blocks: how many blocks there are.
         size: tokens in a block.
         pages: where the sequences of a call lie.
     """
 
-    k: flow.Tensor
-    v: flow.Tensor
+    pool: flow.Tensor
 
     def __init__(self, layer: Attention, blocks: int, size: int, pages: Pages):
         super().__init__()
-        shape = (blocks, layer.kv_heads, size, layer.head_dim)
+        weight = layer.k.weight
+        shape = (blocks, 2, layer.kv_heads, size, layer.head_dim)
+        where = {}
+        if weight.is_global:
+            heads = [flow.sbp.split(2) if s == flow.sbp.split(0) else flow.sbp.broadcast for s in weight.sbp]
+            where = {"placement": weight.placement, "sbp": heads}
         self._pages = pages
-        self.register_buffer("k", flow.zeros(shape, dtype=layer.k.weight.dtype))
-        self.register_buffer("v", flow.zeros(shape, dtype=layer.k.weight.dtype))
+        self.register_buffer("pool", flow.zeros(shape, dtype=layer.cache_dtype, **where))
 
     def extend(self, k: flow.Tensor, v: flow.Tensor, at: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
         """Put keys and values `(B, K, T, C)` behind those of their sequences, and return those of all slots."""
-        table, start = self._pages.table, self._pages.start
-        found = []
-        for pool, new in ((self.k, k), (self.v, v)):
-            made = written(pool, new.to(pool.dtype), table, start)
-            pool.copy_(made)
-            found.append(read(made, table))
-        return found[0], found[1]
+        pages, dtype = self._pages, self.pool.dtype
+        made = written(self.pool, k.to(dtype), v.to(dtype), pages.table, pages.start)
+        self.pool.copy_(made)
+        return read(made, pages.table)
 
     @property
     def bytes(self) -> int:
-        """How much memory the blocks take."""
-        return sum(t.numel() * t.element_size() for t in (self.k, self.v))
+        """How much memory the blocks take, on all devices together."""
+        return self.pool.numel() * self.pool.element_size()
 
 
 def caches_of(model: nn.Module, blocks: int, size: int, pages: Pages) -> nn.ModuleList:
@@ -100,42 +120,54 @@ class PagedStep(nn.Graph):
         caches: of its layers, see `caches_of`.
         pages: those that the caches look at.
         size: tokens in a block.
+        length: T, tokens of each sequence in a call.
     """
 
-    def __init__(self, model: nn.Module, caches: nn.ModuleList, pages: Pages, size: int):
+    def __init__(self, model: nn.Module, caches: nn.ModuleList, pages: Pages, size: int, length: int):
         super().__init__()
-        self.model, self.caches, self.pages, self.size = model, caches, pages, size
+        self.model, self.caches, self.pages, self.size, self.length = model, caches, pages, size, length
         self.config.enable_block_scan(False)
 
     @flow.no_grad()
-    def build(
-        self, tokens: flow.Tensor, table: flow.Tensor, start: flow.Tensor, count: flow.Tensor, heat: flow.Tensor
-    ) -> flow.Tensor:
+    def build(self, packed: flow.Tensor) -> flow.Tensor:
         """Return the next token `(B,)`.
 
         Args:
-            tokens: `(B, T)`, of which `count` are tokens and the rest padding behind them.
-            table: `(B, M)`, the blocks of each sequence.
-            start: `(B,)`, how many tokens were read before.
-            count: `(B,)`; with several rows T is 1.
-            heat: `(B,)`, the temperature; 0 takes the likeliest token.
+            packed: `(B, T + 4 + M)` whole numbers, see `packed`.
         """
+        length = self.length
+        tokens, table = packed[:, :length], packed[:, length + PACKED :]
+        start, count, heat, seed = (packed[:, length + i] for i in range(PACKED))
         self.pages.table, self.pages.start = table, start
-        slots, length = table.shape[1] * self.size, tokens.shape[1]
-        places = flow.arange(length)
+        slots = table.shape[1] * self.size
+        places = flow.arange(length, **_where(packed))
         positions = start[:, None] + flow.minimum(places[None, :], count[:, None] - 1)
-        present = flow.arange(slots)[None, :] < (start + count)[:, None]
+        present = flow.arange(slots, **_where(packed))[None, :] < (start + count)[:, None]
         # A chunk is of one sequence, and its queries read what is before each. One token of each of many reads all that
         # is present: seen from the last slot nothing lies ahead.
         at = start[0] if length > 1 else flow.full_like(start[0], slots - 1)
-        logits = self.model(tokens, present.long(), positions, list(self.caches), at)  # (B, T, V)
-        last = logits.gather(1, (count - 1)[:, None, None].expand(-1, 1, logits.shape[2]))[:, 0].float()
-        likeliest = last.argmax(-1)
-        noise = -(-flow.rand_like(last).clamp(min=1e-20).log()).log()
-        drawn = (last / heat.clamp(min=1e-6)[:, None] + noise).argmax(-1)
-        return flow.where(heat > 0, drawn, likeliest)
+        logits = self.model(tokens, present.long(), positions, list(self.caches), at, count - 1)[:, 0]  # (B, V)
+        return chosen(logits.float(), heat.float() / 1e6, seed[0])
 
 
-def numbers(values) -> flow.Tensor:
-    """Return whole numbers as a tensor."""
-    return flow.from_numpy(np.asarray(values, np.int64))
+def _where(tensor: flow.Tensor) -> dict:
+    return {"placement": tensor.placement, "sbp": tensor.sbp} if tensor.is_global else {}
+
+
+def packed(tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[list[int]], width: int) -> np.ndarray:
+    """Return all that a call says of its sequences as one array: each array has a way of its own to the device.
+
+    Args:
+        tokens: `(B, T)`.
+        told: of each sequence how many tokens were read before; how many of the T are tokens and not padding behind
+            them (T is 1 with several rows); and the temperature.
+        tables: the blocks of each sequence.
+        width: M, the most blocks of a sequence.
+    """
+    rows, length = tokens.shape
+    made = np.zeros((rows, length + PACKED + width), np.int64)
+    made[:, :length], made[:, length + 1] = tokens, 1
+    for row, ((start, count, heat), table) in enumerate(zip(told, tables)):
+        made[row, length : length + 3] = start, count, max(round(heat * 1e6), heat > 0)
+        made[row, length + PACKED : length + PACKED + len(table)] = table
+    return made

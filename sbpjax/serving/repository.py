@@ -14,6 +14,7 @@ Models are read from inside the folder only: a link that leads out of it is refu
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -127,6 +128,8 @@ class Repository:
         queue_delay_us: how long a request waits for others, in microseconds.
         max_queue: how many requests may wait for a model; further ones are refused.
         timeout_s: how long a request may wait, in seconds.
+        max_model_mb: the most that the files of one version take, in MiB; None for no limit. A served model takes up
+            to three times as much memory: its weights as they lie, as constants, and packed.
 
     Raises:
         ServingError: there is no model, or one of them cannot be served; the text says which and why.
@@ -141,6 +144,7 @@ class Repository:
         queue_delay_us: int = 500,
         max_queue: int = 1024,
         timeout_s: float = 60.0,
+        max_model_mb: int | None = None,
     ):
         self.path = Path(path)
         self._asked = f"serving {os.fspath(path)!r}"
@@ -154,7 +158,7 @@ class Repository:
         if not self.path.is_dir():
             rule = "a repository is a folder of models, <model>/<version>/model"
             raise ServingError(self._asked, "no such folder", rule, f"graph.export('{self.path}/name/1/model', x)")
-        self._root = self.path.resolve()
+        self._root, self._max_model_mb = self.path.resolve(), max_model_mb
         self._options = {
             "engine": engine,
             "max_batch": max_batch,
@@ -179,6 +183,8 @@ class Repository:
         if not versions:
             rule = "a model has a folder for each version, named by a number from 1"
             raise ServingError(self._asked, f"{name} without versions", rule, f"graph.export('{folder}/1/model', x)")
+        for version in versions:
+            self._weigh(folder / str(version))
         said = [self._manifest(folder, version) for version in versions][-1]
         asked = f"{self._asked}: {name}"
         if said.get("placement") is not None:
@@ -226,6 +232,13 @@ class Repository:
             rule = "the files of an export are written together"
             raise ServingError(asked, f"a damaged manifest.json: {error}", rule, "export again") from None
         return said
+
+    def _weigh(self, version: Path) -> None:
+        size = sum(file.stat().st_size for file in (version / FOLDER).glob("*") if file.is_file()) / 2**20
+        if self._max_model_mb is not None and size > self._max_model_mb:
+            asked = f"{self._asked}: {version.parent.name}, version {version.name}"
+            rule = f"a model takes at most {self._max_model_mb} MiB here"
+            raise ServingError(asked, f"files of {size:.0f} MiB", rule, f"--max-model-mb {math.ceil(size)}")
 
     def _inside(self, path: Path) -> None:
         if not path.resolve().is_relative_to(self._root):

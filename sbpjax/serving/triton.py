@@ -12,6 +12,7 @@ used.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -83,6 +84,11 @@ class Server:
         grpc_port: of the gRPC endpoint.
         metrics_port: of the metrics.
         control: whether clients may load and unload models.
+        token: what clients have to send in the header ``authorization``, as ``Bearer <token>``; None for nothing. A
+            client of gRPC sends ``triton-grpc-protocol-authorization``. Health and metrics are open. The server has it
+            in its command line.
+        certificate: a file, for TLS of gRPC. Triton has none for HTTP, which then listens on this machine only.
+        private_key: a file, of the certificate.
         binary: see `find_server`.
         start_s: how long it may take until all models are ready, in seconds.
 
@@ -99,13 +105,31 @@ class Server:
         grpc_port: int = 8001,
         metrics_port: int = 8002,
         control: bool = False,
+        token: str | None = None,
+        certificate: str | os.PathLike | None = None,
+        private_key: str | os.PathLike | None = None,
         binary: str | os.PathLike | None = None,
         start_s: float = 300.0,
     ):
         self._repository, self._binary, self._start_s = repository, find_server(binary), start_s
         self._host, self._http, self._grpc, self._metrics = host, http_port, grpc_port, metrics_port
-        self._control = control
+        self._control, self._token = control, token
+        self._certificate, self._private_key = certificate, private_key
+        self._check_options()
         self._process: subprocess.Popen | None = None
+
+    def _check_options(self) -> None:
+        asked = f"serving {os.fspath(self._repository.path)!r}"
+        if self._token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]{8,}", self._token):
+            rule = "a token has at least 8 letters, digits or signs of ._~+/=-"
+            raise ServingError(asked, f"a token of {len(self._token)} characters", rule, "openssl rand -hex 24")
+        given = [self._certificate, self._private_key]
+        if (None in given) != (given == [None, None]):
+            rule = "TLS needs a certificate and its key"
+            raise ServingError(asked, "one of certificate and private_key", rule, "--certificate and --private-key")
+        for file in given:
+            if file is not None and not Path(file).is_file():
+                raise ServingError(asked, f"no file {os.fspath(file)!r}", "TLS reads its files", "the file's own name")
 
     def __enter__(self) -> Server:
         """Start it, and return when all models are ready."""
@@ -187,11 +211,19 @@ class Server:
         control = (
             ["--model-control-mode=explicit", "--load-model=*"] if self._control else ["--model-control-mode=none"]
         )
+        doors = []
+        if self._token is not None:
+            closed = "metadata,inference,shared-memory,model-config,model-repository,statistics,trace,logging"
+            doors.append(f"--http-restricted-api={closed}:authorization=Bearer {self._token}")
+            doors.append(f"--grpc-restricted-protocol={closed}:authorization=Bearer {self._token}")
+        if self._certificate is not None and self._private_key is not None:
+            doors += ["--grpc-use-ssl=true", f"--grpc-server-cert={os.fspath(self._certificate)}"]
+            doors.append(f"--grpc-server-key={os.fspath(self._private_key)}")
         return [
             str(binary),
             f"--model-repository={models}",
             f"--backend-directory={backends}",
-            f"--http-address={self._host}",
+            f"--http-address={self._http_host}",
             f"--grpc-address={self._host}",
             f"--metrics-address={self._host}",
             f"--http-port={self._http}",
@@ -200,7 +232,12 @@ class Server:
             "--exit-timeout-secs=30",
             "--disable-auto-complete-config",
             *control,
+            *doors,
         ]
+
+    @property
+    def _http_host(self) -> str:
+        return self._host if self._certificate is None else "127.0.0.1"
 
     def _environment(self) -> dict[str, str]:
         libraries = [
@@ -217,7 +254,7 @@ class Server:
 
     def _until_ready(self) -> None:
         end = time.monotonic() + self._start_s
-        url = f"http://{self._host}:{self._http}/v2/health/ready"
+        url = f"http://{self._http_host}:{self._http}/v2/health/ready"
         assert self._process is not None
         while self._process.poll() is None and time.monotonic() < end:
             try:

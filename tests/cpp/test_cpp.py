@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import partial
 from importlib import util
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import nn
+from sbpjax import models, nn
+from tests.serving.test_generation import made
 from tests.support.graphs import Plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,32 +27,47 @@ pytestmark = [
 EQUAL = {"rtol": 1e-5, "atol": 1e-5}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Return a function that runs the example program."""
+def built(folder, *options, target=None):
+    """Build the library and its examples, and return the folder."""
     from sbpjax.engines.runtimes import module
 
     cmake = Path(module("openvino", "the tests").__file__).parent / "cmake"
-    build = tmp_path_factory.mktemp("build")
     for command in (
-        ["cmake", "-S", str(ROOT / "cpp"), "-B", str(build), f"-DOpenVINO_DIR={cmake}"],
-        ["cmake", "--build", str(build)],
+        ["cmake", "-S", str(ROOT / "cpp"), "-B", str(folder), f"-DOpenVINO_DIR={cmake}", *options],
+        ["cmake", "--build", str(folder), *(["--target", target] if target else [])],
     ):
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr[-3000:]
+    return folder
 
-    def called(folder, arrays, threads=1, calls=1):
-        out, args = folder / "out", []
-        for name, array in arrays.items():
-            array.tofile(folder / f"{name}.raw")
-            args.append(f"{name}={folder / name}.raw:{'x'.join(map(str, array.shape))}")
-        command = [str(build / "run"), str(folder / "graph"), str(out), str(threads), str(calls), *args]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, env={**os.environ, "SBPJAX_THREADS": "1"}
-        )
-        return done, out
 
-    return called
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("build"))
+
+
+def called(build, folder, arrays, threads=1, calls=1, **environment):
+    """Run the example `run`, and return how it ended and where its outputs are."""
+    out, args = folder / "out", []
+    for name, array in arrays.items():
+        array.tofile(folder / f"{name}.raw")
+        args.append(f"{name}={folder / name}.raw:{'x'.join(map(str, array.shape))}")
+    command = [str(build / "run"), str(folder / "graph"), str(out), str(threads), str(calls), *args]
+    environment = {**os.environ, "SBPJAX_THREADS": "1", **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment), out
+
+
+@pytest.fixture
+def run(build):
+    """Return a function that runs the example program."""
+    return partial(called, build)
+
+
+def program(build, name, *args):
+    """Run another example, and return what it says."""
+    done = subprocess.run([str(build / name), *map(str, args)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def graph(folder, dynamic):
@@ -96,3 +113,78 @@ def test_errors_are_in_words(run, tmp_path):
     (tmp_path / "graph/model.onnx").unlink()
     done, _ = run(tmp_path, {names[0]: x})
     assert re.search(r"no .*model.onnx: export the graph with .*onnx=True", done.stderr)
+
+
+def test_an_image_is_classified(build, tmp_path):
+    flow.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, 4), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 7)).eval()
+    Plain(lambda g, x: g.model(x), model=model).export(tmp_path / "g", flow.ones(1, 3, 32, 32), onnx=True)
+    # Of one colour all over, so that scaling changes nothing.
+    (tmp_path / "i.ppm").write_bytes(b"P6 50 40 255\n" + bytes([200, 100, 50]) * 2000)
+    (tmp_path / "labels.txt").write_text("".join(f"class {i}\n" for i in range(7)))
+    colour = (np.array([200, 100, 50]) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+    x = np.broadcast_to(colour[:, None, None], (1, 3, 32, 32)).astype(np.float32)
+    odds = model(flow.tensor(x)).softmax(-1).numpy()[0]
+    said = [
+        line.split(" ", 2)
+        for line in program(build, "classify", tmp_path / "g", tmp_path / "i.ppm", tmp_path / "labels.txt").splitlines()
+    ]
+    assert [int(k) for k, _, _ in said] == np.argsort(-odds)[:5].tolist()
+    np.testing.assert_allclose([float(p) for _, p, _ in said], np.sort(odds)[:-6:-1], rtol=1e-3, atol=1e-5)
+    assert said[0][2] == f"class {said[0][0]}"
+    (tmp_path / "i.ppm").write_bytes(b"P6 99999999 99999999 255\n")
+    done = subprocess.run([build / "classify", tmp_path / "g", tmp_path / "i.ppm"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no binary PPM" in done.stderr
+
+
+def test_tokens_are_those_of_generate(build, tmp_path):
+    model = made("gpt2")
+    wanted = models.Generator(model)([[5, 6, 7]], 8)[0]
+    with flow.no_grad():
+        graph = Plain(lambda g, x: g.model(x), model=model)
+        graph.export(tmp_path / "g", flow.zeros(1, 16, dtype=flow.int64), onnx=True)
+    assert list(map(int, program(build, "generate", tmp_path / "g", 8, 5, 6, 7).split())) == wanted
+
+
+def test_the_c_interface_with_pkg_config(build, tmp_path):
+    model = nn.Linear(3, 2)
+    Plain(lambda g, x: g.model(x), model=model).export(tmp_path / "g", flow.ones(1, 3), dynamic_batch=True, onnx=True)
+    wanted = model(flow.ones(1, 3)).numpy()[0]
+    np.testing.assert_allclose(np.array(program(build, "from_c", tmp_path / "g").split(), float), wanted, **EQUAL)
+    done = subprocess.run([build / "from_c", tmp_path / "none"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no " in done.stderr and "model.onnx" in done.stderr
+    if shutil.which("pkg-config") is None:
+        pytest.skip("needs pkg-config for the rest")
+    subprocess.run(["cmake", "--install", build, "--prefix", tmp_path / "there"], check=True, capture_output=True)
+    (pc,) = (tmp_path / "there").rglob("sbpjax.pc")
+    text = pc.read_text().splitlines()
+    pc.write_text("\n".join([f"prefix={tmp_path / 'there'}", *text[1:]]))
+    found = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "sbpjax"], check=True, capture_output=True, text=True, env=found
+    )
+    source = ROOT / "cpp/examples/from_c.c"
+    command = ["cc", str(source), "-o", str(tmp_path / "from_c"), *flags.stdout.split()]
+    subprocess.run(command, check=True, capture_output=True)
+    np.testing.assert_allclose(np.array(program(tmp_path, "from_c", tmp_path / "g").split(), float), wanted, **EQUAL)
+
+
+@pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
+def test_sanitizers_find_nothing(sanitizer, tmp_path):
+    _, names = graph(tmp_path, True)
+    build = built(tmp_path / "build", f"-DSANITIZE={sanitizer}", "-DCMAKE_BUILD_TYPE=Debug", target="run")
+    # OpenVINO and TBB are built without sanitizers: what they do among themselves is not looked at.
+    (tmp_path / "known").write_text("race:libopenvino\nrace:libtbb\n")
+    options = {
+        "ASAN_OPTIONS": "detect_leaks=1:alloc_dealloc_mismatch=0",
+        "LSAN_OPTIONS": f"suppressions={tmp_path / 'leaks'}",
+        "TSAN_OPTIONS": f"suppressions={tmp_path / 'known'}:ignore_noninstrumented_modules=1",
+        "UBSAN_OPTIONS": "halt_on_error=1",
+        "TBB_ENABLE_SANITIZERS": "1",  # TBB else loads a library in a way that they refuse
+    }
+    (tmp_path / "leaks").write_text("leak:libopenvino\nleak:libtbb\n")
+    arrays = dict(zip(names, (np.ones((1, 3, 8, 8), np.float32), np.ones((1, 1), np.float32))))
+    done, _ = called(build, tmp_path, arrays, threads=4, calls=50, **options)
+    assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-3000:]
+    done, _ = called(build, tmp_path, dict(list(arrays.items())[:1]), **options)
+    assert done.returncode == 1 and "Sanitizer" not in done.stderr, done.stderr[-3000:]

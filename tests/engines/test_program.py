@@ -110,6 +110,24 @@ def test_a_weight_that_is_written_counts(engine):
     close(graph(x), model(x))
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "constant_weights"])
+def test_a_loaded_graph_runs_on_arrays(engine, tmp_path):
+    model, x = linear(), np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    graph = Plain(lambda g, x, y: (g.model(x), x.sum(1), y), model=model)
+    graph.export(tmp_path / "x", flow.ones(2, 4), flow.ones(2, dtype=flow.int64), dynamic_batch=True)
+    loaded, y = flow.load_graph(tmp_path / "x"), np.arange(3)
+    assert loaded.on_arrays([x, y]) is None
+    getattr(loaded, f"enable_{engine}")(True)
+    assert loaded.on_arrays([x, y]) is None  # nothing has run
+    wanted = loaded(flow.tensor(x), flow.tensor(y))
+    found = loaded.on_arrays([x, y])
+    assert [out.flags.writeable for out in found] == [True] * 3
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b.numpy())
+    for wrong in ([x], [x, y[:2]], [x.astype(np.float64), y], [x[:, :3], y], [x[:0], y[:0]]):
+        assert loaded.on_arrays(wrong) is None
+
+
 @pytest.mark.skipif("openvino" not in ENGINES, reason="needs the extra openvino")
 def test_a_short_type_is_near_and_options_are_shown():
     graph, x = Plain(lambda g, x: g.model(x), model=linear()), flow.ones(3, 4)
@@ -133,14 +151,79 @@ def test_a_result_that_differs_is_an_error(monkeypatch):
 def test_a_missing_engine_says_how_to_get_it(monkeypatch):
     from sbpjax.engines import runtimes
 
+    graphs = [Plain(lambda g, x: x + 1) for _ in range(4)]
+    x, real = flow.ones(2), runtimes.importlib.import_module
+
     def gone(name):
-        raise ImportError(f"No module named {name!r}")
+        if name.partition(".")[0] in ("openvino", "onnxruntime", "onnx", "iree"):
+            raise ImportError(f"No module named {name!r}")
+        return real(name)
 
     monkeypatch.setattr(runtimes.importlib, "import_module", gone)
-    graph = Plain(lambda g, x: x + 1)
-    graph.config.enable_openvino(True)
-    with pytest.raises(EngineError, match=r'(?s)no module openvino.*fix:.*pip install "sbpjax\[openvino\]"'):
-        graph(flow.ones(2))
+    for switch, package, extra in (
+        ("enable_openvino", "openvino", "openvino"),
+        ("enable_onnxruntime", "onnxruntime", "onnx"),
+        ("enable_tensorrt", "onnxruntime", "onnx"),
+        ("enable_iree", "iree.runtime", "iree"),
+    ):
+        graph = graphs.pop()
+        getattr(graph.config, switch)(True)
+        says = rf'(?s){switch}.*no module {package}.*fix:.*pip install "sbpjax\[{extra}\]"'
+        with pytest.raises(EngineError, match=says):
+            graph(x)
+
+
+NEEDS_IREE = pytest.mark.skipif(util.find_spec("iree") is None, reason="needs the extra iree")
+
+
+@NEEDS_IREE
+@pytest.mark.parametrize("name", ["residual", *(pytest.param(n, marks=pytest.mark.exhaustive) for n in FAMILIES)])
+def test_iree_takes_the_program_as_it_is(name, tmp_path):
+    flow.manual_seed(2)
+    graph = forward(FAMILIES[name]())
+    with flow.no_grad():
+        wanted = graph(*arguments(name))
+        graph.export(tmp_path / "x", *arguments(name))
+        graph.config.enable_iree(True)
+        for _ in range(2):
+            close(graph(*arguments(name)), wanted)
+        loaded = flow.load_graph(tmp_path / "x")
+        loaded.enable_iree(True)
+        close(loaded(*arguments(name)), wanted)
+
+
+@NEEDS_IREE
+def test_iree_gets_no_free_size(tmp_path):
+    Plain(lambda g, x: g.model(x), model=linear()).export(tmp_path / "x", flow.ones(3, 4), dynamic_batch=True)
+    loaded = flow.load_graph(tmp_path / "x")
+    loaded.enable_iree(True)
+    with pytest.raises(EngineError, match=r"(?s)with a free size.*rule: .*fixed.*fix:.*enable_openvino"):
+        loaded(flow.ones(3, 4))
+
+
+@pytest.mark.skipif("onnxruntime" not in ENGINES, reason="needs the extra onnx")
+def test_tensorrt_says_that_it_needs_a_gpu():
+    import onnxruntime
+
+    if "TensorrtExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("TensorRT is here")
+    graph = Plain(lambda g, x: g.model(x), model=linear())
+    graph.config.enable_tensorrt(True, precision="float16")
+    with pytest.raises(EngineError, match=r"(?s)without TensorRT.*GPUs.*fix: .*onnxruntime-gpu.*enable_openvino"):
+        graph(flow.ones(3, 4))
+
+
+@pytest.mark.skipif("openvino" not in ENGINES, reason="needs the extra openvino")
+def test_weights_of_8_bits_by_openvino():
+    graph, x = Plain(lambda g, x: g.model(x), model=_vit()), arguments("vit")[0]
+    graph.model.eval()
+    wanted = graph(x)
+    graph.config.enable_openvino(True, precision="int8")
+    if util.find_spec("nncf") is None:
+        with pytest.raises(EngineError, match=r'(?s)no module nncf.*fix:.*pip install "sbpjax\[int8\]"'):
+            graph(x)
+    else:
+        close(graph(x), wanted, **SHORT_TYPE)
 
 
 def _trains():

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import sbpjax as flow
-from sbpjax import models
+from sbpjax import models, nn
 from sbpjax.errors import BusyError, ServingError
 from sbpjax.models.t5 import T5, T5Config
 from sbpjax.serving import GenerationEngine
@@ -69,8 +69,33 @@ def test_64_requests_in_any_order_get_the_tokens_of_generate(name, gpt):
     assert said["cache_bytes"] == sum(cache.bytes for cache in engine._caches) > 0
 
 
+@pytest.mark.parametrize("name", ["gpt2", pytest.param("qwen3", marks=pytest.mark.exhaustive)])
+def test_a_model_that_is_divided_over_devices_gives_the_same_tokens(name):
+    asked = requests(8, LONGEST[name], seed=3)
+    alone = models.Generator(made(name))
+    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in asked]
+    model = models.parallelize(made(name), models.Parallel(tensor=2, device="cpu"))
+    engine = GenerationEngine(model, rows=2, blocks=6, block=16, chunk=2, longest=LONGEST[name])
+    # The heads of the keys in the cache are divided as those of the layer are.
+    assert {cache.pool.sbp for cache in engine._caches} == {(flow.sbp.split(2),)}
+    with engine:
+        streams = [engine.submit(*request) for request in asked]
+        assert [list(stream) for stream in streams] == wanted
+
+
+def test_weights_of_8_bits_give_the_tokens_of_generate():
+    model = made("gpt2")
+    nn.utils.quantize_weights(model)
+    asked = requests(6, LONGEST["gpt2"], seed=4)
+    alone = models.Generator(model)
+    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in asked]
+    with GenerationEngine(model, rows=2, blocks=4, block=16, chunk=2, longest=LONGEST["gpt2"]) as engine:
+        streams = [engine.submit(*request) for request in asked]
+        assert [list(stream) for stream in streams] == wanted
+
+
 def test_a_request_that_is_cancelled_gives_its_place_back(gpt):
-    engine = GenerationEngine(gpt, rows=1, blocks=9, block=2, chunk=4, longest=16)
+    engine = GenerationEngine(gpt, rows=1, blocks=3, block=16, chunk=2, longest=16)
     with engine:
         first = engine.submit([1, 2], 14)
         waits = engine.submit([3], 2)
@@ -83,7 +108,7 @@ def test_a_request_that_is_cancelled_gives_its_place_back(gpt):
 
 
 def test_a_full_queue_refuses(gpt):
-    engine = GenerationEngine(gpt, rows=1, blocks=9, block=2, chunk=4, longest=16, max_queue=2)
+    engine = GenerationEngine(gpt, rows=1, blocks=3, block=16, chunk=2, longest=16, max_queue=2)
     engine._turn = lambda: time.sleep(0.01)
     with engine:
         with pytest.raises(BusyError, match=r"(?s)2 requests that wait.*at most 2.*fix: "):
@@ -93,7 +118,7 @@ def test_a_full_queue_refuses(gpt):
 
 
 def test_stop_and_temperature(gpt):
-    with GenerationEngine(gpt, rows=2, blocks=17, block=2, chunk=4, longest=16) as engine:
+    with GenerationEngine(gpt, rows=2, blocks=4, block=16, chunk=2, longest=16) as engine:
         plain = list(engine.submit([5, 6], 6))
         stream = engine.submit([5, 6], 6, stop=[plain[1]])
         assert list(stream) == plain[: plain.index(plain[1]) + 1] and stream.finish_reason == "stop"
@@ -102,7 +127,7 @@ def test_stop_and_temperature(gpt):
 
 
 def test_a_failure_reaches_all_who_wait(gpt):
-    engine = GenerationEngine(gpt, rows=2, blocks=17, block=2, chunk=4, longest=16)
+    engine = GenerationEngine(gpt, rows=2, blocks=4, block=16, chunk=2, longest=16)
     with engine:
         engine._read = lambda sequence: 1 / 0
         streams = [engine.submit([1], 3) for _ in range(3)]

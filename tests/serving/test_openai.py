@@ -24,7 +24,7 @@ def decode(tokens):
 
 @pytest.fixture(scope="module")
 def engine():
-    with GenerationEngine(made("gpt2"), rows=2, blocks=17, block=2, chunk=4, longest=16, max_queue=8) as engine:
+    with GenerationEngine(made("gpt2"), rows=2, blocks=4, block=16, chunk=2, longest=16, max_queue=8) as engine:
         yield engine
 
 

@@ -120,6 +120,31 @@ def test_a_server_that_is_not_there(tmp_path, monkeypatch):
         find_server(tmp_path)
 
 
+def test_a_server_that_was_ended_by_a_signal_starts_again(tmp_path, monkeypatch, capsys):
+    exported(tmp_path)
+    statuses = [-6, -11, 0]
+
+    class Stand:
+        def __init__(self, *args, **options):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait(self):
+            return statuses.pop(0)
+
+    monkeypatch.setattr(cli, "Server", Stand)
+    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(tmp_path)])
+    assert ended.value.code == 0 and not statuses
+    assert "ended by signal 6; it starts again" in capsys.readouterr().out
+
+
 def test_the_command_checks_a_repository(tmp_path, capsys):
     exported(tmp_path)
     cli.main([str(tmp_path), "--check"])

@@ -37,6 +37,7 @@ TESTED_BY = {
     "distributions/constraint_registry.py": ("distributions/test_constraints.py", ALIKE),
     "distributions/kl/": ("distributions/test_kl.py", ALIKE),
     "distributions/transforms/": ("distributions/test_transforms.py", ALIKE),
+    "engines/by_iree.py": ("engines/test_program.py", USED),
     "engines/modules.py": ("engines/onnx/test_convert.py graph/test_custom_calls.py", USED),
     "engines/onnx/": ("engines/onnx/test_convert.py engines/test_program.py", USED),
     "engines/options.py": ("engines/test_program.py", USED),

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.models.layers import MLP, Attention, KeyValues, attention_mask, normal_weights, positions_of, token_loss
+from sbpjax.models.layers import (
+    MLP,
+    Attention,
+    KeyValues,
+    attention_mask,
+    normal_weights,
+    only_at,
+    positions_of,
+    token_loss,
+)
 from sbpjax.nn import functional as F
 
 from .config import GPT2Config
@@ -76,6 +85,7 @@ class GPT2(nn.Module):
         positions: flow.Tensor | None = None,
         caches: Sequence[KeyValues] | None = None,
         at: flow.Tensor | None = None,
+        only: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits of the token behind each one.
 
@@ -85,9 +95,10 @@ class GPT2(nn.Module):
             positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
             caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
             at: with caches: the slot of the first of these tokens.
+            only: `(B,)`, the one token of each row whose logits are asked for; None for all.
 
         Returns:
-            ``(B, T, V)``.
+            ``(B, T, V)``; with `only` ``(B, 1, V)``.
         """
         mask, is_causal = attention_mask(tokens, causal=caches is not None, present=present, at=at)
         is_causal = is_causal or caches is None
@@ -95,7 +106,7 @@ class GPT2(nn.Module):
         x = self.drop(x)  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, is_causal, None if caches is None else caches[i], at)
-        return F.linear(self.norm(x), self.token.weight)  # (B, T, V)
+        return F.linear(self.norm(only_at(x, only)), self.token.weight)  # (B, T, V)
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
         """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""

@@ -18,5 +18,6 @@ from .rotary import frequencies as frequencies
 from .rotary import rotate as rotate
 from .rotary import rotation as rotation
 from .tokens import normal_weights as normal_weights
+from .tokens import only_at as only_at
 from .tokens import positions_of as positions_of
 from .tokens import token_loss as token_loss

@@ -57,6 +57,12 @@ class Attention(nn.Module):
         self.q_norm = None if norm_eps is None else nn.RMSNorm(self.head_dim, eps=norm_eps)
         self.k_norm = None if norm_eps is None else nn.RMSNorm(self.head_dim, eps=norm_eps)
 
+    @property
+    def cache_dtype(self) -> flow.dtype:
+        """The dtype of keys and values in a cache: the weight's, but of 8 bits float32, in which that computes."""
+        weight = self.k.weight
+        return flow.float32 if weight.element_size() == 1 else weight.dtype
+
     def forward(
         self,
         x: flow.Tensor,

@@ -22,6 +22,21 @@ def positions_of(tokens: flow.Tensor) -> flow.Tensor:
     return flow.arange(tokens.shape[1], placement=tokens.placement, sbp=whole)
 
 
+def only_at(x: flow.Tensor, only: flow.Tensor | None) -> flow.Tensor:
+    """Return one position of each row of `(B, T, D)`, `(B, 1, D)`; without `only` all.
+
+    Args:
+        x: `(B, T, D)`, any split but of T.
+        only: `(B,)`, the position of each row; None for all.
+
+    Example:
+        >>> x = flow.arange(6).reshape(2, 3, 1)
+        >>> flow.models.layers.only_at(x, flow.tensor([2, 0]))[:, 0, 0].tolist()
+        [2, 3]
+    """
+    return x if only is None else x.gather(1, only[:, None, None].expand(-1, 1, x.shape[2]))
+
+
 def token_loss(logits: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
     """Return the mean cross entropy of targets, in nats per token; targets of -100 do not count.
 

@@ -15,6 +15,7 @@ from sbpjax.models.layers import (
     KeyValues,
     attention_mask,
     normal_weights,
+    only_at,
     positions_of,
     rotation,
     token_loss,
@@ -95,6 +96,7 @@ class Llama(nn.Module):
         positions: flow.Tensor | None = None,
         caches: Sequence[KeyValues] | None = None,
         at: flow.Tensor | None = None,
+        only: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits of the token behind each one.
 
@@ -104,9 +106,10 @@ class Llama(nn.Module):
             positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
             caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
             at: with caches: the slot of the first of these tokens.
+            only: `(B,)`, the one token of each row whose logits are asked for; None for all.
 
         Returns:
-            ``(B, T, V)``.
+            ``(B, T, V)``; with `only` ``(B, 1, V)``.
         """
         cos, sin = rotation(
             positions_of(tokens) if positions is None else positions,
@@ -122,7 +125,7 @@ class Llama(nn.Module):
         x = self.embedding(tokens)  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, *masks[windows[i]], None if caches is None else caches[i], at)
-        x = self.norm(x)
+        x = self.norm(only_at(x, only))
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)  # (B, T, V)
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:

@@ -15,6 +15,7 @@ from sbpjax.models.layers import (
     MoE,
     attention_mask,
     normal_weights,
+    only_at,
     positions_of,
     rotation,
     routing_loss,
@@ -108,6 +109,7 @@ class Mixtral(nn.Module):
         positions: flow.Tensor | None = None,
         caches: Sequence[KeyValues] | None = None,
         at: flow.Tensor | None = None,
+        only: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits of the token behind each one.
 
@@ -117,13 +119,14 @@ class Mixtral(nn.Module):
             positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
             caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
             at: with caches: the slot of the first of these tokens.
+            only: `(B,)`, the one token of each row whose logits are asked for; None for all.
 
         Returns:
-            ``(B, T, V)``.
+            ``(B, T, V)``; with `only` ``(B, 1, V)``.
         """
-        return self._run(tokens, present, positions, caches, at)[0]
+        return self._run(tokens, present, positions, caches, at, only=only)[0]
 
-    def _run(self, tokens, present=None, positions=None, caches=None, at=None, sums=None):
+    def _run(self, tokens, present=None, positions=None, caches=None, at=None, sums=None, only=None):
         """Return logits, and `sums` with those of all routers added."""
         cos, sin = rotation(
             positions_of(tokens) if positions is None else positions,
@@ -141,7 +144,7 @@ class Mixtral(nn.Module):
         for i, block in enumerate(self.blocks):
             cache = None if caches is None else caches[i]
             x, sums = block(x, sums, cos, sin, *masks[windows[i]], routed, cache, at)
-        x = self.norm(x)
+        x = self.norm(only_at(x, only))
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x), sums  # (B, T, V)
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:

@@ -175,3 +175,22 @@ def test_a_convolution_in_groups_is_one(tmp_path):
         n for n in onnx.load(tmp_path / "x" / "model.onnx").graph.node if n.op_type not in ("Identity", "Reshape")
     )
     assert node.op_type == "Conv" and {a.name: a.i for a in node.attribute}["group"] == 3
+
+
+def test_tensorrt_takes_the_files_without_a_gpu(tmp_path):
+    trt = pytest.importorskip("tensorrt_rtx", reason="needs the wheel tensorrt-rtx, which is proprietary")
+    from tests.engines.test_program import FAMILIES, arguments, forward
+
+    for name in ("gpt2", "bert", "residual", "vit"):
+        with flow.no_grad():
+            forward(FAMILIES[name]()).export(tmp_path / name, *arguments(name), onnx=True)
+        log = trt.Logger(trt.Logger.ERROR)
+        builder = trt.Builder(log)
+        network = builder.create_network(0)
+        parser = trt.OnnxParser(network, log)
+        parsed = parser.parse_from_file(str(tmp_path / name / "model.onnx"))
+        assert parsed, [str(parser.get_error(i)) for i in range(parser.num_errors)]
+        config = builder.create_builder_config()
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(trt.ComputeCapability.SM89, 0)
+        assert builder.build_serialized_network(network, config) is not None

@@ -1,0 +1,116 @@
+"""A run's checkpoint as a model that is served.
+
+    python -m sbpjax.serving.from_run runs/resnet50 models/resnet50 --input images:3x224x224    # for Triton
+    python -m sbpjax.serving.from_run runs/gpt2 my-gpt2 --language                              # for the HTTP endpoint
+
+The run is a directory of ``python -m sbpjax.train``: the model is made again from its config.yaml, and its weights are
+those of the latest checkpoint, or of the best. They were laid out as the run wanted; here they are on one device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import sbpjax as flow
+from sbpjax import checkpoint, models, nn
+from sbpjax.errors import SbpjaxError, ServingError
+from sbpjax.graph import TensorSpec
+from sbpjax.train.config import instantiate, load_config
+
+
+class _Forward(nn.Graph):
+    """What a model gives for one batch.
+
+    Args:
+        model: it.
+    """
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model.eval()
+
+    def build(self, **given: flow.Tensor) -> flow.Tensor:
+        """Return what the model gives; the input has the name that clients will use."""
+        return self.model(*given.values())
+
+
+def model_of(run: str | Path, step: int | None = None) -> tuple[nn.Module, int]:
+    """Return the model of a run with the weights of a checkpoint, and its step.
+
+    Args:
+        run: the directory of the run.
+        step: the checkpoint's; by default the latest.
+
+    Raises:
+        ServingError: it is no directory of a run, or has no checkpoint.
+    """
+    run = Path(run)
+    asked = f"from_run {str(run)!r}"
+    if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
+        there = "no such directory" if not run.is_dir() else "no config.yaml, or no checkpoints"
+        rule = "a run leaves its config.yaml and its checkpoints in its directory"
+        raise ServingError(asked, there, rule, f"python -m sbpjax.train CONFIG trainer.out={run}")
+    model = instantiate(load_config(run / "config.yaml").trainer.model, "trainer.model")
+    with checkpoint.Manager(run / "checkpoints") as manager:
+        found = manager.restore(step, into={"model": model}, strict=False)
+    if found is None:
+        raise ServingError(asked, "no complete checkpoint", "a checkpoint has the weights", "train further: --resume")
+    return model.eval(), found[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the files that are served."""
+    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.from_run", description="Serve a run's checkpoint.")
+    parser.add_argument("run", help="its directory, with config.yaml and checkpoints")
+    parser.add_argument("to", help="<repository>/<model>, or with --language a new directory")
+    parser.add_argument("--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="what the model takes, without the batch")
+    parser.add_argument("--language", action="store_true", help="write a folder that sbpjax.serving.openai reads")
+    parser.add_argument("--version", type=int, default=1, help="of the model in the repository")
+    parser.add_argument("--step", type=int, help="the checkpoint's; by default the latest")
+    options = parser.parse_args(arguments)
+    try:
+        if options.language == (options.input is not None):
+            seen, rule = "both or none of --input and --language", "a graph has an input; a language model's are tokens"
+            raise ServingError(f"from_run {options.run!r}", seen, rule, "--input images:3x224x224")
+        given = None if options.language else _input(options.input)
+        model, step = model_of(options.run, options.step)
+        if given is None:
+            models.save_pretrained(model, options.to)
+            print(f"step {step} of {options.run} is in {options.to}: python -m sbpjax.serving.openai {options.to}")
+            return
+        name, shape, dtype = given
+        graph = _Forward(model)
+        folder = Path(options.to) / str(options.version) / "model"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        graph.export(folder, dynamic_batch=True, onnx=_has_onnx(), **{name: TensorSpec((1, *shape), dtype)})
+        print(f"step {step} of {options.run} is in {folder}: python -m sbpjax.serving {Path(options.to).parent}")
+    except SbpjaxError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+def _input(text: str) -> tuple[str, list[int], flow.dtype]:
+    name, *rest = text.split(":")
+    try:
+        sizes = [int(n) for n in rest[0].split("x")] if rest and rest[0] else []
+        dtype = getattr(flow, str(np.dtype(rest[1] if len(rest) > 1 else "float32")))
+        if not name.isidentifier() or len(rest) not in (1, 2) or not all(n > 0 for n in sizes):
+            raise ValueError(text)
+    except (ValueError, TypeError, AttributeError):
+        rule = "an input has a name, sizes without the batch, and a dtype"
+        raise ServingError(f"--input {text}", "something else", rule, "--input images:3x224x224:float32") from None
+    return name, sizes, dtype
+
+
+def _has_onnx() -> bool:
+    from importlib import util
+
+    return util.find_spec("onnx") is not None
+
+
+if __name__ == "__main__":
+    main()

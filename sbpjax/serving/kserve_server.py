@@ -1,0 +1,196 @@
+"""The same repository served by KServe's own Python server, for machines without a Triton.
+
+    python -m sbpjax.serving REPOSITORY --server kserve
+
+It speaks the same protocol over HTTP, without dynamic batching: a request is run as it comes, padded to the next of a
+few sizes. KServe 0.21 listens on all interfaces and has no option for it; here it gets an address, this machine's by
+default. It wants another protobuf than the lock files of this project name, so that it has an environment of its own:
+``pip install sbpjax "kserve>=0.21"``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import sbpjax as flow
+from sbpjax.errors import ServingError
+
+from .batches import Batches
+from .repository import TYPES, Model, Repository
+
+MOST_BYTES = 64 * 2**20
+
+
+def serve(
+    repository: Repository,
+    *,
+    host: str = "127.0.0.1",
+    http_port: int = 8000,
+    token: str | None = None,
+    certificate: str | os.PathLike | None = None,
+    private_key: str | os.PathLike | None = None,
+    max_queue: int = 1024,
+    most_bytes: int = MOST_BYTES,
+) -> None:
+    """Serve a repository by KServe until the process is asked to end.
+
+    Args:
+        repository: the models; of each its newest version.
+        host: the address.
+        http_port: the port.
+        token: what clients have to send as a bearer token; health is open. None for nothing.
+        certificate: a file, for TLS.
+        private_key: a file, of the certificate.
+        max_queue: how many requests may wait for a model; further ones are refused.
+        most_bytes: the largest request.
+
+    Raises:
+        ServingError: KServe is not installed.
+    """
+    kserve, rest = _packages(repository)
+    models = [_made(kserve, model, max_queue) for model in repository.models]
+    server = kserve.ModelServer(enable_grpc=False)
+    for model in models:
+        server.register_model(model)
+    own = rest.server.RESTServer(
+        "kserve.model_server:app",
+        server.dataplane,
+        server.model_repository_extension,
+        http_port,
+        ssl_certfile=None if certificate is None else os.fspath(certificate),
+        ssl_keyfile=None if private_key is None else os.fspath(private_key),
+    )
+    own.config.host = host
+    own.create_application()
+    own.config.app = _Door(kserve.model_server.app, token, most_bytes)
+    scheme = "http" if certificate is None else "https"
+    names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
+    print(f"serving {names} on {scheme}://{host}:{http_port}, by KServe", flush=True)
+    asyncio.run(own._server.serve())
+
+
+def _packages(repository: Repository) -> tuple[Any, Any]:
+    known, sys.argv = sys.argv, sys.argv[:1]  # kserve 0.21 reads the command line as it is imported
+    try:
+        import kserve
+        import kserve.model_server
+        import kserve.protocol.rest.server
+    except ImportError as error:
+        raise ServingError(
+            f"serving {os.fspath(repository.path)!r}, by kserve",
+            str(error),
+            "KServe is a package of its own, in an environment of its own",
+            'pip install sbpjax "kserve>=0.21", without the lock files: it wants protobuf 6',
+        ) from None
+    finally:
+        sys.argv = known
+    return kserve, kserve.protocol.rest
+
+
+def _made(kserve: Any, model: Model, max_queue: int) -> Any:
+    """Return a model of KServe's that runs an exported graph."""
+    from kserve.protocol.infer_type import InferOutput, InferResponse
+
+    graph = flow.load_graph(model.export(model.versions[-1]))
+    getattr(graph, {"xla": "enable_constant_weights"}.get(model.engine, f"enable_{model.engine}"))(True)
+    batches = Batches(graph, model.max_batch)
+    batches.warm()
+    free = [-1] if model.max_batch else []
+
+    class Served(kserve.Model):
+        def __init__(self) -> None:
+            super().__init__(model.name)
+            self.ready = True
+            self._one = ThreadPoolExecutor(1)  # one request after the other: XLA has all cores for each
+            self._waiting = 0
+
+        def get_input_types(self) -> list[dict]:
+            return [{"name": p.name, "datatype": TYPES[p.dtype], "shape": [*free, *p.dims]} for p in model.inputs]
+
+        def get_output_types(self) -> list[dict]:
+            return [{"name": p.name, "datatype": TYPES[p.dtype], "shape": [*free, *p.dims]} for p in model.outputs]
+
+        async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
+            arrays = [self._array(payload, port) for port in model.inputs]
+            if self._waiting >= max_queue:
+                raise kserve.errors.InferenceError(f"{max_queue} requests wait: ask again later")
+            self._waiting += 1
+            try:
+                loop = asyncio.get_running_loop()
+                (outs,) = await loop.run_in_executor(self._one, batches, [arrays])
+            except flow.errors.SbpjaxError as error:
+                raise kserve.errors.InvalidInput(" ".join(str(error).split())) from None
+            finally:
+                self._waiting -= 1
+            found = []
+            for port, out in zip(model.outputs, outs, strict=True):
+                made = InferOutput(port.name, list(out.shape), TYPES[port.dtype])
+                made.set_data_from_numpy(out, binary_data=False)
+                found.append(made)
+            return InferResponse(payload.id or "", model.name, found)
+
+        def _array(self, payload: Any, port: Any) -> Any:
+            given = None if isinstance(payload, dict) else payload.get_input_by_name(port.name)
+            if given is None:
+                raise kserve.errors.InvalidInput(f"no input {port.name!r}")
+            if given.datatype != TYPES[port.dtype]:
+                raise kserve.errors.InvalidInput(
+                    f"input {port.name} is {given.datatype}, the model takes {TYPES[port.dtype]}"
+                )
+            try:
+                array = given.as_numpy()
+            # Whatever is wrong with a request is its sender's.
+            except Exception as error:
+                raise kserve.errors.InvalidInput(f"input {port.name}: {error}") from None
+            dims = array.shape[len(free) :]
+            fits = len(array.shape) == len(free) + len(port.dims) and all(n in (-1, m) for n, m in zip(port.dims, dims))
+            if not fits or (free and not 1 <= array.shape[0] <= model.max_batch):
+                wanted = [*(["1 to " + str(model.max_batch)] if free else []), *port.dims]
+                raise kserve.errors.InvalidInput(f"input {port.name} is {list(array.shape)}, the model takes {wanted}")
+            return array
+
+    return Served()
+
+
+class _Door:
+    """An ASGI application behind a limit of sizes and a token."""
+
+    def __init__(self, app: Any, token: str | None, most_bytes: int):
+        self.app, self._token, self._most_bytes = app, token, most_bytes
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = {key.lower(): value for key, value in scope["headers"]}
+        health = "/health" in scope["path"] or scope["path"].endswith("/ready") or scope["path"] == "/"
+        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+        if self._token is not None and not health and not hmac.compare_digest(given, self._token.encode()):
+            return await self._refuse(send, 401, b"a wrong bearer token")
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+            if len(body) > self._most_bytes:
+                return await self._refuse(send, 413, f"a request has at most {self._most_bytes} bytes".encode())
+        if b"inference-header-content-length" not in headers:
+            # KServe 0.21 takes what is not called JSON for the binary extension; Triton asks for no such header.
+            kept = [(key, value) for key, value in scope["headers"] if key.lower() != b"content-type"]
+            scope = {**scope, "headers": [*kept, (b"content-type", b"application/json")]}
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def given_again() -> Any:
+            return whole.pop() if whole else await receive()
+
+        return await self.app(scope, given_again, send)
+
+    async def _refuse(self, send: Any, status: int, why: bytes) -> None:
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b'{"error": "' + why + b'"}'})
