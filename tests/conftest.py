@@ -141,7 +141,8 @@ def pytest_runtest_teardown(item, nextitem):
     """Let go of the MLIR of compiled programs, which JAX keeps: with thousands of it, all that MLIR does is slow.
 
     Each has a context of its own, and a context looks through the others of its thread whenever it makes a new type:
-    after 1,300 programs a fifth of the time of compiling another. The executables stay.
+    after 1,300 programs a fifth of the time of compiling another. The executables stay, until the process has so many
+    that sbpjax would soon drop them by itself, in a test that counts compilations perhaps.
     """
     global _since
     _since += 1
@@ -154,6 +155,9 @@ def pytest_runtest_teardown(item, nextitem):
     for cache in (getattr(pjit, "_pjit_lower", None), getattr(pxla, "_cached_lowering_to_hlo", None)):
         if cache is not None:
             cache.cache_clear()
+    mappings = sys.modules.get("sbpjax.compiler.mappings")
+    if mappings is not None and mappings.held() > mappings.most() / 2:
+        sys.modules["jax"].clear_caches()
 
 
 class Compilations:
