@@ -14,6 +14,7 @@ import jax
 
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.apart import apart
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import flat_placement
 
@@ -35,7 +36,7 @@ def transfer(array, source: Layout, target: Layout) -> jax.Array:
     if leave.partial_axes:
         array = _restacked(leave, arrive)(array)
     else:
-        array = jax.device_put(array, arrive.sharding)
+        array = jax.device_put(apart(array, arrive.sharding), arrive.sharding)
     return eager.box(array, arrive, target)
 
 

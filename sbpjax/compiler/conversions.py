@@ -14,6 +14,7 @@ import numpy as np
 from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
 from sbpjax.sbp import Layout, abstract, algebra, spread
+from sbpjax.sbp.apart import apart
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import flat_placement, one_per_process
 from sbpjax.sbp.placement import placement as Placement
@@ -53,13 +54,14 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, 
     return transfer.transfer(array, layout, target), target
 
 
-def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
+def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[Payload, Layout]:
     """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
 
     Args:
         value: a NumPy array, a local jax array or a nested list, of any shape.
         placement: where it should lie.
         sbp: the nd-sbp it should have.
+        own: in memory of its own, for a tensor that an optimizer may write.
     """
     if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
         value = np.asarray(value)
@@ -77,6 +79,7 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
         if value.is_fully_addressable and next(iter(value.devices())).platform == "cpu":
             value, alias = np.asarray(value), False
     if layout.is_even and not layout.partial_axes:
+        value = apart(value, layout.sharding) if own else value
         return jax.device_put(value, layout.sharding, may_alias=alias), layout
     # On the device already: one transfer of the whole and a planned slice, and nothing comes to the host.
     if isinstance(value, jax.Array):
@@ -93,11 +96,16 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
 
 
-def to_logical(array, layout: Layout) -> Payload:
+def to_logical(array, layout: Layout, own: bool = False) -> Payload:
     """Return the logical value as an array on one device of this process.
 
     Where the tensor lies on devices of several processes, all of them call this, unless it is broadcast over them all;
     so do those that own none of its devices.
+
+    Args:
+        array: the physical array.
+        layout: its layout.
+        own: in memory of its own, whatever becomes of the tensor.
     """
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)
@@ -107,7 +115,8 @@ def to_logical(array, layout: Layout) -> Payload:
         whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
         return whole.addressable_data(0)
     whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
-    return whole.addressable_data(0)
+    value = whole.addressable_data(0)
+    return apart(value) if own and whole is array else value
 
 
 def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:

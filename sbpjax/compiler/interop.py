@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from sbpjax.errors import SbpError
+from sbpjax.sbp.apart import apart
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, physical_spec
 from sbpjax.sbp.placement import placement as Placement
 
@@ -60,7 +61,9 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
         )
     layout, _ = layout_from_sharding(sharding, array.shape, array.dtype)
     with jax.ensure_compile_time_eval():  # a trace, too, gets an array
-        return jax.device_put(array, layout.sharding), layout
+        if array.sharding == layout.sharding:
+            return array, layout
+        return jax.device_put(apart(array, layout.sharding), layout.sharding), layout
 
 
 def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
@@ -91,4 +94,5 @@ def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
             "the mesh has the placement's devices in its grid",
             "build it as jax.sharding.Mesh(x.placement.devices, names)",
         )
-    return jax.device_put(array, NamedSharding(mesh, physical_spec(layout.codes, len(layout.shape), mesh.axis_names)))
+    sharding = NamedSharding(mesh, physical_spec(layout.codes, len(layout.shape), mesh.axis_names))
+    return jax.device_put(apart(array, sharding), sharding)

@@ -30,6 +30,7 @@ from sbpjax.errors import (
     message,
 )
 from sbpjax.sbp import algebra, broadcast, members, partial_sum
+from sbpjax.sbp.apart import apart
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor.tape.node import Node, record
 from sbpjax.world import calls
@@ -244,7 +245,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
         out = wrap_any(*made)._as_asked()
     else:
         # One process has all ranks: its tensor is the whole, and each rank takes its part.
-        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
+        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._as_asked()
     # The gradient goes back to the device of the tensor, which need not be the first of the placement.
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
@@ -302,9 +303,9 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     if several:
         # Where processes were found to differ, a value would be wrong, or never come.
         calls.look()
-        out = wrap_any(members.own_part(self._array, layout, world))
+        out = wrap_any(apart(members.own_part(self._array, layout, world)))
     else:
-        out = wrap_any(conversions.to_logical(self._array, layout))
+        out = wrap_any(conversions.to_logical(self._array, layout, own=True))
 
     def back(grad: Tensor) -> Tensor:
         return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))
