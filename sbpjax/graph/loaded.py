@@ -224,7 +224,9 @@ class LoadedGraph:
         dtype = leaf.dtype.name if hasattr(leaf.dtype, "name") else str(leaf.dtype)
         name = np.dtype(payload(leaf).dtype).name
         if not fits or name != facts["dtype"]:
-            fix = f"{path}.to(sbpjax.{facts['dtype']})" if fits else "bring it to that shape, or export for this one"
+            fix = "bring it to that shape, or export for this one, with dynamic_batch=True for any batch"
+            if fits:
+                fix = f"{path}.to(sbpjax.{facts['dtype']})"
             raise self._wrong(facts, f"{path}: {dtype}{list(shape)}", fix)
         if sbp is None:
             if layout is not None:

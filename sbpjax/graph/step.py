@@ -133,7 +133,8 @@ def _no_backward(graph, optimizers: list) -> GraphError:
         f"{name}.build(...)",
         f"add_optimizer({names}), and after build no parameter of it has a gradient",
         "a graph with an optimizer trains: build calls backward() on a loss that its parameters go into",
-        "loss.backward() before build returns the loss; for evaluation, a graph without add_optimizer",
+        "loss.backward() before build returns the loss; an optimizer made after the last parameter was replaced "
+        "(to_global of a tensor, an assignment); for evaluation, a graph without add_optimizer",
     )
 
 

@@ -93,11 +93,13 @@ def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -
     bad = outside(index, 0, size, ignored)
     if bad is not None:
         but = "" if ignored is None else f", or is ignore_index={ignored}"
+        parts = [part[part != ignored] if ignored is not None else part for part in parts_on_cpu(index)]
+        least, most = min(int(p.min()) for p in parts if p.size), max(int(p.max()) for p in parts if p.size)
         raise OpIndexError(
             asked,
-            f"{bad} among {index.dtype.name}{list(index.shape)}",
+            f"{bad} among {index.dtype.name}{list(index.shape)}, whose numbers are {least} to {most}",
             f"index out of range: every number is in [0, {size}){but}",
-            f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input larger than {bad}",
+            f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input {most + 1} in dim {dim}",
         )
 
 

@@ -114,17 +114,20 @@ def mixed(asked: str, inputs) -> errors.MixedTensorError:
     """Return the error for inputs that live on different placements, or are partly local."""
     from .tensor import Tensor
 
-    seen, target = [], None
+    seen, target, there = [], None, {}
     for i, x in enumerate(x for x in inputs if isinstance(x, Tensor)):
         if x._layout is None:
             seen.append(f"input {i}: local {tuple(x.shape)} on {x.device}")
         else:
             seen.append(f"input {i}: global {tuple(x.shape)} on {x.placement!r}")
             target = target or x._layout
+            there.setdefault(x.placement, x)
     if target is None:
         fix = "move the inputs to one device with x.to(device)"
     else:
         fix = _joining(target, any(x._layout is None for x in inputs if isinstance(x, Tensor)))
+    if len(there) > 1:
+        fix += "; between stages the activation moves, to the placement of the weights"
     return errors.MixedTensorError(
         asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
     )

@@ -71,7 +71,13 @@ def test_code_runs(page, tmp_path, monkeypatch, capsys):
         exec(compile(block, page.name, "exec"), names)
 
 
-PROGRAMS = [(p, b) for p in PAGES for b in blocks(p) if re.match(r"# \w+\.py\n", b)]
+# Those beside a console are run by `test_consoles.py`, in their order.
+PROGRAMS = [
+    (page, block)
+    for page in PAGES
+    for block in blocks(page)
+    if re.match(r"# \w+\.py\n", block) and "```console" not in page.read_text()
+]
 
 
 @pytest.mark.parametrize("page, block", PROGRAMS, ids=lambda value: getattr(value, "stem", "program"))
