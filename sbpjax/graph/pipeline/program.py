@@ -70,9 +70,10 @@ class PipelinedProgram:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
         plan: None: every task has its own.
         placement: None: every stage has its own.
+        host_inputs: None: a pipeline is refused lookups that the host works out.
     """
 
-    plan = placement = asked_codes = None
+    plan = placement = asked_codes = host_inputs = None
     # The module calls of a graph's trace, and its arguments without data: what `repr` shows.
     scope: Any
     arguments: Any
