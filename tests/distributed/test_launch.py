@@ -129,3 +129,10 @@ def test_ranks_that_ended_before_and_ranks_that_stand_still_are_named():
     code, _, err = shell(text, 3)
     assert code == 3 and re.search(r"launch: rank 1 \(process \d+\) had ended before, with code 0", err)
     assert re.search(r"launch: rank 2 \(process \d+\) was stopped by a signal, and did not go on", err)
+
+
+def test_good_news_of_gloo_in_pieces():
+    first, second = "[Gloo] Rank 1 is connected to ", "{} peer ranks. Expected number of connected peer ranks is : 3"
+    good = [first + second.format(3), first + first + second.format(3), second.format(3), first]
+    assert all(map(launcher.is_good_news, good))
+    assert not any(map(launcher.is_good_news, ["", "8.0", first + second.format(2), first + "8.0"]))
