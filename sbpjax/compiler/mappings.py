@@ -47,10 +47,9 @@ def make_room() -> None:
     Raises:
         OutOfMemoryError: what is still held leaves no room for more programs.
     """
-    allowed = most()
-    if not allowed or held() < _DROP * allowed:
+    allowed, before = most(), held()
+    if not allowed or before < _DROP * allowed:
         return
-    before = held()
     jax.clear_caches()
     left = held()
     log.info("dropped programs of ops: %d memory mappings of %d, then %d", before, allowed, left)

@@ -14,7 +14,8 @@ import math
 
 from jax import lax
 
-from .conv_primitive import convolution, is_pointwise
+from .conv_cpu import is_pointwise
+from .conv_primitive import convolution, outputs
 from .dims import fail
 from .promote import cast, category
 
@@ -141,18 +142,14 @@ def _is_tiny(sizes, kernel, stride, ends) -> bool:
     loop then has fewer iterations, and XLA:CPU then has nothing but the naive loop for it: 3 x 3 on 2 x 2 pixels of 512
     channels took 50 times as long as the product.
     """
-    outputs = math.prod(_outputs(sizes, kernel, stride, ends))
-    return outputs <= _FEW and math.prod(kernel) > min(math.prod(sizes), outputs)
-
-
-def _outputs(sizes, kernel, stride, ends) -> list[int]:
-    return [(size + a + b - k) // s + 1 for size, k, s, (a, b) in zip(sizes, kernel, stride, ends)]
+    count = math.prod(outputs(sizes, kernel, stride, ends, (1,) * len(kernel)))
+    return count <= _FEW and math.prod(kernel) > min(math.prod(sizes), count)
 
 
 def _product(x, weight, stride, ends):
     """Return a convolution as one product: of what each output reads with the whole kernel."""
     kernel = weight.shape[2:]
-    counts = _outputs(x.shape[2:], kernel, stride, ends)
+    counts = outputs(x.shape[2:], kernel, stride, ends, (1,) * len(kernel))
     padded = lax.pad(x, x.dtype.type(0), ((0, 0, 0), (0, 0, 0), *((a, b, 0) for a, b in ends)))
     windows = []
     for place in itertools.product(*map(range, counts)):

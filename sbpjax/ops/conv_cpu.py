@@ -34,7 +34,7 @@ def output(x, w, p):
         w: ``(O, C / groups, ...)``.
         p: the primitive's parameters.
     """
-    if _is_pointwise(p):
+    if p["groups"] == 1 and is_pointwise(p["window"], p["padding"]):
         pixels = x[:, :, *(slice(None, None, s) for s in p["strides"])]
         return _mixed(pixels, w.reshape(w.shape[:2]), 1)
     padding = [(low, high, 0) for low, high in p["padding"]]
@@ -44,7 +44,7 @@ def output(x, w, p):
 def image(y, w, p):
     """Return the gradient of the image, of that of the output `y`; other arguments as in `output`."""
     padding = input_padding(p, y.shape[2:])
-    if _is_pointwise(p):
+    if p["groups"] == 1 and is_pointwise(p["window"], p["padding"]):
         return lax.pad(_mixed(y, w.reshape(w.shape[:2]), 0), y.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
     turned = swapped(lax.rev(w, range(2, w.ndim)), p["groups"])
     strides = (1,) * len(padding)
@@ -60,10 +60,10 @@ def kernel(x, y, p, by_xla: Callable):
         p: the primitive's parameters.
         by_xla: the same by XLA's operation, for one channel.
     """
-    if _is_pointwise(p):
+    if p["groups"] == 1 and is_pointwise(p["window"], p["padding"]):
         pixels = x[:, :, *(slice(None, None, s) for s in p["strides"])]
         a, b = (v.reshape(*v.shape[:2], -1) for v in (y, pixels))
-        if _is_large(a, b):
+        if _is_large(a.shape[2], a.shape[1], b.shape[1]):
             found = lax.dot_general(a, b, (((2,), (2,)), ((0,), (0,)))).sum(0)
         else:
             found = lax.dot_general(a, b, (((0, 2), (0, 2)), ((), ())))
@@ -104,19 +104,20 @@ def input_padding(p, sizes) -> list[tuple]:
     return found
 
 
-def _is_pointwise(p) -> bool:
-    return p["groups"] == 1 and set(p["window"]) == {1} and not any(map(any, p["padding"]))
+def is_pointwise(window, padding) -> bool:
+    """Return whether kernels have one element, and read nothing but the image."""
+    return set(window) == {1} and not any(map(any, padding))
 
 
-def _is_large(a, b) -> bool:
+def _is_large(pixels: int, *channels: int) -> bool:
     """Return whether images have so many pixels that a product for each image is faster than one for all."""
-    return a.shape[2] >= 2 * max(a.shape[1], b.shape[1])
+    return pixels >= 2 * max(channels)
 
 
 def _mixed(x, w, dim: int):
     """Return pixels ``(N, C, ...)`` whose channels are mixed by a matrix that has them as its dim."""
     pixels = x.reshape(*x.shape[:2], -1)
-    if pixels.shape[2] >= 2 * max(w.shape):
+    if _is_large(pixels.shape[2], *w.shape):
         many = jnp.broadcast_to(w, (x.shape[0], *w.shape))
         out = lax.dot_general(many, pixels, (((1 + dim,), (1,)), ((0,), (0,))))
     else:

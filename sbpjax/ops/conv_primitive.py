@@ -60,19 +60,17 @@ def convolution(x, w, *, strides, padding, dilation, groups: int):
     return convolution_p.bind(x, w, kind="output", **how, preferred_element_type=None)[0]
 
 
-def is_pointwise(window, padding) -> bool:
-    """Return whether kernels have one element, and read nothing but the image."""
-    return set(window) == {1} and not any(map(any, padding))
+def outputs(image, window, strides, padding, dilation) -> tuple:
+    """Return the spatial sizes of the output, of one number, or pair of padding, per spatial dim."""
+    dims = zip(image, window, strides, padding, dilation, strict=True)
+    return tuple((n + low + high - d * (k - 1) - 1) // s + 1 for n, k, s, (low, high), d in dims)
 
 
 # --- shapes and derivatives ------------------------------------------------------------------------------------------
 
 
 def _outputs(p) -> tuple:
-    """Return the spatial sizes of the output."""
-    spans = [d * (k - 1) + 1 for d, k in zip(p["dilation"], p["window"], strict=True)]
-    ends = [low + high for low, high in p["padding"]]
-    return tuple((n + e - k) // s + 1 for n, e, k, s in zip(p["image"], ends, spans, p["strides"], strict=True))
+    return outputs(p["image"], p["window"], p["strides"], p["padding"], p["dilation"])
 
 
 def _shapes(a, b, **p):

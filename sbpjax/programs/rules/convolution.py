@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 
+from sbpjax.ops.conv_cpu import is_pointwise
 from sbpjax.ops.conv_primitive import READS
 
 from .table import B, Context, P, Strategy, local, rule
@@ -32,7 +33,7 @@ def _indices(params) -> list[dict[str, int]]:
     found = [_IMAGE]
     if params["groups"] == 1:
         found += [_CHANNEL, _FILTER]
-        if set(params["window"]) | set(params["strides"]) == {1} and not any(map(any, params["padding"])):
+        if is_pointwise(params["window"], params["padding"]) and set(params["strides"]) == {1}:
             found += [{"input": d, "output": d} for d in range(2, 2 + len(params["window"]))]
     return found
 
