@@ -1,11 +1,13 @@
 """A program run by IREE, which takes StableHLO as it is: nothing is converted to ONNX.
 
 IREE is optional: ``pip install "sbpjax[iree]"``. It compiles for this processor, in seconds to a minute, and runs
-programs whose sizes are all fixed. What it compiled is kept in the folder of sbpjax's caches.
+programs whose sizes are all fixed. What it compiled is kept in the folder of sbpjax's caches, signed: to read it is to
+run it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Sequence
@@ -14,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import EngineError
+from sbpjax.errors import EngineError, SignatureError
 from sbpjax.world import cache_folder
+from sbpjax.world import kept_files as kept
 
 from .runtimes import Run, module
 
@@ -74,15 +77,18 @@ def _binary(program: bytes, asked: str) -> bytes:
     folder = cache_folder.root()
     said = repr((module("iree.compiler.version", asked).VERSION, _OPTIONS, _processor())).encode()
     key = hashlib.sha256(said + program).hexdigest()
-    path = None if folder is None else Path(folder) / "iree" / f"{key}.vmfb"
-    if path is not None and path.exists():
-        return path.read_bytes()
+    place = None if folder is None else folder / "iree"
+    name = f"{key}.vmfb"
+    if place is not None:
+        # What is not signed by this user is not run, but made anew.
+        with contextlib.suppress(SignatureError, OSError):
+            found = kept.read(place, name)
+            if found is not None:
+                return found
     made = compiler.compile_str(program, target_backends=["llvm-cpu"], input_type="stablehlo", extra_args=_OPTIONS)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{id(made):x}")
-        temporary.write_bytes(made)
-        temporary.replace(path)
+    if place is not None:
+        with contextlib.suppress(OSError):
+            kept.write(place, name, made)
     return made
 
 
