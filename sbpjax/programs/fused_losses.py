@@ -11,7 +11,7 @@ A traced step multiplies by the weights of the last layer, and `cross_entropy` a
 That holds as long as nothing else reads the logits or their gradient. If the gradient of the losses, `ct`, depends on
 the losses themselves, they are computed by an equation of their own before it, and the logits twice.
 
-`cross_entropy` is an equation from some size on (`sbpjax.ops.loss.LARGE`): smaller logits are no burden.
+`cross_entropy` is an equation from some size on (`sbpjax.ops.class_loss.LARGE`): smaller logits are no burden.
 """
 
 from __future__ import annotations
