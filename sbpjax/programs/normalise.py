@@ -18,6 +18,8 @@ import jax.numpy as jnp
 from sbpjax.programs.primitives import CALLS, HINTS, JITS
 from sbpjax.world.jaxprs import ClosedJaxpr, DropVar, JaxprEqn, Literal, Var, new_jaxpr_eqn, no_effects
 
+from .batched_while import with_one_condition
+
 
 @dataclass
 class Program:
@@ -85,7 +87,8 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         else:
             inner = None
         if inner is None:
-            eqns.append(eqn if invars is eqn.invars else eqn.replace(invars=invars))
+            eqn = eqn if invars is eqn.invars else eqn.replace(invars=invars)
+            eqns.append(with_one_condition(eqn) if name == "while" and calls is CALLS else eqn)
             continue
         # The copy of the forward that a backward computes again; the first one has nothing that XLA could merge it
         # with.

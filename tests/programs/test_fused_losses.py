@@ -6,8 +6,8 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn, optim, sbp
 from sbpjax.nn import functional as F
-from sbpjax.ops import linear_cross_entropy as in_chunks
 from sbpjax.ops import class_loss as losses
+from sbpjax.ops import linear_cross_entropy as in_chunks
 
 ONE = flow.placement("cpu", [0])
 FOUR = flow.placement("cpu", [0, 1, 2, 3])
