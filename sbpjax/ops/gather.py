@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one, same_dtype
-from .promote import BOOL, cast, is_float, is_number, joint_shape, spread
+from .promote import BOOL, cast, is_float, is_number, joint_shape, size_as, spread
 from .slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
@@ -26,7 +26,7 @@ def wrap(index, size: int):
     if np.dtype(index.dtype).kind == "u":
         return index
     zero = np.zeros((), index.dtype)
-    return lax.select_n(lax.lt(index, zero), index, lax.add(index, np.asarray(size, index.dtype)))
+    return lax.select_n(lax.lt(index, zero), index, lax.add(index, size_as(size, index.dtype)))
 
 
 def _one_per_place(x, index, dim: int, batch: tuple[int, ...]):

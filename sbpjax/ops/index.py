@@ -89,6 +89,8 @@ def _dtype(entry):
 
 
 def _slice_entry(entry: slice, size: int) -> tuple:
+    if entry == slice(None):
+        return ("slice", 0, size, 1)  # of a free size too
     start, stop, step = (None if v is None else int(v) for v in (entry.start, entry.stop, entry.step))
     if step == 0 or (step or 1) < 0:
         fail("value", f"x[{start}:{stop}:{step}]", f"a dim of size {size}", "the step is greater than zero", "use flip")

@@ -132,6 +132,11 @@ def cast(x, dtype) -> Any:
         return value.astype(dtype)
 
 
+def size_as(n, dtype) -> Any:
+    """Return a size or a number of elements as an array; of a program with a free batch it may be a symbol."""
+    return np.asarray(n, dtype) if isinstance(n, (int, float)) else jnp.asarray(n).astype(dtype)
+
+
 def promote(*args, float_result: bool = False) -> tuple:
     """Return all inputs in their common dtype (None stays None).
 

@@ -21,7 +21,7 @@ from .dims import fail, no_complex, one, restore, several
 from .elementwise import magnitude
 from .gather import pick
 from .products import product
-from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
+from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, size_as, spread
 from .slopes import without
 
 
@@ -88,8 +88,7 @@ def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
     wide = compute_dtype(x.dtype)
     count = math.prod(x.shape[d] for d in axes)
     total = _sum(cast(x, wide), axes)
-    sizes = np.asarray(count, wide) if isinstance(count, int) else jnp.asarray(count).astype(wide)  # or free
-    return cast(restore(lax.div(total, sizes), axes, keepdim), x.dtype)
+    return cast(restore(lax.div(total, size_as(count, wide)), axes, keepdim), x.dtype)
 
 
 def nanmean(x, /, dim=None, keepdim: bool = False, dtype=None):

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.core import is_symbolic_dim  # its public name loads all of `jax.export`
 from jax.core import Tracer
 
 from sbpjax.compiler import eager
@@ -79,7 +80,9 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     # In a trace it is part of the program: as a constant it would be broadcast, and held from the trace on.
-    if placement is not None and (mode.capture is not None or any(isinstance(x, Tracer) for x in inputs)):
+    if _has_free_size(static):
+        out = wrap_any(fn(*inputs, **dict(static)))
+    elif placement is not None and (mode.capture is not None or any(isinstance(x, Tracer) for x in inputs)):
         out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
@@ -104,6 +107,12 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     return out.requires_grad_() if requires_grad else out
 
 
+def _has_free_size(static: tuple) -> bool:
+    """Return whether a shape has the batch of a program whose batch is free, which is being traced then."""
+    sizes = next((value if name == "shape" else (value,) for name, value in static if name in ("shape", "length")), ())
+    return any(map(is_symbolic_dim, sizes))
+
+
 def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor | None:
     """Return a tensor made without a program of its shape; None if only such a program makes it."""
     if fn is not _constant and fn is not _full:
@@ -125,7 +134,8 @@ def size_of(size: tuple, asked: str) -> tuple[int, ...]:
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     try:
-        shape = tuple(int(n.__index__()) for n in size)
+        # The batch of a program with a free batch stays a symbol.
+        shape = tuple(n if is_symbolic_dim(n) else int(n.__index__()) for n in size)
     except AttributeError:
         raise OpTypeError(asked, f"size {size!r}", "a size is made of integers", "e.g. zeros(2, 3)") from None
     if any(n < 0 for n in shape):
@@ -298,19 +308,19 @@ def arange(
     if start is None:
         start = 0
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
-    if step == 0 or (end - start) / step < 0:
+    if step == 0 or (end - start) * step < 0:
         raise OpError(
             f"arange({start}, {end}, {step})",
             f"step {step}",
             "the step is not 0 and leads from start to end",
             "swap start and end, or change the step's sign",
         )
+    whole = all(isinstance(v, int) or is_symbolic_dim(v) for v in (start, end, step))
     if dtype is None:
-        whole = all(isinstance(v, (bool, int)) for v in (start, end, step))
         resolved = dtypes.int64.np if whole else dtypes.get_default_dtype().np
     else:
         resolved = dtypes.of(dtype).np
-    if all(isinstance(v, int) for v in (start, end, step)):
+    if whole:
         length = -((start - end) // step)
     else:
         length = math.ceil((end - start) / step)

@@ -424,6 +424,27 @@ def test_a_free_batch_of_every_usual_family(tmp_path, name):
         np.testing.assert_allclose(loaded(x).numpy(), expected, **SUMS_IN_OTHER_ORDER)
 
 
+LAST = [0, 2, 1]
+WITH_THE_NUMBER_OF_ROWS = {
+    "state of a recurrence": lambda x: flow.cat([x, flow.zeros(x.shape[0], 2)], 1),
+    "one per row": lambda x: x[flow.arange(x.shape[0]), x.argmax(-1)],
+    "numbers of rows": lambda x: x + flow.arange(1, x.size(0) + 1).unsqueeze(1),
+    "columns": lambda x: x[:, LAST] + x[..., flow.tensor(LAST)],
+    "recurrence": lambda x: RECURRENT(x.unsqueeze(-1))[0],
+}
+RECURRENT = nn.LSTM(1, 3, batch_first=True)
+
+
+@pytest.mark.parametrize("name", WITH_THE_NUMBER_OF_ROWS)
+def test_a_free_batch_in_sizes_and_indices(tmp_path, name):
+    graph = Plain(lambda g, x: WITH_THE_NUMBER_OF_ROWS[name](x))
+    graph.export(tmp_path / "g", flow.ones(2, 3), dynamic_batch=True)
+    loaded = flow.load_graph(tmp_path / "g")
+    for rows in (1, 5):
+        x = flow.randn(rows, 3)
+        np.testing.assert_allclose(loaded(x).numpy(), graph(x).numpy(), **SUMS_IN_OTHER_ORDER)
+
+
 def test_a_batch_that_cannot_be_free(tmp_path):
     split = Plain(lambda g, x: flow.stack([row * i for i, row in enumerate(x)]))
     with pytest.raises(ExportError, match=r"(?s)dynamic_batch=True.*fix: .*without dynamic_batch"):
