@@ -17,6 +17,7 @@ from sbpjax.compiler.in_place import in_place, partners
 from sbpjax.compiler.options import compiler_options
 from sbpjax.errors import MixedTensorError
 from sbpjax.graph.auto.graph import check_arguments as check_local_arguments
+from sbpjax.nn.parameter import Parameter
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import run_program
 from sbpjax.programs.outline import run_outlined
@@ -104,8 +105,12 @@ def build_program(
         ]
         asked_codes = tuple(layout.codes for layout in whole)
         laid = {*(1 + number for number in free_slots), *local}
+        gathers = bool(free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
         with progress.shown(asked, "planning"):
-            made = _planned(jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options)
+            asked_of_xla = compiler_options(place, dict(options.compiler_options), gathers)
+            made = _planned(
+                jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options, asked_of_xla
+            )
         run, plan, in_layouts, out_layouts = made.call, made.plan, list(made.in_layouts), list(made.out_layouts)
         for number in free_slots:
             slots[number].layout = in_layouts[1 + number]
@@ -171,6 +176,12 @@ def _free_slots(auto, slots: list[StateSlot], state: State, stored: dict[int, La
     ]
 
 
+def _is_divided_weight(slot: StateSlot, state: State) -> bool:
+    if slot.layout is None or not isinstance(state.tensors[slot.places[0]], Parameter):
+        return False
+    return any(code >= 0 and n > 1 for code, n in zip(slot.layout.codes, slot.layout.placement.hierarchy, strict=True))
+
+
 def _planned(
     jaxpr: ClosedJaxpr,
     flat: FlatProgram,
@@ -183,6 +194,7 @@ def _planned(
     user_plan: Any,
     donate: tuple[int, ...],
     options: Options,
+    asked_of_xla: dict[str, Any] | None,
 ) -> CompiledProgram:
     """Plan and lower a program whose inputs ``laid`` have no layout of their own; a user's plan pins some of them."""
     everywhere = (broadcast,) * len(place.hierarchy)
@@ -204,7 +216,7 @@ def _planned(
         whole_dims={1 + i: (0,) for i in free_slots if 1 + i in free and len(slots[i].places) > 1},
         cost=options.cost,
         memory_bytes=options.memory_bytes,
-        compiler_options=compiler_options(place, dict(options.compiler_options)),
+        compiler_options=asked_of_xla,
     )
 
 

@@ -26,6 +26,7 @@ def test_options_are_those_of_the_platform():
     assert compiler_options(Place("cpu", 8), {}) is None
     assert compiler_options(Place("tpu", 1), {}) is None
     assert compiler_options(Place("tpu", 4), {})[FUSION] is True
+    assert compiler_options(Place("tpu", 4), {}, gathers=False) is None
     found = compiler_options(Place("cuda", 8), {})
     assert found["xla_gpu_reduce_scatter_combine_threshold_bytes"] == 30 * 2**20 // 8
 
@@ -71,9 +72,11 @@ def overlapped(text: str) -> tuple[int, int]:
     return pairs, busy
 
 
-def step_on(machine, grid, **options):
-    """Return the text of a small GPT's step with ZeRO-3 over data and Megatron's layouts over tensor."""
+def step_on(machine, grid, zero=True, **options):
+    """Return the text of a small GPT's step with ZeRO-3 over data, unless told otherwise, and Megatron's layouts over tensor."""
     graph, arguments, _ = graph_of(Case(machine, grid, 2, 512, 4, 256, 8, scan=False))
+    if not zero:
+        graph.config.enable_zero(False)
     graph.config.set_compiler_options(options)
     graph.build_graph(*arguments)
     return graph.program.compile().as_text()
@@ -94,6 +97,7 @@ def test_on_tpus_gathers_go_on_inside_products():
     fused = re.findall(r"= .*? fusion\(.*?calls=%async_collective_fusion", with_options)
     assert len(fused) >= 4
     assert "async_collective_fusion" not in without
+    assert "calls=%async_collective_fusion" not in step_on("v5p:2x2x1", (4, 1), zero=False)  # no weight is gathered
     bodies = re.findall(r"^%async_collective_fusion\S* \(.*?^}", with_options, re.MULTILINE | re.DOTALL)
     assert sum("convolution" in body and "all-gather(" in body for body in bodies) >= 4
     # What is fused is counted once.
