@@ -9,7 +9,7 @@ checkpointed. Needs the extra `aot`; minutes a row on two cores.
     python -m benchmarks.absent_models --table                          # the table of all that is known
 
 Each row goes as a line of JSON to ``--out``: seconds, memory, bytes received by kind as planned and as compiled, the
-planner's modelled time of a step and its MFU (see `sbpjax.train.sizing`: nothing overlaps, recomputing not counted).
+modelled time of a step and its MFU (see `sbpjax.train.sizing`: nothing overlaps, recomputing not counted).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sbpjax.models.llama import Llama, LlamaConfig
 from sbpjax.models.mixtral import Mixtral, MixtralConfig
 from sbpjax.train import StepOptions, Trainer
 from sbpjax.train.data import Numbered
-from sbpjax.train.sizing import flops_per_step, peak_flops
+from sbpjax.train.sizing import flops_per_step, modelled_s, peak_flops
 
 LLAMA3 = {"vocab_size": 128256, "num_key_value_heads": 8, "rope_theta": 500000.0, "max_position_embeddings": 8192}
 NO_DROPOUT = {"embd_pdrop": 0.0, "resid_pdrop": 0.0, "attn_pdrop": 0.0}
@@ -147,7 +147,7 @@ def figures(case: Case) -> dict[str, Any]:
     estimate = step.memory(compiled=False)
     print(estimate, flush=True)
     found["estimate"], found["capacity"] = estimate.total, estimate.capacity
-    step_s = step.program.plan.modelled_us / 1e6
+    step_s = modelled_s(trainer)
     found["flops"] = flops_per_step(trainer)
     found["modelled_s"], found["mfu"] = step_s, found["flops"] / (peak_flops(trainer) * step_s)
     print(f"modelled {step_s * 1e3:,.0f} ms, MFU {found['mfu']:.0%}", flush=True)
