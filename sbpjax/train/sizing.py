@@ -4,8 +4,9 @@
     …
     modelled step time 412 ms, MFU 47 %: 1.2e+17 flop of the model, 64 devices of 4.59e+14 flop/s
 
-Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for computing,
-latency and bytes for moving, nothing overlapped (`sbpjax.planner.prices.step_time`). MFU counts the products of the forward three times, recomputing not.
+Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for
+computing, latency and bytes for moving, nothing overlapped (`sbpjax.planner.prices.step_time`). MFU counts the products
+of the forward three times, recomputing not.
 """
 
 from __future__ import annotations

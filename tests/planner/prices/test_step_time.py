@@ -1,4 +1,4 @@
-"""The time of a plan by other prices: those it was chosen by give what the planner says, and half the speed the double."""
+"""The time of a plan by some prices: those it was chosen by give what the planner says, half the speed the double."""
 
 from dataclasses import replace
 
