@@ -6,6 +6,7 @@ checkpointed. Needs the extra `aot`; minutes a row on two cores.
 
     JAX_PLATFORMS=cpu python -m benchmarks.absent_models                # all rows that the file of results lacks
     JAX_PLATFORMS=cpu python -m benchmarks.absent_models llama-8b-64    # some, again
+    JAX_PLATFORMS=cpu python -m benchmarks.absent_models --plan         # all rows, without asking the compiler
     python -m benchmarks.absent_models --table                          # the table of all that is known
 
 Each row goes as a line of JSON to ``--out``: seconds, memory, bytes received by kind as planned and as compiled, the
@@ -33,6 +34,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import models, optim
 from sbpjax.errors import OutOfMemoryError
+from sbpjax.inspect.traffic import planned_bytes
 from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.models.llama import Llama, LlamaConfig
 from sbpjax.models.mixtral import Mixtral, MixtralConfig
@@ -133,8 +135,8 @@ def trainer_of(case: Case) -> Trainer:
     )
 
 
-def figures(case: Case) -> dict[str, Any]:
-    """Return what is known of a case's step."""
+def figures(case: Case, is_compiled: bool = True) -> dict[str, Any]:
+    """Return what is known of a case's step; without the compiler what the plan says."""
     began = time.perf_counter()
     with flow.abstract():
         trainer = trainer_of(case)
@@ -146,11 +148,14 @@ def figures(case: Case) -> dict[str, Any]:
     print(f"{found['parameters'] / 1e9:.1f}B parameters, planned in {found['plan_s']:.0f} s", flush=True)
     estimate = step.memory(compiled=False)
     print(estimate, flush=True)
-    found["estimate"], found["capacity"] = estimate.total, estimate.capacity
+    found["estimate"], found["during"], found["capacity"] = estimate.total, estimate.during, estimate.capacity
+    found["planned"] = planned_bytes(step.program.plan, trainer.parallel.placement)
     step_s = modelled_s(trainer)
     found["flops"] = flops_per_step(trainer)
     found["modelled_s"], found["mfu"] = step_s, found["flops"] / (peak_flops(trainer) * step_s)
     print(f"modelled {step_s * 1e3:,.0f} ms, MFU {found['mfu']:.0%}", flush=True)
+    if not is_compiled:
+        return found
     began, cpu = time.perf_counter(), time.process_time()
     try:
         memory = step.memory()
@@ -176,8 +181,8 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
 def table(known: dict[str, dict[str, Any]]) -> str:
     """Return the figures as a table of Markdown."""
     head = (
-        "model, machine, layout, batch × tokens", "memory per device of its own, during the step",
-        "all-gather, reduce-scatter, all-reduce, all-to-all, permute as compiled", "total: planned → compiled",
+        "model, machine, layout, batch × tokens", "memory of a device, of it during the step",
+        "all-gather, reduce-scatter, all-reduce, all-to-all, permute", "total: planned → compiled",
         "modelled step, MFU", "plan, compile (CPU)",
     )  # fmt: skip
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -191,16 +196,19 @@ def table(known: dict[str, dict[str, Any]]) -> str:
             f"{what} ({row['parameters'] / 1e9:.1f}B), `{case.machine}`, `{layout}`, {case.batch:,} × {case.length:,}"
         )
         told = f"{row['modelled_s'] * 1e3:,.0f} ms, {row['mfu']:.0%}"
-        if "too_big" in row:
-            cells = [first, f"does not fit: {gb(row['estimate'])} of {gb(row['capacity'])} estimated", "", "", told, ""]
-        else:
-            kinds = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all", "collective-permute")
-            moved = ", ".join(gb(row["compiled"].get(kind, 0)) for kind in kinds)
-            planned, compiled = sum(row["planned"].values()), sum(row["compiled"].values())
+        kinds = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all", "collective-permute")
+        moved = ", ".join(gb(row.get("compiled", row["planned"]).get(kind, 0)) for kind in kinds)
+        planned = sum(row["planned"].values())
+        if "compiled" in row:
+            compiled = sum(row["compiled"].values())
             share = f"{gb(planned)} → {gb(compiled)} GB ({100 * (compiled / planned - 1):+.1f} %)"
             room = f"{gb(row['memory'])} of {gb(row['capacity'])} GB, {gb(row['during'])} GB"
             took = f"{row['plan_s']:.0f} s, {row['compile_s']:.0f} s ({row['compile_cpu_s']:.0f})"
-            cells = [first, room, f"{moved} GB", share, told, took]
+        else:
+            share = f"{gb(planned)} GB planned"
+            room = f"{gb(row['estimate'])} of {gb(row['capacity'])} GB, {gb(row['during'])} GB estimated"
+            took = "does not fit, says the compiler" if "too_big" in row else "not compiled"
+        cells = [first, room, f"{moved} GB", share, told, took]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -215,6 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
     parser.add_argument("--out", type=Path, default=Path("absent_models.jsonl"))
+    parser.add_argument("--plan", action="store_true", help="leave the compiler out")
     parser.add_argument("--table", action="store_true", help="print the table of what is known, and stop")
     options = parser.parse_args()
     if unknown := set(options.cases) - set(CASES):
@@ -223,7 +232,7 @@ def main() -> None:
     if not options.table:
         for name in options.cases or [name for name in CASES if name not in known]:
             print(f"\n{name}: {CASES[name]}", flush=True)
-            known[name] = {"case": name, "jax": jax.__version__, **figures(CASES[name])}
+            known[name] = {"case": name, "jax": jax.__version__, **figures(CASES[name], not options.plan)}
             with options.out.open("a") as file:
                 file.write(json.dumps(known[name]) + "\n")
     print(table(known))
