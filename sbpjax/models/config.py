@@ -83,7 +83,8 @@ class Config:
                 other[name] = value
             else:
                 near = nearest(name, own)
-                fix = f"write {near!r}" if near else f"remove it, if the model is the same without {name!r}"
+                kept = f"remove it, if the model is the same without it; or name it in {cls.__name__}.OTHER"
+                fix = f"write {near!r}" if near else kept
                 rule = f"a field that {cls.__name__} does not know may change what the model computes"
                 raise ConfigError(asked, f"{name}={value!r}", rule, fix)
         return cls(**given, other=other)

@@ -151,7 +151,9 @@ class Parallel:
         there = len(flow.placement.all(device).ranks.reshape(-1))
         if there <= ranks.max():
             fix = "make an axis smaller; on CPU, SBPJAX_CPU_DEVICES sets the number of devices"
-            self.refuse(f"{there} devices of type {device!r}", f"{self.equation} devices, up to {ranks.max()}", fix)
+            self.refuse(
+                f"{there} devices of type {device!r}", f"{self.equation} devices, with numbers up to {ranks.max()}", fix
+            )
         return [flow.placement(device, stage) for stage in ranks.reshape(self.pipeline, *sizes)]
 
     @property

@@ -11,11 +11,15 @@ from sbpjax import nn, optim
 from sbpjax.errors import TrainError
 from sbpjax.models import Parallel
 
+from .data.corrupted_spans import CorruptedSpans
+from .data.labelled_texts import LabelledTexts
+from .data.masked_pairs import MaskedPairs
 from .data.packed import PackedTokens
 from .step import StepOptions
 
 _LOOKED_AT = 1 << 20  # tokens at each end of a file
 _POSITIONS = ("n_positions", "max_position_embeddings")
+_TEXTS = (PackedTokens, MaskedPairs, CorruptedSpans, LabelledTexts)
 
 
 def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
@@ -56,35 +60,52 @@ def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
 
 
 def check_tokens(model: nn.Module, data: Any) -> None:
-    """Refuse token files that were written for another vocabulary, and samples that are too long for the model.
+    """Refuse texts in tokens of another vocabulary than the model's, samples too long for it, and too many classes.
 
-    Of a file, the first and the last million tokens are looked at.
+    Of a file of tokens the first and the last million are looked at, of a table of texts all.
 
     Raises:
-        TrainError: a token is not in the model's vocabulary, or a sample has more positions than the model.
+        TrainError: a token is not in the model's vocabulary, a sample has more positions than the model, or a table
+            more classes.
     """
     config = getattr(model, "config", None)
     vocabulary = getattr(config, "vocab_size", None)
     positions = next((found for name in _POSITIONS if (found := getattr(config, name, None))), None)
+    labels = getattr(config, "num_labels", None)
     for part in _packed(data):
-        where = f"{part.file.prefix}.bin"
-        if positions is not None and part.length > positions:
+        where, highest, longest = _facts(part)
+        classes = len(getattr(part, "classes", ()))
+        if labels is not None and classes > labels:
+            rule = f"{type(model).__name__} tells {labels} classes apart"
+            raise TrainError(f"training on {where}", f"{classes} classes", rule, f"num_labels={classes}")
+        if positions is not None and longest > positions:
             rule = f"{type(model).__name__} has {positions:,} positions"
-            raise TrainError(f"training on {where}", f"samples of {part.length:,} tokens", rule, f"length={positions}")
-        tokens = part.file.tokens
-        highest = max(int(piece.max()) for piece in (tokens[:_LOOKED_AT], tokens[-_LOOKED_AT:]))
+            raise TrainError(f"training on {where}", f"samples of {longest:,} tokens", rule, f"length={positions}")
         if vocabulary is not None and highest >= vocabulary:
             rule = f"{type(model).__name__} has vocab_size={vocabulary:,}, so its tokens are 0 to {vocabulary - 1:,}"
             fix = f"vocab_size={highest + 1} or more, or tokens of the model's own tokenizer"
             raise TrainError(f"training on {where}", f"a token {highest:,}", rule, fix)
 
 
-def _packed(data: Any) -> Iterator[PackedTokens]:
-    """Go through the token files of a dataset, a loader or a blend."""
-    if isinstance(data, PackedTokens):
+def _packed(data: Any) -> Iterator[Any]:
+    """Go through the datasets of tokens of a dataset, a loader or a blend."""
+    if isinstance(data, _TEXTS):
         yield data
     for inner in ("loader", "dataset"):
         if hasattr(data, inner):
             yield from _packed(getattr(data, inner))
     for part in getattr(data, "datasets", None) or ():
         yield from _packed(part)
+
+
+def _facts(part: Any) -> tuple[str, int, int]:
+    """Return where a dataset's tokens are, the highest one that a sample may hold, and how long samples are."""
+    if isinstance(part, LabelledTexts):
+        return part.path, part.highest, int(part.widths.max())
+    tokens = part.file.tokens
+    highest = max(int(piece.max()) for piece in (tokens[:_LOOKED_AT], tokens[-_LOOKED_AT:]))
+    if isinstance(part, MaskedPairs):
+        highest = max(highest, part.vocabulary - 1)  # a hidden token may be any
+    if isinstance(part, CorruptedSpans):
+        return f"{part.file.prefix}.bin", max(highest, part.sentinel, part.end), part.input_length
+    return f"{part.file.prefix}.bin", highest, part.length

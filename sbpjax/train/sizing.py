@@ -4,8 +4,9 @@
     …
     modelled step time 412 ms, MFU 47 %: 1.2e+17 flop of the model, 64 devices of 4.59e+14 flop/s
 
-Memory and traffic are the compiler's figures. The time is the planner's model: a roofline for computing, latency and
-bytes for moving, nothing overlapped. MFU counts the products of the forward three times, recomputing not.
+Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for
+computing, latency and bytes for moving, nothing overlapped (`sbpjax.planner.prices.step_time`). MFU counts the products
+of the forward three times, recomputing not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, flops
-from sbpjax.planner.prices.links import preset_of
+from sbpjax.planner.prices.links import of_placement, preset_of
+from sbpjax.planner.prices.step_time import plan_us
 from sbpjax.sbp.placement import placement as Placement
 
 from .step import PredictStep, loss_of
@@ -35,11 +37,10 @@ def size_up(trainer: Trainer) -> str:
 
 
 def modelled(trainer: Trainer) -> str:
-    """Return the planner's time of a built step and its MFU, in words."""
-    plan = trainer.train_step.program.plan
-    if plan is None:
-        return "modelled step time: the planner has none for one device, nor for the stages of a pipeline"
-    step_s = plan.modelled_us / 1e6
+    """Return the modelled time of a built step and its MFU, in words."""
+    step_s = modelled_s(trainer)
+    if step_s is None:
+        return "modelled step time: there is no plan for one device, nor for the stages of a pipeline"
     found = f"modelled step time {step_s * 1e3:,.4g} ms"
     peak = peak_flops(trainer)
     if peak is None:
@@ -48,6 +49,12 @@ def modelled(trainer: Trainer) -> str:
     devices = trainer.parallel.devices
     mfu = count / (peak * step_s)
     return f"{found}, MFU {mfu:.0%}: {count:.3g} flop of the model, {devices} devices of {peak / devices:.3g} flop/s"
+
+
+def modelled_s(trainer: Trainer) -> float | None:
+    """Return the modelled time of a built step, in seconds; None for one device, and for the stages of a pipeline."""
+    plan = trainer.train_step.program.plan
+    return None if plan is None else plan_us(plan, of_placement(trainer.parallel.placement)) / 1e6
 
 
 def peak_flops(trainer: Trainer) -> float | None:

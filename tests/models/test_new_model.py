@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import models
+from sbpjax.train.cli import main as train
+from sbpjax.train.preprocess import main as preprocess
 from tests.models.cases import Step
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "new_model.md"
@@ -38,6 +41,7 @@ def gemma(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     config = dict(found)["gemma/config.py"]
     assert len(re.findall(r"^    \w+: \w+ = ", config, flags=re.MULTILINE)) <= 20
+    assert len(dict(found)["run.py"].splitlines()) <= 25  # with its imports
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("gemma")
@@ -50,12 +54,32 @@ def made(gemma):
     return importlib.import_module("gemma.model").Gemma(config)
 
 
-def test_the_programs_of_the_page_run(gemma):
+def run(name):
     names = {"__name__": "page"}
-    exec(Path("train_gemma.py").read_text(), names)
-    assert all(np.isfinite(names["losses"])) and [len(row) for row in names["answers"]] == [5] * 4
+    exec(Path(name).read_text(), names)
+    return names
+
+
+def test_the_commands_of_the_page_train_it_and_it_speaks(gemma, capsys):
+    commands = re.findall(r"^python -m sbpjax\.(train[.\w]*) (.*)", PAGE.read_text(), flags=re.MULTILINE)
+    assert [name for name, _ in commands] == ["train.preprocess", "train", "train"]
+    Path("texts").mkdir()
+    for page in ("models.md", "layouts.md"):
+        (Path("texts") / page).write_text((PAGE.parent / page).read_text())
+    words = [word for word in commands[0][1].split() if word != "texts/*.md"]
+    preprocess([*map(str, Path("texts").iterdir()), *words, "--workers", "1"])
+    for _, words in commands[1:]:
+        train(words.split())
+    records = map(json.loads, Path("gemma-run/metrics.jsonl").read_text().splitlines())
+    losses = [record["loss"] for record in records if "loss" in record]
+    assert len(losses) == 4 and losses[-1] < losses[0] - 0.5  # on two pages: something of what they say is learned
+    assert [len(text) > 0 for text in run("say.py")["answers"]] == [True] * 2
+    sys.modules.pop("run")
+
+
+def test_it_is_written_and_read_as_a_folder(gemma):
     models.save_pretrained(made(gemma), "folder", family=gemma)
-    exec(Path("read_gemma.py").read_text(), names)
+    run("read_gemma.py")
     assert {file.name for file in Path("again").iterdir()} == {"config.json", "model.safetensors"}
 
 

@@ -1,4 +1,7 @@
-"""Every family trains alike under every mesh: with the losses of one device, and in the layouts of the table."""
+"""Every family trains alike under every mesh: with the losses of one device, and in the layouts of the table.
+
+Twenty steps, with all options of a step: `tests/train/test_families.py`.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from sbpjax.models.parallelize import Layouts
 from tests.models.cases import TRAINED, losses
 
 TOLERANCE = 1e-5  # relative, float32 sums in another order
-STEPS, LONG = 3, 20
+STEPS = 3  # 20 in tests/train/test_families.py
 MESHES = {
     "dp": {"data": 4},
     "tp": {"tensor": 4},
@@ -51,14 +54,6 @@ def test_losses_are_those_of_one_device(case, mesh, alone):
     layouts = Layouts(model, spec).of
     for name, parameter in model.named_parameters():  # an update leaves them where they were
         assert (parameter.placement, list(parameter.sbp)) == layouts[name], name
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-@pytest.mark.parametrize("case, mesh", CASES)
-def test_many_losses_are_those_of_one_device(case, mesh, alone):
-    found, _, _ = losses(case, models.Parallel(**MESHES[mesh], device="cpu"), LONG, micro_batches(mesh))
-    np.testing.assert_allclose(found, alone(case, LONG, micro_batches(mesh)), rtol=TOLERANCE)
 
 
 @pytest.mark.parametrize("stage", [1, 3])

@@ -7,10 +7,11 @@ import pytest
 
 from sbpjax.train.cli import main
 from sbpjax.train.data import TokenFileWriter, token_dtype
+from tests.train import class_config
 
 # ruff: noqa: E501  # a table of cases
 
-TEXT, TOWER = "tests.train.text_config", "tests.train.run_config"
+TEXT, TOWER, CLASSES = "tests.train.text_config", "tests.train.run_config", "tests.train.class_config"
 
 
 def cut_short(path, by=1):
@@ -88,6 +89,20 @@ CASES = {
     "evaluation without a checkpoint": ([TOWER, "--eval-only"], None, "no checkpoint in run", "train first"),
     "a checkpoint with a turned byte": ([TOWER, "--resume"], "turn", "", ""),
     "a checkpoint that is cut off": ([TOWER, "--resume"], "cut", "", ""),
+    "a folder of a model that is not there": ([CLASSES, "trainer.model.directory=bse"], class_config.lay, "bse", ""),
+    "a missing shard file": (
+        [CLASSES], lambda folder: class_config.with_shard(folder, lambda file: file.unlink()), "model-00002-of", "",
+    ),
+    "a shard file that is cut off": ([CLASSES], lambda folder: class_config.with_shard(folder, cut_short), "ValueError: tensors", ""),
+    "a field that the family does not know": ([CLASSES], class_config.with_field, "hidden_sizes=4", "write 'hidden_size'"),
+    "a tokenizer of another model": (
+        [CLASSES], lambda folder: class_config.lay(folder, vocabulary=20), "a token", "vocab_size=",
+    ),
+    "texts longer than the model": (
+        [CLASSES], lambda folder: class_config.lay(folder, positions=5), "samples of", "length=5",
+    ),
+    "more classes than the head": ([CLASSES], lambda folder: class_config.lay(folder, kinds=3), "3 classes", "num_labels=3"),
+    "masks of another vocabulary": (["c.py"], class_config.masked, "a token 499", "vocab_size=500 or more"),
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Counts of products, and the peak they are held against."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,3 +34,15 @@ def test_peaks_are_those_of_the_data_sheet(monkeypatch):
     assert sizing.peak_flops(made) == 2 * PRESETS["h100"].flops_f32
     made.options = StepOptions(amp="bfloat16")
     assert sizing.peak_flops(made) == 2 * PRESETS["h100"].flops_bf16
+
+
+def test_a_step_takes_no_less_than_its_products_at_the_peak(monkeypatch):
+    """By the machine's own prices, not by those that a plan of fixed layouts is chosen by."""
+    slow = replace(PRESETS["v5e"], flops_f32=1e9)
+    monkeypatch.setattr(sizing, "preset_of", lambda where: slow)
+    monkeypatch.setattr(sizing, "of_placement", lambda where: slow)
+    made = trainer(parallel=models.Parallel(data=2, device="cpu"))
+    arguments, named = made.abstract_batch()
+    made.train_step.build_graph(*arguments, **named)
+    assert sizing.modelled_s(made) >= sizing.flops_per_step(made) / sizing.peak_flops(made)
+    assert "MFU" in sizing.modelled(made)

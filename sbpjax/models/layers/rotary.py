@@ -93,7 +93,7 @@ def rotation(
 
     Args:
         positions: `(T,)`, or `(B, T)` where sequences differ.
-        head_dim: C.
+        head_dim: C, or how many numbers of a head are turned.
         theta: the base.
         scaling: see `frequencies`.
 
@@ -122,7 +122,7 @@ def rotate(x: flow.Tensor, cos: flow.Tensor, sin: flow.Tensor) -> flow.Tensor:
 
     Args:
         x: `(B, H, T, C)`; any split but of C.
-        cos: of `rotation`.
+        cos: of `rotation`. If it is of fewer numbers than C, as of Phi, the first ones of a head are turned.
         sin: of `rotation`.
 
     Returns:
@@ -133,7 +133,8 @@ def rotate(x: flow.Tensor, cos: flow.Tensor, sin: flow.Tensor) -> flow.Tensor:
         >>> flow.models.layers.rotate(flow.ones(1, 1, 2, 2), cos, sin)[0, 0, 0].tolist()
         [1.0, 1.0]
     """
-    half = x.shape[-1] // 2
+    half = cos.shape[-1]
     cos, sin = cos.to(x.dtype), sin.to(x.dtype)
-    a, b = x[..., :half], x[..., half:]
-    return flow.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+    a, b, kept = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    turned = [a * cos - b * sin, b * cos + a * sin]
+    return flow.cat(turned if 2 * half == x.shape[-1] else [*turned, kept], dim=-1)

@@ -6,6 +6,7 @@ Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import sbpjax as flow
 from sbpjax import nn
@@ -24,9 +25,12 @@ from sbpjax.nn import functional as F
 
 from .config import LlamaConfig
 
+Turns = tuple[flow.Tensor, flow.Tensor]  # cosines and sines of `rotation`
+Mask = tuple[flow.Tensor | None, bool]  # of `attention_mask`
 
-class Block(nn.Module):
-    """Attention and MLP, each on a normalised input and added to the stream.
+
+class AttentionHalf(nn.Module):
+    """The first half of a block: attention on the normalised stream, added to it.
 
     Args:
         config: the model's.
@@ -47,21 +51,42 @@ class Block(nn.Module):
             dropout=config.attention_dropout,
             window=config.window(number),
         )
+
+    def attend(
+        self,
+        x: flow.Tensor,
+        turns: Turns,
+        mask: Mask = (None, True),
+        cache: KeyValues | None = None,
+        at: flow.Tensor | None = None,
+    ) -> flow.Tensor:
+        """Return the stream `(B, T, D)` behind the attention."""
+        return x + self.attention(self.attention_norm(x), turns, *mask, cache, at)
+
+
+class Block(AttentionHalf):
+    """Attention and MLP, each on a normalised input and added to the stream.
+
+    Args:
+        config: the model's.
+        number: of the block.
+    """
+
+    def __init__(self, config: LlamaConfig, number: int):
+        super().__init__(config, number)
         self.mlp_norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.mlp = GatedMLP(config.hidden_size, config.intermediate_size, config.hidden_act, bias=config.mlp_bias)
 
     def forward(
         self,
         x: flow.Tensor,
-        cos: flow.Tensor,
-        sin: flow.Tensor,
-        mask: flow.Tensor | None = None,
-        is_causal: bool = True,
+        turns: Turns,
+        mask: Mask = (None, True),
         cache: KeyValues | None = None,
         at: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the stream `(B, T, D)` behind the block."""
-        x = x + self.attention(self.attention_norm(x), (cos, sin), mask, is_causal, cache, at)
+        x = self.attend(x, turns, mask, cache, at)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -79,11 +104,13 @@ class Llama(nn.Module):
         sbpjax.Size([2, 5, 64])
     """
 
+    BLOCK: ClassVar[type[AttentionHalf]] = Block
+
     def __init__(self, config: LlamaConfig):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(Block(config, i) for i in range(config.num_hidden_layers))
+        self.blocks = nn.ModuleList(self.BLOCK(config, i) for i in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         tied = config.tie_word_embeddings
         self.head = None if tied else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
@@ -111,22 +138,35 @@ class Llama(nn.Module):
         Returns:
             ``(B, T, V)``; with `only` ``(B, 1, V)``.
         """
-        cos, sin = rotation(
-            positions_of(tokens) if positions is None else positions,
-            self.config.head_size,
-            self.config.rope_theta,
-            self.config.rope_scaling,
-        )
-        windows = [self.config.window(i) for i in range(len(self.blocks))]
-        if caches is None:  # the blocks know their windows, of which their kernels skip what is hidden
-            masks = dict.fromkeys(windows, (attention_mask(tokens, causal=False, present=present)[0], True))
-        else:
-            masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
+        turns, masks = self.turns(tokens, positions), self.masks(tokens, present, caches, at)
         x = self.embedding(tokens)  # (B, T, D)
         for i, block in enumerate(self.blocks):
-            x = block(x, cos, sin, *masks[windows[i]], None if caches is None else caches[i], at)
+            x = block(x, turns, masks[i], None if caches is None else caches[i], at)
+        return self.logits(x, only)
+
+    def turns(self, tokens: flow.Tensor, positions: flow.Tensor | None = None) -> Turns:
+        """Return the cosines and sines by which all blocks turn queries and keys."""
+        where = positions_of(tokens) if positions is None else positions
+        return rotation(where, self.config.head_size, self.config.rope_theta, self.config.rope_scaling)
+
+    def masks(
+        self,
+        tokens: flow.Tensor,
+        present: flow.Tensor | None = None,
+        caches: Sequence[KeyValues] | None = None,
+        at: flow.Tensor | None = None,
+    ) -> list[Mask]:
+        """Return which keys the queries of each block may read."""
+        windows = [self.config.window(i) for i in range(len(self.blocks))]
+        if caches is None:  # the blocks know their windows, of which their kernels skip what is hidden
+            return [(attention_mask(tokens, causal=False, present=present)[0], True)] * len(windows)
+        masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
+        return [masks[window] for window in windows]
+
+    def logits(self, x: flow.Tensor, only: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the logits `(B, T, V)` of a stream `(B, T, D)` behind all blocks; with `only` `(B, 1, V)`."""
         x = self.norm(only_at(x, only))
-        return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)  # (B, T, V)
+        return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
         """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""

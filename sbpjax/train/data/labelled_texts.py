@@ -70,7 +70,9 @@ class LabelledTexts(Shuffled):
         shuffle: False for the order of the file.
 
     Attributes:
+        path: of the table.
         classes: the names of the classes; none where labels are numbers.
+        highest: the highest token.
         widths: `(per_epoch,)`: how long each row's input is, without padding.
 
     Raises:
@@ -97,7 +99,7 @@ class LabelledTexts(Shuffled):
         seed: int = 0,
         shuffle: bool = True,
     ) -> None:
-        self._path, self.columns, self.length = os.fspath(path), columns, length
+        self.path, self.columns, self.length = os.fspath(path), columns, length
         self.special = SpecialTokens.of(tokenizer) if special is None else special
         ends = 2 if columns.pair is None else 3
         if length <= ends:
@@ -110,11 +112,12 @@ class LabelledTexts(Shuffled):
         second = None if columns.pair is None else self._cut_into_tokens(tokenizer, [row[2] for row in rows])
         self._texts = [_fitted(a, b, length - ends) for a, b in zip(first, second or [None] * len(rows), strict=True)]
         self.widths = np.array([len(a) + (0 if b is None else len(b)) + ends for a, b in self._texts])
+        self.highest = max(*self.special, *(int(each.max()) for each in [*first, *(second or [])] if len(each)))
         self.classes, self.labels = self._numbered([row[1] for row in rows])
         super().__init__(len(rows), samples, seed, shuffle)
 
     def _refuse(self, place: str, seen: str, rule: str, fix: str) -> None:
-        raise DataError(f"LabelledTexts({self._path!r}){place}", seen, rule, fix)
+        raise DataError(f"LabelledTexts({self.path!r}){place}", seen, rule, fix)
 
     def _cut_into_tokens(self, tokenizer: Any, texts: list[str]) -> list[np.ndarray]:
         encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -122,12 +125,12 @@ class LabelledTexts(Shuffled):
 
     def _rows(self) -> list[tuple]:
         """Return text, label and second text of each line."""
-        if not os.path.isfile(self._path):
+        if not os.path.isfile(self.path):
             self._refuse("", "there is no such file", "a table is a file .tsv or .jsonl", "another path")
-        with open(self._path, encoding="utf-8-sig", newline="\n") as file:
+        with open(self.path, encoding="utf-8-sig", newline="\n") as file:
             lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
         lines = [(number, line) for number, line in lines if line.strip()]
-        if self._path.endswith((".jsonl", ".json")):
+        if self.path.endswith((".jsonl", ".json")):
             return [self._of_json(number, line) for number, line in lines]
         wanted = [self.columns.text, self.columns.label, self.columns.pair]
         places: list[Any] = wanted

@@ -47,3 +47,11 @@ def test_positions_of_each_sequence_and_of_a_mesh():
 def test_bfloat16_stays():
     cos, sin = rotation(flow.arange(3), 4, 10.0)
     assert rotate(flow.ones(1, 2, 3, 4, dtype=flow.bfloat16), cos, sin).dtype == flow.bfloat16
+
+
+def test_fewer_numbers_turn_the_first_ones_of_a_head():
+    x = flow.tensor(np.random.default_rng(0).standard_normal((1, 2, 3, 8)).astype("f"))
+    turns = rotation(flow.arange(3), 4, 10.0)
+    turned = rotate(x, *turns)
+    np.testing.assert_array_equal(turned[..., :4].numpy(), rotate(x[..., :4], *turns).numpy())
+    np.testing.assert_array_equal(turned[..., 4:].numpy(), x[..., 4:].numpy())
