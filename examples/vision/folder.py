@@ -27,13 +27,15 @@ trainer = LazyCall(Trainer)(
     parallel=LazyCall(models.Parallel)(data=1),
     options={"amp": None, "accumulate": 1, "zero": 0},
     hooks={
-        "average": LazyCall(Average)(decay=0.999),
+        "average": LazyCall(Average)(decay=0.999, warm_up=True),
         "validation": LazyCall(Evaluation)(
             data=LazyCall(ImageFolder)(root="${root}/val", size="${size}", shuffle=False),
             evaluator=LazyCall(Accuracy)(k=[1, 5]),
             every=1000,
         ),
-        "checkpoints": LazyCall(Checkpoints)(every=1000, keep_last=2, keep_best=1, metric="validation/accuracy"),
+        "checkpoints": LazyCall(Checkpoints)(
+            every=1000, keep_last=2, keep_best=1, metric="validation/accuracy", better="max"
+        ),
     },
     out="runs/${model}",
 )

@@ -75,7 +75,9 @@ def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: in
                 every=100,
                 name="held_out",
             ),
-            "checkpoints": LazyCall(Checkpoints)(every=200, keep_last=1, keep_best=1, metric="held_out/accuracy"),
+            "checkpoints": LazyCall(Checkpoints)(
+                every=200, keep_last=1, keep_best=1, metric="held_out/accuracy", better="max"
+            ),
             "curves": LazyCall(Curves)(title=name),
             "goal": LazyCall(Goal)(metric="held_out/accuracy", least=BOUND),
         },
