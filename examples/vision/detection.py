@@ -1,6 +1,6 @@
 """SSD300 on generated shapes in COCO's format, judged by pycocotools. See README.md."""
 
-from examples.vision.detector import CocoScores, SmallSSD, detections, total_loss
+from examples.vision.detector import CocoScores, SmallSSD, detections
 from examples.vision.recipe import Curves
 from examples.vision.shapes import shapes
 from sbpjax import models, optim
@@ -18,7 +18,6 @@ trainer = LazyCall(Trainer)(
     batch_size=16,
     max_steps="${steps}",
     parallel=LazyCall(models.Parallel)(data=8, device="cpu"),
-    loss=total_loss,
     hooks={
         "held_out": LazyCall(Evaluation)(
             data=LazyCall(shapes)(directory="${folder}", part="held_out", count=96),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from examples.recipe import plot
@@ -47,6 +48,17 @@ def classifier(name: str, num_classes: int, checkpoint: str | None = None, train
     model = vision.create_model(name, num_classes=trained_classes, checkpoint=checkpoint)
     model.reset_classifier(num_classes)
     return model
+
+
+def rise_and_fall(steps: int, warmup: int | None = None) -> Callable[[int], float]:
+    """Return the factor of the rate: a rise, then a cosine's fall to a thousandth.
+
+    Args:
+        steps: of the run.
+        warmup: steps of the rise; by default a twentieth of the run, 500 at most.
+    """
+    rise = max(1, min(500, steps // 20)) if warmup is None else warmup
+    return optim.lr_scheduler.warmup_cosine(rise, steps, final=0.001)
 
 
 def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: int, **parallel: int) -> Any:

@@ -84,6 +84,12 @@ def test_a_folder_of_photos(tmp_path, monkeypatch, capsys):
     assert "validation/accuracy" in capsys.readouterr().out
 
 
+def test_a_short_run_is_not_all_warm_up():
+    for steps, rise in ((40, 2), (15_000, 500)):
+        factor = recipe.rise_and_fall(steps)
+        assert factor(rise - 1) == 1 and factor(steps) == pytest.approx(1e-3) and factor(0) == pytest.approx(1 / rise)
+
+
 def test_a_classifier_for_other_classes(tmp_path, monkeypatch):
     small = {"depths": (1, 1, 1, 1), "width": 8}
     made = flow.vision.create_model
@@ -139,7 +145,9 @@ def test_commands_of_the_pages_fit_their_configurations():
         words = shlex.split(command)[3:]
         config = override(load_config(words[0]), [word for word in words[1:] if not word.startswith("--")])
         assert config.trainer.max_steps == config.steps
-        assert config.get("model") is None or config.model in flow.vision.list_models()
+        if config.get("model") is not None:
+            fixed = getattr(flow.vision.models.model_config(config.model), "image_size", None)
+            assert fixed in (None, config.size), command
 
 
 @pytest.mark.slow

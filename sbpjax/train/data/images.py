@@ -70,8 +70,11 @@ class Images(Shuffled):
         pixels, label = self.picture(self.index(number), random)
         if random is not None:
             pixels = self._moved(pixels, random)
+        return {"images": self._values(pixels), "labels": np.int64(label)}
+
+    def _values(self, pixels: np.ndarray) -> np.ndarray:
         values = (pixels.astype(np.float32) / 255 - self.mean) / self.std
-        return {"images": np.ascontiguousarray(values.transpose(2, 0, 1)), "labels": np.int64(label)}
+        return np.ascontiguousarray(values.transpose(2, 0, 1))
 
     def _moved(self, pixels: np.ndarray, random: np.random.Generator) -> np.ndarray:
         height, width, _ = pixels.shape
@@ -163,6 +166,10 @@ class ImageFolder(Images):
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
         """Return an image, `(size, size, 3)`, and its class."""
         image, label = first_readable(self._read, index, len(self.files), self.on_error)
+        return self._cut(image, random), label
+
+    def _cut(self, image: Any, random: np.random.Generator | None) -> np.ndarray:
+        """Return a square of an image of Pillow, scaled to `size`: the middle, or a random part."""
         width, height = image.size
         if random is None:
             side = min(width, height)
@@ -170,7 +177,18 @@ class ImageFolder(Images):
         else:
             top, left, high, wide = part(height, width, random)
         box = (left, top, left + wide, top + high)
-        return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box)), label
+        return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box))
+
+    def read(self, path: str | os.PathLike) -> np.ndarray:
+        """Return the image of any file as a model is given it, `(3, size, size)` float32: scaled, cut and normalised.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        return self._values(self._cut(read_image(path, asked=self._asked), None))
 
     def _read(self, index: int) -> tuple[Any, int]:
         path, label = self.files[index]
