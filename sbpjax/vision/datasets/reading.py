@@ -25,12 +25,7 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         DataError: there is no folder, or no image.
     """
     if not os.path.isdir(root):
-        path = os.fspath(root)
-        around = os.path.dirname(path.rstrip("/")) or "."
-        there = [entry.name for entry in os.scandir(around) if entry.is_dir()] if os.path.isdir(around) else []
-        near = nearest(os.path.basename(path.rstrip("/")), there)
-        fix = os.path.join(around, near) if near else "another path"
-        raise DataError(asked, "there is no such folder", "a folder has a folder per class", fix)
+        raise DataError(asked, "there is no such folder", "a folder has a folder per class", _near(root))
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     found: list[tuple[str, int]] = []
     for label, name in enumerate(classes):
@@ -42,6 +37,17 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         rule = f"images are in a folder per class, with endings {', '.join(ENDINGS)}"
         raise DataError(asked, f"{len(classes)} folders without an image", rule, "another path")
     return classes, found
+
+
+def _near(path: str | os.PathLike) -> str:
+    """Return a folder that is there, and is called much like the first part of a path that is not."""
+    missing, around = os.path.abspath(path), os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(around):
+        missing, around = around, os.path.dirname(around)
+    there = [entry.name for entry in os.scandir(around) if entry.is_dir()]
+    near = nearest(os.path.basename(missing), there)
+    rest = os.path.relpath(os.path.abspath(path), missing)
+    return os.path.normpath(os.path.join(around, near, rest)) if near else "another path"
 
 
 def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None = None, asked: str = "") -> Any:

@@ -132,7 +132,7 @@ def test_wrong_names_and_options(monkeypatch):
         vision.create_model("qqqqqqq")
     with pytest.raises(ConfigError, match=r"drop_path=0.1[\s\S]*fields of resnet18[\s\S]*drop_path_rate="):
         vision.create_model("resnet18", drop_path=0.1)
-    with pytest.raises(ConfigError, match="num_classes=-1"):
+    with pytest.raises(ConfigError, match=r"\(at .*test_registry.py:\d+\)\s+seen: num_classes=-1"):  # no dataclass's line
         vision.create_model("resnet18", num_classes=-1)
     with pytest.raises(ConfigError, match="in_chans=0"):
         vision.create_model("resnet18", in_chans=0)
@@ -167,5 +167,7 @@ def test_wrong_images():
             model(flow.zeros(2, 1, 32, 32))
         with pytest.raises(OpValueError, match=r"images.unsqueeze\(0\)"):
             model(flow.zeros(3, 32, 32))
+        with pytest.raises(OpTypeError, match=r"a ndarray[\s\S]*flow.tensor\(np.stack\(arrays\)\)"):
+            model(np.zeros((2, 3, 32, 32), np.float32))
         with pytest.raises(OpTypeError, match=r"images.float\(\) / 255"):
             model(flow.zeros(2, 3, 32, 32, dtype=flow.uint8))

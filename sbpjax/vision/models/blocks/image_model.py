@@ -128,8 +128,12 @@ class ImageModel(nn.Module):
 
         Raises:
             OpValueError: they are not `(B, in_chans, H, W)`.
-            OpTypeError: they are no floating-point numbers.
+            OpTypeError: they are no tensor, or no floating-point numbers.
         """
+        if not isinstance(images, flow.Tensor):
+            seen, rule = f"a {type(images).__name__}", f"images are a tensor (B, {self.config.in_chans}, H, W)"
+            fix = "flow.tensor(np.stack(arrays)); a photo is read by train.data.ImageFolder, or transforms.ToTensor()"
+            raise OpTypeError(f"{type(self).__name__}(images)", seen, rule, fix)
         shape, wanted = tuple(images.shape), self.config.in_chans
         if len(shape) != 4 or shape[1] != wanted:
             last = len(shape) == 4 and shape[3] == wanted
