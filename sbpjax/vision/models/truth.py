@@ -46,6 +46,8 @@ def check_labels(
         DataError: one of them is none.
 
     Example:
+        >>> import numpy as np
+        >>> from sbpjax.vision.models.truth import check_labels
         >>> check_labels(np.array([0, 2, -100]), "ResNet", classes=3)
     """
     if not classes or labels.dtype.kind not in "iu" or not labels.size:
@@ -78,6 +80,8 @@ def check_boxes(boxes: np.ndarray, labels: np.ndarray, model: str, size: tuple[i
         DataError: one is not finite, has no area, or lies outside; or all are shares of the image, not pixels.
 
     Example:
+        >>> import numpy as np
+        >>> from sbpjax.vision.models.truth import check_boxes
         >>> check_boxes(np.array([[[0.0, 0, 9, 9]]]), np.array([[1]]), "SSD300", (300, 300))
     """
     real = labels != PADDING
