@@ -4,7 +4,7 @@ from examples.vision.detector import CocoScores, SmallSSD, detections
 from examples.vision.recipe import Curves
 from examples.vision.shapes import shapes
 from sbpjax import models, optim
-from sbpjax.train import Checkpoints, Evaluation, Trainer
+from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
 from sbpjax.train.config import LazyCall
 
 seed = 0
@@ -28,7 +28,7 @@ trainer = LazyCall(Trainer)(
         ),
         "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1),
         "curves": LazyCall(Curves)(title="shapes", score="held_out/mAP@50"),
-        "goal": None,  # LazyCall(Goal)(metric="held_out/mAP@50", least=…), when a run has shown what it reaches
+        "goal": LazyCall(Goal)(metric="held_out/mAP@50", least=0.1),  # a run had 0.119 after a third of its steps
     },
     out="runs/detection",
 )
