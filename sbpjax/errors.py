@@ -21,6 +21,7 @@ from typing import Any
 
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
+_DATACLASSES = os.path.join(_STANDARD, "dataclasses.py")  # makes the text of `__init__`, whose file is "<string>"
 _DEPENDENCIES = ("jax", "jaxlib", "numpy", "flax", "optax")
 
 
@@ -29,7 +30,8 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not is_library_file(name):
+        of_a_dataclass = name == _DATACLASSES or (name == "<string>" and frame.f_code.co_name == "__init__")
+        if not is_library_file(name) and not of_a_dataclass:
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return "<unknown>"

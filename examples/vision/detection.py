@@ -1,10 +1,10 @@
 """SSD300 on generated shapes in COCO's format, judged by pycocotools. See README.md."""
 
-from examples.vision.detector import CocoScores, SmallSSD, detections, total_loss
+from examples.vision.detector import CocoScores, SmallSSD, detections
 from examples.vision.recipe import Curves
 from examples.vision.shapes import shapes
 from sbpjax import models, optim
-from sbpjax.train import Checkpoints, Evaluation, Trainer
+from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
 from sbpjax.train.config import LazyCall
 
 seed = 0
@@ -18,7 +18,6 @@ trainer = LazyCall(Trainer)(
     batch_size=16,
     max_steps="${steps}",
     parallel=LazyCall(models.Parallel)(data=8, device="cpu"),
-    loss=total_loss,
     hooks={
         "held_out": LazyCall(Evaluation)(
             data=LazyCall(shapes)(directory="${folder}", part="held_out", count=96),
@@ -29,7 +28,7 @@ trainer = LazyCall(Trainer)(
         ),
         "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1),
         "curves": LazyCall(Curves)(title="shapes", score="held_out/mAP@50"),
-        "goal": None,  # LazyCall(Goal)(metric="held_out/mAP@50", least=…), when a run has shown what it reaches
+        "goal": LazyCall(Goal)(metric="held_out/mAP@50", least=0.1),  # a run had 0.119 after a third of its steps
     },
     out="runs/detection",
 )

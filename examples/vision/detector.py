@@ -1,4 +1,4 @@
-"""The parts of the detection run: a narrow SSD300, its loss, what it detects, and COCO's scores of that."""
+"""The parts of the detection run: a narrow SSD300, what it detects, and COCO's scores of that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
+from sbpjax import nn
 from sbpjax.vision.models.detection import SSD300
 from sbpjax.vision.ops import box_convert
 
@@ -16,7 +17,10 @@ from .shapes import KINDS
 
 
 class SmallSSD(SSD300):
-    """SSD300 for the three kinds of shapes, with few channels, to be trained from nothing.
+    """SSD300 for the three kinds of shapes, with few channels, and batch norms so that it learns from nothing.
+
+    The paper begins with a VGG16 that was trained on ImageNet. Twenty convolutions that were not, and have no norms,
+    hand on so little of an image that a detector sees no shapes in it for a thousand steps.
 
     Args:
         width: channels of the first convolutions; 64 in the paper.
@@ -24,15 +28,16 @@ class SmallSSD(SSD300):
 
     def __init__(self, width: int = 8) -> None:
         super().__init__(1 + len(KINDS), width=width, detections=20, candidates=100)
-        with flow.no_grad():  # pixels are up to 128 there, for weights that were trained so; from nothing 1 is better
-            first = self.backbone.features[0].weight
-            first.copy_(first / 64)
+        for block in [one for one in self.backbone.modules() if isinstance(one, nn.Sequential)]:
+            for name, layer in block.named_children():
+                if isinstance(layer, nn.Conv2d):
+                    setattr(block, name, nn.Sequential(layer, nn.BatchNorm2d(layer.out_channels)))
 
-
-def total_loss(model: SSD300, images: flow.Tensor, boxes: flow.Tensor, labels: flow.Tensor, **_: Any) -> flow.Tensor:
-    """Return what is minimised: the sum of both losses."""
-    losses = model.loss(images, boxes, labels)
-    return losses["classification"] + losses["bbox_regression"]
+    def loss(
+        self, images: flow.Tensor, boxes: flow.Tensor, labels: flow.Tensor, image_id: Any = None
+    ) -> dict[str, flow.Tensor]:
+        """Return the losses of `SSD300.loss`, whose sum is minimised; the numbers of images are for the scores."""
+        return super().loss(images, boxes, labels)
 
 
 def detections(model: SSD300, images: flow.Tensor, **_: Any) -> dict[str, flow.Tensor]:

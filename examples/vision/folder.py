@@ -1,6 +1,6 @@
 """Any model of the zoo on your own photos, ``ROOT/train/CLASS/*.jpg`` and ``ROOT/val/CLASS/*.jpg``. See README.md."""
 
-from examples.vision.recipe import classifier
+from examples.vision.recipe import classifier, rise_and_fall
 from sbpjax import models, optim
 from sbpjax.train import Average, Checkpoints, Evaluation, Trainer
 from sbpjax.train.config import LazyCall
@@ -15,11 +15,12 @@ checkpoint = None  # a file of weights to begin with, of timm for instance
 size = 224
 batch = 64
 samples = 1_000_000  # of all epochs together
-steps = 15_000  # samples / batch
+steps = 15_000  # samples / batch; the length of the run
+every = 1000  # steps between evaluations, and between checkpoints
 trainer = LazyCall(Trainer)(
     model=LazyCall(classifier)("${model}", "${classes}", checkpoint="${checkpoint}"),
     optimizer=LazyCall(optim.AdamW, partial=True)(lr=1e-3, weight_decay=0.05),
-    schedule=LazyCall(optim.lr_scheduler.warmup_cosine)(warmup=500, total="${steps}", final=0.001),
+    schedule=LazyCall(rise_and_fall)("${steps}"),
     data=LazyCall(ImageFolder)(root="${root}/train", size="${size}", samples="${samples}", augment=True),
     batch_size="${batch}",
     max_steps="${steps}",
@@ -27,13 +28,15 @@ trainer = LazyCall(Trainer)(
     parallel=LazyCall(models.Parallel)(data=1),
     options={"amp": None, "accumulate": 1, "zero": 0},
     hooks={
-        "average": LazyCall(Average)(decay=0.999),
+        "average": LazyCall(Average)(decay=0.999, warm_up=True),
         "validation": LazyCall(Evaluation)(
             data=LazyCall(ImageFolder)(root="${root}/val", size="${size}", shuffle=False),
             evaluator=LazyCall(Accuracy)(k=[1, 5]),
-            every=1000,
+            every="${every}",
         ),
-        "checkpoints": LazyCall(Checkpoints)(every=1000, keep_last=2, keep_best=1, metric="validation/accuracy"),
+        "checkpoints": LazyCall(Checkpoints)(
+            every="${every}", keep_last=2, keep_best=1, metric="validation/accuracy", better="max"
+        ),
     },
     out="runs/${model}",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from examples.recipe import plot
@@ -49,6 +50,17 @@ def classifier(name: str, num_classes: int, checkpoint: str | None = None, train
     return model
 
 
+def rise_and_fall(steps: int, warmup: int | None = None) -> Callable[[int], float]:
+    """Return the factor of the rate: a rise, then a cosine's fall to a thousandth.
+
+    Args:
+        steps: of the run.
+        warmup: steps of the rise; by default a twentieth of the run, 500 at most.
+    """
+    rise = max(1, min(500, steps // 20)) if warmup is None else warmup
+    return optim.lr_scheduler.warmup_cosine(rise, steps, final=0.001)
+
+
 def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: int, **parallel: int) -> Any:
     """Return the configuration of a run on the digits, as a tree that a command line may change.
 
@@ -75,7 +87,9 @@ def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: in
                 every=100,
                 name="held_out",
             ),
-            "checkpoints": LazyCall(Checkpoints)(every=200, keep_last=1, keep_best=1, metric="held_out/accuracy"),
+            "checkpoints": LazyCall(Checkpoints)(
+                every=200, keep_last=1, keep_best=1, metric="held_out/accuracy", better="max"
+            ),
             "curves": LazyCall(Curves)(title=name),
             "goal": LazyCall(Goal)(metric="held_out/accuracy", least=BOUND),
         },

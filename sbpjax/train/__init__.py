@@ -6,6 +6,7 @@
 `data/` is light: worker processes of a loader import it without JAX.
 """
 
+from .finished import load_run as load_run
 from .guard import StepGuard as StepGuard
 from .hooks import Average as Average
 from .hooks import Checkpoints as Checkpoints

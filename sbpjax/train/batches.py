@@ -9,7 +9,7 @@ What trains is shuffled and whole; what evaluates comes in its order, with a las
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sbpjax as flow
@@ -46,7 +46,12 @@ class PaddedBatches(Sampler):
         return min(self.size, self.samples - number * self.size)
 
 
-def global_loader(data: Any, batch_size: int | None, spec: Parallel, workers: int, sbp: Any = None) -> GlobalLoader:
+Check = Callable[[Any], None]
+
+
+def global_loader(
+    data: Any, batch_size: int | None, spec: Parallel, workers: int, sbp: Any = None, check: Check | None = None
+) -> GlobalLoader:
     """Return the loader of a run's training batches.
 
     Args:
@@ -55,6 +60,7 @@ def global_loader(data: Any, batch_size: int | None, spec: Parallel, workers: in
         spec: the mesh.
         workers: processes that fetch.
         sbp: how a batch lies; by default as `spec` says.
+        check: raises if a batch is no good; see `GlobalLoader`.
 
     Raises:
         TrainError: sizes are missing, given twice, or do not fit.
@@ -66,7 +72,7 @@ def global_loader(data: Any, batch_size: int | None, spec: Parallel, workers: in
         if batch_size is not None:
             rule = "a DataLoader has its own size of a batch"
             raise TrainError("Trainer(data=DataLoader(...))", f"batch_size={batch_size}", rule, "leave batch_size out")
-        return GlobalLoader(data, spec.placement, layouts_of(data, sbp))
+        return GlobalLoader(data, spec.placement, layouts_of(data, sbp), check)
     if batch_size is None or batch_size < 1:
         rule = "a dataset is cut into batches of a size"
         raise TrainError("Trainer(data=...)", f"batch_size={batch_size}", rule, "batch_size=32")
@@ -82,7 +88,7 @@ def global_loader(data: Any, batch_size: int | None, spec: Parallel, workers: in
     loader = DataLoader(
         data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=True, persistent_workers=workers > 0
     )
-    return GlobalLoader(loader, spec.placement, layouts_of(loader, sbp))
+    return GlobalLoader(loader, spec.placement, layouts_of(loader, sbp), check)
 
 
 def evaluation_loader(

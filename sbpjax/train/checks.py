@@ -87,6 +87,48 @@ def check_tokens(model: nn.Module, data: Any) -> None:
             raise TrainError(f"training on {where}", f"a token {highest:,}", rule, fix)
 
 
+def check_data(model: nn.Module, data: Any) -> None:
+    """Let a model refuse a dataset, if it has a method `check_data`; loaders and subsets are looked into.
+
+    Raises:
+        SbpjaxError: of the model's choice.
+    """
+    check = getattr(model, "check_data", None)
+    while check is not None and data is not None:
+        check(data)
+        data = getattr(data, "loader", getattr(data, "dataset", None))
+
+
+def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
+    """Refuse to evaluate on data whose classes have other numbers than in training.
+
+    Args:
+        trained: the dataset of the training, or its loader.
+        evaluated: that of the evaluation; only if both name their `classes` they are compared.
+        name: of the evaluation.
+
+    Raises:
+        TrainError: names differ, or their order.
+    """
+    ours, theirs = _classes(trained), _classes(evaluated)
+    if ours is None or theirs is None or ours == theirs:
+        return
+    missing, more = (sorted(set(a) - set(b)) for a, b in ((ours, theirs), (theirs, ours)))
+    told = [f"without {', '.join(missing[:5])}"] * bool(missing) + [f"with {', '.join(more[:5])} besides"] * bool(more)
+    seen = f"{len(theirs)} classes, {len(ours)} in training: {' and '.join(told) or 'in another order'}"
+    rule = "a label is a place in the list of classes, so both have the same"
+    raise TrainError(f"evaluating on {name}", seen, rule, "the same folders in both; one may be left without images")
+
+
+def _classes(data: Any) -> list[str] | None:
+    """Return the names of a dataset's classes, or those of what it wraps."""
+    while data is not None:
+        if isinstance(names := getattr(data, "classes", None), (list, tuple)):
+            return [str(name) for name in names]
+        data = getattr(data, "loader", getattr(data, "dataset", None))
+    return None
+
+
 def _packed(data: Any) -> Iterator[Any]:
     """Go through the datasets of tokens of a dataset, a loader or a blend."""
     if isinstance(data, _TEXTS):

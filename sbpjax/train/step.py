@@ -99,7 +99,7 @@ class TrainStep(nn.Graph):
     def build(self, *batch: Any, **named: Any) -> flow.Tensor:
         """Return the loss of a micro-batch, differentiated."""
         loss = self.model.loss if self.loss_of is None else self.loss_of
-        found = loss(*batch, **named) if self.loss_of is None else loss(self.model, *batch, **named)
+        found = summed(loss(*batch, **named) if self.loss_of is None else loss(self.model, *batch, **named))
         found.backward()
         return found
 
@@ -128,7 +128,12 @@ class PredictStep(nn.Graph):
 
 def loss_of(model: Any, *batch: Any, **named: Any) -> flow.Tensor:
     """Return the loss of a batch: what an evaluation without an evaluator averages."""
-    return model.loss(*batch, **named)
+    return summed(model.loss(*batch, **named))
+
+
+def summed(loss: Any) -> flow.Tensor:
+    """Return a loss, of a dict of losses their sum: detectors have one for classes and one for boxes."""
+    return sum(loss.values()) if isinstance(loss, Mapping) else loss  # type: ignore[return-value]
 
 
 def outputs_of(forward: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,7 +37,7 @@ from sbpjax.models import Parallel
 from sbpjax.models.parallelize import Sharding, sharding_of
 
 from . import batches
-from .checks import check_batch, check_kinds, check_tokens
+from .checks import check_batch, check_data, check_kinds, check_tokens
 from .guard import StepGuard, Watch
 from .hooks import Checkpoints, Evaluation, Hook, Log
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
@@ -73,7 +73,10 @@ class Trainer:
         sharding: the model's table, see `models.parallelize`. By default that of its family; a model without one is
             copied to all ranks of a mesh that divides the batch alone.
         schedule: of the learning rate: its factor as a function of the step, or an `LRScheduler` of `optimizer`.
-        loss: ``loss(model, *batch)``, or ``loss(model, **batch)`` for dicts; ``model.loss`` by default.
+        loss: ``loss(model, *batch)``, or ``loss(model, **batch)`` for dicts; ``model.loss`` by default. A dict of
+            losses is summed. With the default, a model that has them is asked ``check_data(dataset)``, and
+            ``check_batch(batch)`` of each batch while it is on the host: what a compiled step cannot tell, as labels
+            that are no class.
         guard: leaves out steps whose gradients are no good; False for none. By default those that hold what is no
             number; for float16 with a loss scaler.
         hooks: what is done between steps, in this order; with names, if you like.
@@ -120,6 +123,8 @@ class Trainer:
     ):
         check_kinds(model, optimizer, data, max_steps)
         check_tokens(model, data)
+        if loss is None:  # another loss may have labels of another kind
+            check_data(model, data)
         self.parallel: Parallel = _made(Parallel, parallel, "parallel")
         self.options: StepOptions = _made(StepOptions, options, "options")
         self.model, self.max_steps = model, max_steps
@@ -134,7 +139,8 @@ class Trainer:
         )
         self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._of_factor(schedule)
         self.guard = self._guard() if guard is None else guard or None
-        self.loader = batches.global_loader(data, batch_size, self.parallel, workers, self.batch_sbp)
+        check = None if loss is not None else getattr(model, "check_batch", None)
+        self.loader = batches.global_loader(data, batch_size, self.parallel, workers, self.batch_sbp, check)
         self.batch_size: int = self.loader.loader.batch_size or batch_size or 0
         check_batch(self.batch_size, self.parallel, self.options)
         self.train_step = TrainStep(

@@ -101,6 +101,10 @@ def draw_bounding_boxes(
     asked = "draw_bounding_boxes(image, boxes)"
     if image.ndim != 3 or image.shape[0] not in (1, 3):
         raise DataError(asked, f"image {tuple(image.shape)}", "an image is (C, H, W), C 1 or 3", "images[0]")
+    flat = (places[:, 2:] < places[:, :2]).any(1)
+    if flat.any():
+        rule = "boxes are left, top, right, bottom, in this order"
+        raise DataError(asked, f"box {places[flat][0].tolist()}", rule, "ops.box_convert(boxes, 'xywh', 'xyxy')")
     for name, one in (("labels", labels), ("colors", colors)):
         if one is not None and len(one) != len(places):
             rule = f"there is one of {name} for each box"

@@ -84,6 +84,12 @@ def test_a_folder_of_photos(tmp_path, monkeypatch, capsys):
     assert "validation/accuracy" in capsys.readouterr().out
 
 
+def test_a_short_run_is_not_all_warm_up():
+    for steps, rise in ((40, 2), (15_000, 500)):
+        factor = recipe.rise_and_fall(steps)
+        assert factor(rise - 1) == 1 and factor(steps) == pytest.approx(1e-3) and factor(0) == pytest.approx(1 / rise)
+
+
 def test_a_classifier_for_other_classes(tmp_path, monkeypatch):
     small = {"depths": (1, 1, 1, 1), "width": 8}
     made = flow.vision.create_model
@@ -139,7 +145,9 @@ def test_commands_of_the_pages_fit_their_configurations():
         words = shlex.split(command)[3:]
         config = override(load_config(words[0]), [word for word in words[1:] if not word.startswith("--")])
         assert config.trainer.max_steps == config.steps
-        assert config.get("model") is None or config.model in flow.vision.list_models()
+        if config.get("model") is not None:
+            fixed = getattr(flow.vision.models.model_config(config.model), "image_size", None)
+            assert fixed in (None, config.size), command
 
 
 @pytest.mark.slow
@@ -153,9 +161,18 @@ def test_the_scores(config, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.exhaustive  # minutes
+def test_the_score_of_detection(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["examples.vision.detection"])
+    assert "at least 0.1 was to be reached" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive  # minutes
 def test_detection_learns(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    main(["examples.vision.detection", "steps=40", "trainer.log_every=5", "trainer.batch_size=8"])
+    quick = ["steps=40", "trainer.log_every=5", "trainer.batch_size=8", "trainer.hooks.goal=null"]
+    main(["examples.vision.detection", *quick])
     records = [json.loads(line) for line in Path("runs/detection/metrics.jsonl").read_text().splitlines()]
     losses = [record["loss"] for record in records if "loss" in record]
     assert losses[-1] < 0.8 * losses[0] and any("held_out/mAP@50" in record for record in records)

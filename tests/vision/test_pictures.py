@@ -42,6 +42,8 @@ def test_boxes():
 def test_wrong_calls():
     with pytest.raises(DataError, match=r"images are \(B, C, H, W\)"):
         pictures.make_grid(flow.zeros(4, 4))
+    with pytest.raises(DataError, match=r"box \[5.0, 5.0, 2.0, 9.0\][\s\S]*box_convert"):
+        pictures.draw_bounding_boxes(flow.zeros(3, 8, 8), [[1, 1, 2, 2], [5, 5, 2, 9]])
     with pytest.raises(DataError, match="there is one of labels for each box"):
         pictures.draw_bounding_boxes(flow.zeros(3, 8, 8), [[1, 1, 2, 2]], ["a", "b"])
     with pytest.raises(DataError, match=r"an image is \(C, H, W\)"):

@@ -5,7 +5,8 @@
     python -m tests.vision.timm_sweep --report
 
 The models are taken in turns, one of each of timm's files, in an order drawn from a seed, so that whatever part of them
-was run is spread over all families. Models above 100M parameters are left out.
+was run is spread over all families. Models above 100M parameters are left out. The first 40 also run data parallel:
+parameters on each of two devices, one image on each.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.vision.models.both import GRADIENTS, LOGITS, random_state
 MOST = 100e6  # parameters
 RESULTS = Path(os.environ.get("SBPJAX_TIMM_SWEEP", "build/timm_sweep.jsonl"))
 SIZE, BATCH = 64, 2  # where a model takes any image
+PARALLEL = 40  # models that run data parallel, too
 _mocked: dict = {}
 
 
@@ -65,8 +67,13 @@ def image_size(config) -> int:
     return config.input_size[1]
 
 
-def run(name: str) -> dict:
-    """Run a model twice and return what differs: relative errors of logits and of the gradient by the images."""
+def run(name: str, parallel: bool = False) -> dict:
+    """Run a model twice and return what differs: relative errors of logits and of the gradient by the images.
+
+    Args:
+        name: of the model.
+        parallel: run it a third time, on two devices, and compare that with PyTorch as well.
+    """
     import torch
 
     real = timm()
@@ -85,21 +92,35 @@ def run(name: str) -> dict:
         ours = under_alias().create_model(name)
         ours.load_state_dict({key: sbpjax.from_numpy(value.copy()) for key, value in state.items()})
         ours.eval()
-        images = sbpjax.tensor(x.detach().numpy(), requires_grad=True)
-        found = ours(images)
-        (found * sbpjax.tensor(weights.numpy())).sum().backward()
-    gradient = images.grad.numpy()
+        found, gradient = _forward_and_backward(ours, x.detach().numpy(), weights.numpy())
+        apart = None
+        if parallel:
+            pair = {"placement": sbpjax.placement("cpu", [0, 1]), "sbp": sbpjax.sbp.split(0)}
+            ours.to_global(pair["placement"], sbpjax.sbp.broadcast)
+            apart = _forward_and_backward(ours, x.detach().numpy(), weights.numpy(), **pair)
     result = {
         "model": name,
         "size": size,
-        "logits": _difference(found.detach().numpy(), wanted.detach().numpy()),
+        "logits": _difference(found, wanted.detach().numpy()),
         "gradient": _difference(gradient, x.grad.numpy()),
     }
+    if apart is not None:  # compared with one device, which is compared with PyTorch
+        result |= {"parallel_logits": _difference(apart[0], found)}
+        result |= {"parallel_gradient": _difference(apart[1], gradient)}
     if result["gradient"] > GRADIENTS:
         exact = _gradient_in_float64(name, state, x.detach().numpy(), weights.numpy())
         result |= {"ours_to_float64": _difference(gradient, exact)}
         result |= {"theirs_to_float64": _difference(x.grad.numpy(), exact)}
     return result
+
+
+def _forward_and_backward(model, images: np.ndarray, weights: np.ndarray, **placed) -> tuple[np.ndarray, np.ndarray]:
+    """Return logits, and the gradient of their weighted sum by the images."""
+    x = sbpjax.tensor(images, requires_grad=True, **placed)
+    found = model(x)
+    assert not placed or found.sbp == (sbpjax.sbp.split(0),), found.sbp
+    (found * sbpjax.tensor(weights, **placed)).sum().backward()
+    return found.detach().numpy(), x.grad.numpy()
 
 
 def _gradient_in_float64(name: str, state: dict, images: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -126,9 +147,10 @@ def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def is_right(found: dict) -> bool:
-    """Return whether logits and gradients are PyTorch's, of float32, or else of float64."""
+    """Return whether logits and gradients are PyTorch's, of float32, or else of float64; on two devices, too."""
     gradient = min(found.get("gradient", 1.0), found.get("ours_to_float64", 1.0))
-    return found.get("logits", 1.0) <= LOGITS and gradient <= GRADIENTS
+    alike = found.get("parallel_logits", 0.0) <= LOGITS and found.get("parallel_gradient", 0.0) <= GRADIENTS
+    return found.get("logits", 1.0) <= LOGITS and gradient <= GRADIENTS and alike
 
 
 def results() -> dict[str, dict]:
@@ -166,7 +188,7 @@ def go_on(minutes: float, below: float | None = None) -> dict[str, dict]:
             continue
         begun = time.process_time()
         try:
-            found = run(name)
+            found = run(name, sum("parallel_logits" in one for one in known.values()) < PARALLEL)
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
@@ -182,10 +204,12 @@ def report(known: dict[str, dict]) -> str:
     """Return how many models ran, and which did not and why."""
     ran = [found for found in known.values() if "skipped" not in found]
     right = [found for found in ran if is_right(found)]
-    lines = [f"{len(right)} of {len(ran)} models with the logits and gradients of PyTorch"]
+    parallel = sum("parallel_logits" in found for found in right)
+    lines = [f"{len(right)} of {len(ran)} models with the logits and gradients of PyTorch, {parallel} on two devices"]
     for found in ran:
         if not is_right(found):
-            why = found.get("error") or f"logits {found['logits']:.1e}, gradient {found['gradient']:.1e}"
+            numbers = {key: value for key, value in found.items() if key not in ("model", "size", "cpu_s")}
+            why = found.get("error") or ", ".join(f"{key} {value:.1e}" for key, value in numbers.items())
             lines.append(f"{found['model']}: {why}")
     return "\n".join(lines)
 

@@ -267,8 +267,11 @@ def page(family: Family) -> str:
         overrides, words = family.parallel
         lines += [
             "## Train it\n",
-            "On photos in a folder per class, `photos/train/CLASS/*.jpg` and `photos/val/CLASS/*.jpg`:\n",
+            "In the folder of the project's source, on photos in a folder per class, `photos/train/CLASS/*.jpg` and "
+            "`photos/val/CLASS/*.jpg`:\n",
             f"```bash\n{command(family)}\n```\n",
+            "A run has 15,000 steps of 64 images; `steps=1000 batch=32` makes it shorter. [Train on your photos]"
+            "(../../how_to/vision.md#train-on-your-photos) goes on from here: evaluate, resume, predict.\n",
             f"On eight devices add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` begins with weights "
             "of timm. `examples/vision` has more.\n",
         ]

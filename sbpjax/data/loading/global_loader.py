@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -95,6 +95,7 @@ class GlobalLoader:
         placement: where the batches lie.
         sbp: how: an sbp or nd-sbp for all tensors, or a list or dict of them like the batches. Splits of dim 0 divide
             the samples; other dims may be split too. No partial_sum.
+        check: is given what this process fetched of each batch, before it is placed, and raises if it is no good.
 
     Raises:
         ValueError: the loader goes through an `IterableDataset`, gives single samples, or a batch does not divide.
@@ -104,12 +105,14 @@ class GlobalLoader:
         ...     loss = model(x, y)
     """
 
-    def __init__(self, loader: DataLoader, placement: Any, sbp: Any) -> None:
+    def __init__(
+        self, loader: DataLoader, placement: Any, sbp: Any, check: Callable[[Any], None] | None = None
+    ) -> None:
         if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
             rule = "all processes agree on which samples a batch has, so the dataset needs an index and batches a size"
             seen = f"batches of {loader.batch_size} from a {type(loader.dataset).__name__}"
             raise DataError("GlobalLoader(loader)", seen, rule, "DataLoader(dataset, batch_size=32)")
-        self.loader, self.placement, self.sbp = loader, placement, sbp
+        self.loader, self.placement, self.sbp, self.check = loader, placement, sbp, check
         codes = frozenset(parse(each, placement.hierarchy, _MANY_DIMS) for each in _leaves(sbp))
         self._part = _Part(loader.batch_sampler, placement, codes)
         self._own = copy.copy(loader)
@@ -120,6 +123,8 @@ class GlobalLoader:
 
     def __iter__(self) -> Iterator:
         for batch in self._own:
+            if self.check is not None:
+                self.check(batch)
             yield self._spread(batch, self.sbp, self._part.sizes.popleft())
 
     def state_dict(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import WorkerError, WorkerTimeoutError
+from sbpjax.errors import SbpjaxError, WorkerError, WorkerTimeoutError, full_tracebacks
 
 from . import transport
 from .by_value import main_file, reduced
@@ -281,9 +281,13 @@ class Pool:
             self._results[number] = kind, value
 
     def _raised(self, worker: _Worker, told: tuple, when: str) -> Exception:
-        """Return a worker's exception, with its traceback in the text."""
+        """Return a worker's exception, with its traceback in the text; one in four parts needs none."""
         kind, name, text, trace = told
         index = self._workers.index(worker)
+        if issubclass(kind, SbpjaxError) and "\n  seen: " in text and not full_tracebacks():
+            asked, _, rest = text.partition("\n")
+            asked = asked.replace(" (at <unknown>)", "")  # a worker has no line of the user's
+            return kind(f"{asked}, in DataLoader worker process {index}{when}\n{rest}")
         text = f"Caught {name} in DataLoader worker process {index}{when}.\nOriginal {trace}"
         if issubclass(kind, KeyError):  # whose text is shown with \n for line breaks
             kind = type(kind.__name__, (kind,), {"__str__": Exception.__str__})

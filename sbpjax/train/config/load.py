@@ -69,7 +69,10 @@ def _module(name: str) -> types.ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         asked, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
-        raise ConfigError(asked, str(error), rule, f"{name}.py, if it is a file") from None
+        fix = f"{name}.py, if it is a file"
+        if name.startswith("examples.") and (error.name or "").startswith("examples"):
+            fix = "run it in the folder of the project's source: its examples are not installed"
+        raise ConfigError(asked, str(error), rule, fix) from None
     finally:
         sys.path.remove(os.getcwd())
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax.errors import DataError
-from sbpjax.vision.datasets import find_images, read_image
+from sbpjax.vision.datasets.reading import checked_on_error, find_images, first_readable, read_image
 from sbpjax.vision.transforms.chance import part
 from sbpjax.vision.transforms.kinds import pillow
 
@@ -70,8 +70,11 @@ class Images(Shuffled):
         pixels, label = self.picture(self.index(number), random)
         if random is not None:
             pixels = self._moved(pixels, random)
+        return {"images": self._values(pixels), "labels": np.int64(label)}
+
+    def _values(self, pixels: np.ndarray) -> np.ndarray:
         values = (pixels.astype(np.float32) / 255 - self.mean) / self.std
-        return {"images": np.ascontiguousarray(values.transpose(2, 0, 1)), "labels": np.int64(label)}
+        return np.ascontiguousarray(values.transpose(2, 0, 1))
 
     def _moved(self, pixels: np.ndarray, random: np.random.Generator) -> np.ndarray:
         height, width, _ = pixels.shape
@@ -124,6 +127,8 @@ class ImageFolder(Images):
         size: height and width.
         mean: as of `Images`; by default those of ImageNet, as are `std`.
         std: as of `Images`.
+        on_error: ``"raise"`` an error that names a file that cannot be read, or ``"skip"`` it: the next one that can be
+            read stands in its place, and a warning names the file.
         **options: as of `Images`.
 
     Attributes:
@@ -150,16 +155,21 @@ class ImageFolder(Images):
         *,
         mean: Sequence[float] = (0.485, 0.456, 0.406),
         std: Sequence[float] = (0.229, 0.224, 0.225),
+        on_error: str = "raise",
         **options: Any,
     ) -> None:
+        self.on_error = checked_on_error(on_error, "ImageFolder")
         self.size, self._asked = size, f"ImageFolder({os.fspath(root)!r})"
         self.classes, self.files = find_images(root, self._asked)
         super().__init__(len(self.files), mean=mean, std=std, **options)
 
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
         """Return an image, `(size, size, 3)`, and its class."""
-        path, label = self.files[index]
-        image = read_image(path, asked=self._asked)
+        image, label = first_readable(self._read, index, len(self.files), self.on_error)
+        return self._cut(image, random), label
+
+    def _cut(self, image: Any, random: np.random.Generator | None) -> np.ndarray:
+        """Return a square of an image of Pillow, scaled to `size`: the middle, or a random part."""
         width, height = image.size
         if random is None:
             side = min(width, height)
@@ -167,4 +177,19 @@ class ImageFolder(Images):
         else:
             top, left, high, wide = part(height, width, random)
         box = (left, top, left + wide, top + high)
-        return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box)), label
+        return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box))
+
+    def read(self, path: str | os.PathLike) -> np.ndarray:
+        """Return the image of any file as a model is given it, `(3, size, size)` float32: scaled, cut and normalised.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        return self._values(self._cut(read_image(path, asked=self._asked), None))
+
+    def _read(self, index: int) -> tuple[Any, int]:
+        path, label = self.files[index]
+        return read_image(path, asked=self._asked), label

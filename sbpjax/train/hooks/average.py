@@ -2,12 +2,14 @@
 
     average = 0.999 average + 0.001 parameters, behind each step
 
-A program of its own updates it on the devices, and nothing waits for it.
+The running statistics of batch norms belong to it: they are averaged as the parameters are, and counters are copied. A
+program of its own updates it on the devices, and nothing waits for it.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import sbpjax as flow
@@ -20,18 +22,33 @@ if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
 
 
-class _Update(nn.Graph):
-    """The update of those parameters that lie on one placement."""
+class _Tensors(nn.Module):
+    """Parameters and buffers of a model, as buffers by number."""
 
-    def __init__(self, decay: float, averages: nn.ParameterList, parameters: nn.ParameterList):
+    def __init__(self, tensors: Iterable[flow.Tensor]):
         super().__init__()
-        self.decay, self.averages, self.parameters = decay, averages, parameters
+        self.count = 0
+        for tensor in tensors:
+            self.register_buffer(f"t{self.count}", tensor)
+            self.count += 1
+
+    def __iter__(self) -> Iterator[flow.Tensor]:
+        return (getattr(self, f"t{i}") for i in range(self.count))
+
+
+class _Update(nn.Graph):
+    """The update of those tensors that lie on one placement."""
+
+    def __init__(self, averages: _Tensors, values: _Tensors):
+        super().__init__()
+        self.averages, self.values = averages, values
 
     @flow.no_grad()
-    def build(self) -> None:
-        """Move each average towards its parameter."""
-        for average, parameter in zip(self.averages, self.parameters, strict=True):
-            average.copy_(self.decay * average + (1 - self.decay) * parameter)
+    def build(self, decay: flow.Tensor) -> None:
+        """Move each average towards its value."""
+        for average, value in zip(self.averages, self.values, strict=True):
+            mean = (decay * average + (1 - decay) * value).to(average.dtype) if average.is_floating_point() else value
+            average.copy_(mean)
 
 
 class Average(Hook):
@@ -39,6 +56,8 @@ class Average(Hook):
 
     Args:
         decay: what is kept of the average in each step.
+        warm_up: keep less in the first steps: `(1 + n) / (10 + n)` in step `n`, as long as that is below `decay`. A
+            run whose steps are not many times `1 / (1 - decay)` is otherwise judged by the weights that it began with.
 
     Attributes:
         model: with the averages as its parameters, once the run has begun.
@@ -50,27 +69,29 @@ class Average(Hook):
 
     name = "average"
 
-    def __init__(self, decay: float = 0.999):
+    def __init__(self, decay: float = 0.999, *, warm_up: bool = False):
         if not 0 < decay < 1:
             raise TrainError("Average(decay)", f"decay={decay}", "it is between 0 and 1", "decay=0.999")
-        self.decay = decay
+        self.decay, self.warm_up = decay, warm_up
         self.model: nn.Module | None = None
-        self._updates: list[_Update] = []
+        self._updates: list[tuple[_Update, flow.Tensor]] = []
 
     def set_up(self, trainer: Trainer) -> None:
         """Begin with the parameters as they are."""
         self.model = trainer.evaluated_model = copy.deepcopy(trainer.model)
         places: dict[Any, list[tuple[Any, Any]]] = {}
-        for average, parameter in zip(self.model.parameters(), trainer.model.parameters(), strict=True):
-            places.setdefault(parameter.placement, []).append((average, parameter))
+        for average, value in zip(_state(self.model), _state(trainer.model), strict=True):
+            places.setdefault(value.placement, []).append((average, value))
         for pairs in places.values():
-            averages, parameters = zip(*pairs, strict=True)
-            self._updates.append(_Update(self.decay, nn.ParameterList(averages), nn.ParameterList(parameters)))
+            averages, values = zip(*pairs, strict=True)
+            self._updates.append((_Update(_Tensors(averages), _Tensors(values)), values[0]))
 
     def after_step(self, trainer: Trainer) -> None:
         """Move the averages."""
-        for update in self._updates:
-            update()
+        early = (1 + trainer.step) / (10 + trainer.step)
+        decay = min(self.decay, early) if self.warm_up else self.decay
+        for update, like in self._updates:
+            update(_beside(decay, like))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the averages."""
@@ -80,3 +101,15 @@ class Average(Hook):
         """Take what `state_dict` returned."""
         if self.model is not None:
             self.model.load_state_dict(state["model"])
+
+
+def _state(model: nn.Module) -> Iterator[flow.Tensor]:
+    yield from model.parameters()
+    yield from model.buffers()
+
+
+def _beside(value: float, like: flow.Tensor) -> flow.Tensor:
+    """Return a number where a tensor is."""
+    if not like.is_global:
+        return flow.tensor(value, device=like.device)
+    return flow.tensor(value, placement=like.placement, sbp=[flow.sbp.broadcast] * len(like.sbp))

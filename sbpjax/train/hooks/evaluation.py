@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import sbpjax as flow
 from sbpjax.errors import TrainError
 from sbpjax.train.batches import cut, evaluation_loader
-from sbpjax.train.checks import check_tokens
+from sbpjax.train.checks import check_data, check_same_classes, check_tokens
 from sbpjax.train.step import PredictStep, call, loss_of, outputs_of
 
 from .hook import Hook, due
@@ -98,6 +98,9 @@ class Evaluation(Hook):
     def set_up(self, trainer: Trainer) -> None:
         """Refuse data that is not for this model."""
         check_tokens(trainer.model, self.data)
+        check_same_classes(trainer.loader, self.data, self.name)
+        if self.predict is None and trainer.loss_function is None:
+            check_data(trainer.model, self.data)
 
     def after_step(self, trainer: Trainer) -> None:
         """Evaluate if it is time."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import DataError
 from sbpjax.utils.data import Dataset
 from sbpjax.vision.transforms import Transform
 
-from .reading import ImageFileError
-
-_ON_ERROR = ("raise", "skip")
+from .reading import checked_on_error, first_readable
 
 
 class VisionDataset(Dataset):
@@ -32,10 +28,7 @@ class VisionDataset(Dataset):
     """
 
     def __init__(self, transform: Callable[[Any], Any] | None = None, on_error: str = "raise") -> None:
-        if on_error not in _ON_ERROR:
-            rule = f"on_error is one of {', '.join(map(repr, _ON_ERROR))}"
-            raise DataError(f"{type(self).__name__}(...)", f"on_error={on_error!r}", rule, "on_error='skip'")
-        self.transform, self.on_error, self.epoch = transform, on_error, 0
+        self.transform, self.on_error, self.epoch = transform, checked_on_error(on_error, type(self).__name__), 0
 
     def set_epoch(self, epoch: int) -> None:
         """Draw other random numbers: call it before each pass, as of samplers."""
@@ -57,15 +50,7 @@ class VisionDataset(Dataset):
 
     def _readable(self, index: int) -> Any:
         """Return the sample of an index, or of the next one whose files can be read."""
-        for other in range(len(self)):
-            try:
-                return self.read((index + other) % len(self))
-            except ImageFileError as error:
-                if self.on_error == "raise" or other == len(self) - 1:
-                    raise
-                asked, told, *_ = str(error).splitlines()
-                warnings.warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}", stacklevel=3)
-        raise IndexError(f"index {index} is outside an empty dataset")
+        return first_readable(self.read, index, len(self), self.on_error)
 
     def _transformed(self, sample: Any, number: int) -> Any:
         if self.transform is None:

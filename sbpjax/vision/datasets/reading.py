@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import DataError
+from sbpjax.errors import DataError, nearest
 from sbpjax.vision.transforms.kinds import pillow
 
+ON_ERROR = ("raise", "skip")
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -22,7 +25,7 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         DataError: there is no folder, or no image.
     """
     if not os.path.isdir(root):
-        raise DataError(asked, "there is no such folder", "a folder has a folder per class", "another path")
+        raise DataError(asked, "there is no such folder", "a folder has a folder per class", _near(root))
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     found: list[tuple[str, int]] = []
     for label, name in enumerate(classes):
@@ -34,6 +37,17 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         rule = f"images are in a folder per class, with endings {', '.join(ENDINGS)}"
         raise DataError(asked, f"{len(classes)} folders without an image", rule, "another path")
     return classes, found
+
+
+def _near(path: str | os.PathLike) -> str:
+    """Return a folder that is there, and is called much like the first part of a path that is not."""
+    missing, around = os.path.abspath(path), os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(around):
+        missing, around = around, os.path.dirname(around)
+    there = [entry.name for entry in os.scandir(around) if entry.is_dir()]
+    near = nearest(os.path.basename(missing), there)
+    rest = os.path.relpath(os.path.abspath(path), missing)
+    return os.path.normpath(os.path.join(around, near, rest)) if near else "another path"
 
 
 def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None = None, asked: str = "") -> Any:
@@ -60,3 +74,38 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
         rule = "a file with the ending of an image is one, and whole"
         fix = "remove it, or write it anew; on_error='skip' takes the next one in its place"
         raise ImageFileError(f"{asked or 'read_image'}, {os.fspath(path)}", f"{error}", rule, fix) from None
+
+
+def checked_on_error(on_error: str, asked: str) -> str:
+    """Return what is done with files that cannot be read.
+
+    Raises:
+        DataError: it is no such thing.
+    """
+    if on_error not in ON_ERROR:
+        rule = f"on_error is one of {', '.join(map(repr, ON_ERROR))}"
+        raise DataError(f"{asked}(...)", f"on_error={on_error!r}", rule, "on_error='skip'")
+    return on_error
+
+
+def first_readable(read: Callable[[int], Any], index: int, count: int, on_error: str) -> Any:
+    """Return the sample of an index, or with ``on_error="skip"`` of the next one whose files can be read.
+
+    Args:
+        read: reads the sample of an index.
+        index: which.
+        count: how many there are; behind the last one the first is next.
+        on_error: ``"raise"`` or ``"skip"``; a warning names the file that is left out.
+
+    Raises:
+        ImageFileError: the file cannot be read, or none can.
+    """
+    for other in range(count):
+        try:
+            return read((index + other) % count)
+        except ImageFileError as error:
+            if on_error == "raise" or other == count - 1:
+                raise
+            asked, told, *_ = str(error).splitlines()
+            warnings.warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}", stacklevel=4)
+    raise IndexError(f"index {index} is outside an empty dataset")

@@ -30,21 +30,24 @@ class _Mixing:
             raise DataError(f"{name}(num_classes, alpha)", seen, rule, f"{name}(num_classes=10)")
         self.num_classes, self.alpha, self.seed = num_classes, float(alpha), seed
 
-    def __call__(self, images: Tensor, labels: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    def __call__(self, images: Tensor, labels: Tensor, number: int | None = None) -> tuple[Tensor, Tensor]:
         """Return a batch, mixed.
 
         Args:
             images: ``(B, C, H, W)``, floating, any sbp.
             labels: ``(B,)`` whole numbers, or ``(B, num_classes)`` shares.
-            number: the batch's.
+            number: the batch's, from which all chance follows; needed.
 
         Returns:
             Images, and shares ``(B, num_classes)``.
 
         Raises:
-            DataError: shapes or dtypes do not fit.
+            DataError: shapes or dtypes do not fit, or there is no number.
         """
         asked = f"{type(self).__name__}()(images, labels, number)"
+        if number is None:
+            rule = "what is mixed follows from the batch's number, the same on all ranks and after a resume"
+            raise DataError(asked, "no number", rule, "number=step")
         if images.ndim != 4 or not images.is_floating_point() or labels.shape[0] != images.shape[0]:
             seen = f"images {tuple(images.shape)} {images.dtype}, labels {tuple(labels.shape)}"
             rule = "images are (B, C, H, W), floating, and each has a label"
@@ -132,8 +135,8 @@ def mix(first: Any, second: Any, p: float = 0.5, seed: int = 0) -> Any:
         sbpjax.Size([2, 3])
     """
 
-    def mixed(images: Tensor, labels: Tensor, number: int) -> tuple[Tensor, Tensor]:
-        chosen = first if generator(seed + 1, number).random() < p else second
+    def mixed(images: Tensor, labels: Tensor, number: int | None = None) -> tuple[Tensor, Tensor]:
+        chosen = first if number is None or generator(seed + 1, number).random() < p else second
         return chosen(images, labels, number)
 
     return mixed

@@ -34,6 +34,23 @@ def test_a_folder_of_classes(root):
     np.testing.assert_allclose(found[2]["images"][2] * 2, middle[2], atol=1e-6)
 
 
+def test_damaged_files(root):
+    (root / "b" / "0.png").write_bytes((root / "b" / "0.png").read_bytes()[:100])
+    with pytest.raises(DataError, match=r"b/0.png[\s\S]*on_error='skip'"):
+        ImageFolder(root, 8, shuffle=False)[1]
+    found = ImageFolder(root, 8, shuffle=False, on_error="skip")
+    with pytest.warns(UserWarning, match="left out: ImageFolder.*b/0.png"):
+        sample = found[1]
+    assert sample["labels"] == 1 and np.array_equal(sample["images"], found[2]["images"])
+
+
+def test_any_file_as_a_model_is_given_it(root):
+    found = ImageFolder(root, 8, shuffle=False)
+    np.testing.assert_array_equal(found.read(found.files[2][0]), found[2]["images"])
+    with pytest.raises(DataError, match="notes.txt"):
+        found.read(root / "a" / "notes.txt")
+
+
 def test_cuts_are_a_function_of_seed_and_number(root):
     options = {"augment": True, "samples": 60, "seed": 3}
     one, two = ImageFolder(root, 6, **options), ImageFolder(root, 6, **options)
@@ -58,6 +75,10 @@ def test_arrays_with_a_margin():
 def test_refused(root, tmp_path):
     with pytest.raises(DataError, match="there is no such folder"):
         ImageFolder(root / "none", 8)
+    with pytest.raises(DataError, match=f"fix:  {root}"):
+        ImageFolder(f"{root}s", 8)
+    with pytest.raises(DataError, match="on_error is one of 'raise', 'skip'"):
+        ImageFolder(root, 8, on_error="ignore")
     with pytest.raises(DataError, match="without an image"):
         ImageFolder(root / "empty", 8)
     (root / "a" / "broken.png").write_bytes(b"no image")

@@ -1,11 +1,13 @@
 """A moving average of the parameters, which evaluations use."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from sbpjax import models
+from sbpjax import models, nn, optim
 from sbpjax.errors import TrainError
-from sbpjax.train import Average, Checkpoints, Evaluation, Hook, StepOptions
+from sbpjax.train import Average, Checkpoints, Evaluation, Hook, StepOptions, Trainer
 from tests.train.cases import Points, trainer
 
 MESHES = {"one": {}, "fsdp": {"fsdp": 2}, "pipeline": {"data": 2, "pipeline": 2}}
@@ -49,6 +51,39 @@ def test_evaluations_use_it_and_it_comes_back(tmp_path):
     assert again.resume(4)
     again.fit()
     assert again.metrics["validation/loss"] == pytest.approx(made.metrics["validation/loss"], rel=1e-5)
+
+
+class Normed(nn.Module):
+    """A batch norm, whose running statistics and counter are its state too."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.out = nn.BatchNorm1d(4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.out(self.norm(x))
+
+    def loss(self, x, y):
+        return nn.functional.mse_loss(self(x), y)
+
+
+@pytest.mark.parametrize("mesh", ["one", "data"])
+def test_statistics_of_batch_norms_belong_to_it(mesh):
+    average, means = Average(0.8, warm_up=True), []
+
+    class Means(Hook):
+        def after_step(self, trainer):
+            means.append(trainer.model.norm.running_mean.numpy())
+
+    parallel = models.Parallel(data=4 if mesh == "data" else 1, device="cpu")
+    parts = {"model": Normed(), "optimizer": functools.partial(optim.SGD, lr=0.1), "data": Points(40), "max_steps": 6}
+    Trainer(**parts, batch_size=8, parallel=parallel, hooks=[average, Means()], writers=[]).fit()
+    expected = np.zeros(4)
+    for step, values in enumerate(means, 1):
+        decay = min(0.8, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * values
+    np.testing.assert_allclose(average.model.norm.running_mean.numpy(), expected, rtol=1e-5, atol=1e-7)
+    assert average.model.norm.num_batches_tracked.item() == len(means) > 4
 
 
 def test_wrong_decays():

@@ -56,6 +56,9 @@ def test_damaged_files_are_named_raised_or_left_out(root):
         with pytest.raises(ImageFileError, match=name) as caught:
             found[index]
         assert "on_error='skip'" in str(caught.value)
+    with pytest.raises(ImageFileError, match=r"1.JPEG, in DataLoader worker process 0\n  seen: .*\n  rule: ") as caught:
+        list(DataLoader(found, batch_size=2, num_workers=1, collate_fn=list))
+    assert "Traceback" not in str(caught.value)
     left_out = [pytest.warns(UserWarning, match=f"left out: ImageFolder.*{name}") for name in ("1.JPEG", "0.JPEG")]
     with left_out[0], left_out[1]:
         image, label = ImageFolder(root, on_error="skip")[1]

@@ -43,6 +43,9 @@ def test_either_and_shares_again():
 def test_wrong_calls():
     with pytest.raises(DataError, match="there are two classes at least"):
         T.MixUp(1)
+    for way in (T.MixUp(4), T.mix(T.MixUp(4), T.CutMix(4))):
+        with pytest.raises(DataError, match=r"no number[\s\S]*number=step"):
+            way(flow.tensor(IMAGES), flow.tensor(LABELS))
     with pytest.raises(DataError, match="each has a label"):
         T.CutMix(4)(flow.tensor(IMAGES), flow.tensor(LABELS[:2]), 0)
     with pytest.raises(DataError, match="fix:  num_classes=3"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import ConfigError, OpTypeError, OpValueError
+from sbpjax.errors import ConfigError, DataError, OpTypeError, OpValueError
 from sbpjax.nn import functional as F
+from sbpjax.vision.models import truth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +80,60 @@ class ImageModel(nn.Module):
         """
         return F.cross_entropy(self(images).float(), labels)
 
+    @property
+    def classes(self) -> int:
+        """How many classes the classifier tells apart; 0 without one."""
+        return getattr(self.get_submodule(self.CLASSIFIER[0]), "out_features", 0)
+
+    def check_data(self, data: Any) -> None:
+        """Refuse a dataset with more classes than the model; a `Trainer` asks this before anything else.
+
+        Args:
+            data: any; those that name their classes have `classes`, as `ImageFolder`.
+
+        Raises:
+            DataError: it has more.
+
+        Example:
+            >>> flow.vision.create_model("resnet18", num_classes=2).check_data(range(3))  # names none
+        """
+        names = getattr(data, "classes", None)
+        if not isinstance(names, (list, tuple)) or not self.classes or len(names) <= self.classes:
+            return
+        few = ", ".join(map(str, names[:5])) + (", …" if len(names) > 5 else "")
+        model = type(self).__name__
+        rule = f"{model} has num_classes={self.classes}, so labels are 0 to {self.classes - 1}"
+        seen = f"a dataset of {len(names)} classes: {few}"
+        raise DataError(f"training {model}", seen, rule, f"num_classes={len(names)}")
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse labels that are no class; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict with ``labels``, or a sequence whose second part they are.
+
+        Raises:
+            DataError: a label is none.
+
+        Example:
+            >>> model = flow.vision.create_model("resnet18", num_classes=3)
+            >>> model.check_batch({"labels": flow.tensor([0, 2])})
+        """
+        labels = truth.part(batch, "labels", 1)
+        if labels is not None and labels.ndim == 1:
+            truth.check_labels(labels, type(self).__name__, self.classes)
+
     def checked(self, images: flow.Tensor) -> flow.Tensor:
         """Return the images if a model can read them.
 
         Raises:
             OpValueError: they are not `(B, in_chans, H, W)`.
-            OpTypeError: they are no floating-point numbers.
+            OpTypeError: they are no tensor, or no floating-point numbers.
         """
+        if not isinstance(images, flow.Tensor):
+            seen, rule = f"a {type(images).__name__}", f"images are a tensor (B, {self.config.in_chans}, H, W)"
+            fix = "flow.tensor(np.stack(arrays)); a photo is read by train.data.ImageFolder, or transforms.ToTensor()"
+            raise OpTypeError(f"{type(self).__name__}(images)", seen, rule, fix)
         shape, wanted = tuple(images.shape), self.config.in_chans
         if len(shape) != 4 or shape[1] != wanted:
             last = len(shape) == 4 and shape[3] == wanted

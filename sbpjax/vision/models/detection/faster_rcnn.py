@@ -11,6 +11,7 @@ truth with padding.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -229,6 +230,17 @@ class FasterRCNN(nn.Module):
             "classifier": flow.where(sampled, by_class.reshape(kinds.shape), 0.0).sum() / count,
             "box_reg": _box_loss(own, wanted, found) / count,
         }
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict or a sequence of what `loss` takes.
+
+        Raises:
+            DataError: a label is none of 1 to C - 1, or a box has no area, or is outside its image.
+        """
+        targets.check_truth(batch, "FasterRCNN", self.num_classes, first=1)
 
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes; as of `SSD300.detect`.

@@ -6,6 +6,7 @@ Shapes: B images, C classes, A anchors of all levels, G boxes of the truth with 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -147,6 +148,17 @@ class RetinaNet(nn.Module):
             "classification": (flow.where(kind >= 0, by_class, 0.0).sum(1) / count).mean(),
             "bbox_regression": (flow.where(found, by_box, 0.0).sum(1) / count).mean(),
         }
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict or a sequence of what `loss` takes.
+
+        Raises:
+            DataError: a label is none of 0 to C - 1, or a box has no area, or is outside its image.
+        """
+        targets.check_truth(batch, "RetinaNet", self.num_classes, first=0)
 
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes; as of `SSD300.detect`.

@@ -5,6 +5,8 @@ Shapes: B images, C classes with the background as 0, A = 8732 anchors, G boxes 
 
 from __future__ import annotations
 
+from typing import Any
+
 import sbpjax as flow
 from sbpjax import Tensor, nn
 from sbpjax.errors import ConfigError, OpError
@@ -202,6 +204,17 @@ class SSD300(nn.Module):
             "bbox_regression": flow.where(found, by_box, 0.0).sum() / count,
             "classification": counted / count,
         }
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict or a sequence of what `loss` takes.
+
+        Raises:
+            DataError: a label is none of 1 to C - 1, or a box has no area, or is outside its image.
+        """
+        targets.check_truth(batch, "SSD300", self.num_classes, first=1)
 
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes.

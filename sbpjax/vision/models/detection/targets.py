@@ -17,10 +17,11 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import Tensor
 from sbpjax.errors import DataError
+from sbpjax.vision.models import truth
 from sbpjax.vision.ops import box_iou
 from sbpjax.vision.transforms.tensors import like
 
-PADDING = -1  # the label of a row that is no box
+PADDING = truth.PADDING
 _MOST = math.log(1000 / 16)  # of the logarithm of a side, so that its exponential stays finite
 
 
@@ -54,6 +55,25 @@ def pad_targets(targets: Sequence[dict[str, Any]], size: int) -> tuple[np.ndarra
             raise DataError(asked, seen, "a box has an area", "SanitizeBoxes() behind the other transforms")
         boxes[i, : len(mine)], labels[i, : len(mine)] = mine, kinds
     return boxes, labels
+
+
+def check_truth(batch: Any, model: str, classes: int, first: int) -> None:
+    """Refuse a batch with boxes or labels that no image has; see `SSD300.check_batch`.
+
+    Args:
+        batch: a dict with ``images``, ``boxes`` and ``labels``, or a sequence of them.
+        model: its name, for the message.
+        classes: C.
+        first: the least label.
+
+    Raises:
+        DataError: there is such a box or label.
+    """
+    images, boxes, labels = (truth.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels")))
+    if images is None or boxes is None or labels is None:
+        return  # the call of the loss tells what is missing
+    truth.check_labels(labels, model, classes, first, PADDING)
+    truth.check_boxes(boxes, labels, model, images.shape[-2:])
 
 
 def encode(boxes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:

@@ -7,11 +7,14 @@ short way. Parameters have torchvision's names.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import ConfigError, OpError
 from sbpjax.nn import functional as F
 
+from .. import truth
 from ..blocks import ImageModel
 from ..registry import create_model
 
@@ -96,6 +99,19 @@ class SegmentationModel(nn.Module):
         size = tuple(images.shape[2:])
         found = self.classifier(self.backbone.maps(images)[-1])
         return F.interpolate(found, size=size, mode="bilinear", align_corners=False)
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse masks with numbers that are no class; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict with ``masks``, or a sequence whose second part they are.
+
+        Raises:
+            DataError: a pixel has such a number.
+        """
+        masks = truth.part(batch, "masks", 1)
+        if masks is not None:
+            truth.check_labels(masks, type(self).__name__, self.num_classes, ignored=IGNORED, named="pixels")
 
     def loss(self, images: flow.Tensor, masks: flow.Tensor) -> flow.Tensor:
         """Return the mean cross entropy of the pixels that count, and half of that of the second head.

@@ -57,6 +57,17 @@ class Detections(flow.nn.Graph):
         return self.detector.detect(given)
 
 
+def is_one_program(step, given):
+    """Another batch, with other boxes in other places, runs the very program, and that asks nothing of the host."""
+    images, boxes, labels = given
+    step(images, boxes.flip(0, 1), labels.flip(0, 1))
+    assert len(step._g.programs) == 1
+    text = step.program.lower().as_text()
+    assert "stablehlo.sort" in text or "top_k" in text  # it is the text of the step
+    for way_to_the_host in ("callback", "infeed", "outfeed", "stablehlo.send", "stablehlo.recv"):
+        assert way_to_the_host not in text
+
+
 def losses_agree(kind, found):
     for name, loss in found.items():
         want = facts(kind)[f"loss/loss_{name}" if kind == "faster_rcnn" else f"loss/{name}"]

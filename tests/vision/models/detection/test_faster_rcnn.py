@@ -6,7 +6,16 @@ import pytest
 import sbpjax as flow
 from sbpjax.errors import OpError
 from sbpjax.vision.models.detection import FasterRCNN
-from tests.vision.models.detection.alike import Detections, Losses, batch, detections_agree, facts, losses_agree, model
+from tests.vision.models.detection.alike import (
+    Detections,
+    Losses,
+    batch,
+    detections_agree,
+    facts,
+    is_one_program,
+    losses_agree,
+    model,
+)
 
 
 def test_losses_of_torchvision():
@@ -25,7 +34,7 @@ def test_losses_of_torchvision_and_a_step_as_one_program():
     for name in ("rpn.head.cls_logits.weight", "roi_heads.box_predictor.bbox_pred.weight",
                  "backbone.fpn.inner_blocks.1.0.weight", "backbone.body.layer2.0.conv1.weight"):  # fmt: skip
         np.testing.assert_allclose(np.linalg.norm(moved[name]), facts("faster_rcnn")[f"norm/{name}"], rtol=1e-2)
-    assert len(step._g.programs) == 1
+    is_one_program(step, given)
 
 
 @pytest.mark.exhaustive
