@@ -162,9 +162,9 @@ class PagedStep(nn.Graph):
         places = flow.arange(length, **_where(packed))
         positions = start[:, None] + flow.minimum(places[None, :], count[:, None] - 1)
         present = flow.arange(slots, **_where(packed))[None, :] < (start + count)[:, None]
-        # A chunk is of one sequence, and its queries read what is before each. One token of each of many reads all that
-        # is present: seen from the last slot nothing lies ahead.
-        at = start[0] if length > 1 else flow.full_like(start[0], slots - 1)
+        # Queries of a piece of a prompt read what is before each. A row of one token reads all that is present: seen from
+        # the last slot nothing lies ahead.
+        at = start if length > 1 else flow.full_like(start[0], slots - 1)
         logits = self.model(tokens, present.long(), positions, list(self.caches), at, count - 1)[:, 0]  # (B, V)
         return chosen(logits.float(), heat.float() / 1e6, seed[0])
 
@@ -179,7 +179,7 @@ def packed(tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[
     Args:
         tokens: `(B, T)`.
         told: of each sequence how many tokens were read before; how many of the T are tokens and not padding behind
-            them (T is 1 with several rows); and the temperature.
+            them; and the temperature.
         tables: the blocks of each sequence.
         width: M, the most blocks of a sequence.
     """
