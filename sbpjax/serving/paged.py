@@ -162,8 +162,8 @@ class PagedStep(nn.Graph):
         places = flow.arange(length, **_where(packed))
         positions = start[:, None] + flow.minimum(places[None, :], count[:, None] - 1)
         present = flow.arange(slots, **_where(packed))[None, :] < (start + count)[:, None]
-        # Queries of a piece of a prompt read what is before each. A row of one token reads all that is present: seen from
-        # the last slot nothing lies ahead.
+        # Queries of a piece of a prompt read what is before each. A row of one token reads all that is present: seen
+        # from the last slot nothing lies ahead.
         at = start if length > 1 else flow.full_like(start[0], slots - 1)
         logits = self.model(tokens, present.long(), positions, list(self.caches), at, count - 1)[:, 0]  # (B, V)
         return chosen(logits.float(), heat.float() / 1e6, seed[0])
