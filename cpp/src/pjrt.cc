@@ -151,7 +151,7 @@ class Buffer {
 class Pjrt : public Engine {
  public:
   Pjrt(const Plugin& plugin, const std::string& directory, std::size_t device)
-      : plugin_(plugin), device_(plugin.Device(device)) {
+      : plugin_(plugin), device_(plugin.Device(device)), is_first_(device == 0), is_cpu_(plugin.Platform() == "cpu") {
     Exported exported;
     ReadExported(directory, &exported);
     CheckPlatform(exported);
@@ -321,16 +321,19 @@ class Pjrt : public Engine {
     execute.num_devices = 1;
     execute.num_args = in.size();
     execute.output_lists = &out_list;
-    execute.execute_device = device_;
+    execute.execute_device = is_first_ ? nullptr : device_;  // a program is compiled for the first one
     plugin_.Check(plugin_.api->PJRT_LoadedExecutable_Execute(&execute));
     std::vector<Buffer> made;
+    made.reserve(out.size());
     for (PJRT_Buffer* buffer : out) made.emplace_back(plugin_, buffer);
     for (std::size_t i = 0; i < made.size(); ++i) Fetch(made[i].get(), outputs[i], into[i]);
   }
 
   void Fetch(PJRT_Buffer* buffer, const Port& port, void* into) const {
-    std::vector<std::int64_t> minor_to_major;
-    for (std::size_t i = port.shape.size(); i-- > 0;) minor_to_major.push_back(static_cast<std::int64_t>(i));
+    std::vector<std::int64_t> minor_to_major(port.shape.size());
+    for (std::size_t i = 0; i < minor_to_major.size(); ++i) {
+      minor_to_major[i] = static_cast<std::int64_t>(minor_to_major.size() - 1 - i);
+    }
     PJRT_Buffer_MemoryLayout layout{};
     layout.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE;
     layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
@@ -340,7 +343,7 @@ class Pjrt : public Engine {
     PJRT_Buffer_ToHostBuffer_Args fetch{};
     fetch.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE;
     fetch.src = buffer;
-    fetch.host_layout = &layout;
+    fetch.host_layout = is_cpu_ ? nullptr : &layout;  // accelerators lay arrays out in tiles
     fetch.dst = into;
     fetch.dst_size = BytesOf(port);
     plugin_.Check(plugin_.api->PJRT_Buffer_ToHostBuffer(&fetch));
@@ -349,6 +352,7 @@ class Pjrt : public Engine {
 
   const Plugin& plugin_;
   PJRT_Device* device_;
+  bool is_first_, is_cpu_;
   PJRT_LoadedExecutable* program_ = nullptr;
   std::int64_t platform_ = 0;
   std::vector<Buffer> constants_;
