@@ -64,10 +64,13 @@ test-fast: $(VENV)/.test
 exhaustive: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive $(PYTEST)
 
-# The C++ library and its example in build/cpp, and their tests: needs cmake, a compiler, and the extra `openvino`.
+# The C++ library and its example in build/cpp, and their tests: needs cmake and a compiler. xla-cpu-pjrt has the header
+# of PJRT's C API, lammps-jax-pjrt-cpu a plugin for CPUs that is as new as JAX.
 cpp: $(VENV)/.test
 	$(PIP) install "openvino>=2026.4" "onnx>=1.20"
-	cmake -S cpp -B build/cpp -DOpenVINO_DIR=$$($(BIN)/python -c "import pathlib, importlib.util as u; print(pathlib.Path(u.find_spec('openvino').origin).parent / 'cmake')")
+	$(PIP) install --no-deps xla-cpu-pjrt==0.0.1 lammps-jax-pjrt-cpu==0.11.2
+	cmake -S cpp -B build/cpp -DOpenVINO_DIR=$$($(BIN)/python -c "import pathlib, importlib.util as u; print(pathlib.Path(u.find_spec('openvino').origin).parent / 'cmake')") \
+	  -DPJRT_INCLUDE=$$($(BIN)/python -c "import xla_plugins.xla_cpu_pjrt as p; print(p.__path__[0])")/include
 	cmake --build build/cpp
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -q tests/cpp -m exhaustive $(PYTEST)
 

@@ -1,8 +1,10 @@
-"""The time of a call by the C++ library against OpenVINO's own C++ calls, on the same files, in turns in one process.
+"""The time of a call by the C++ library against plain calls of its engine, on the same files, in turns in one process.
 
     python -m benchmarks.cpp_latency            # builds cpp/ first; needs cmake and a compiler
+    python -m benchmarks.cpp_latency --plugin pjrt_c_api_cpu_plugin.so --pjrt-include FOLDER     # XLA too
 
-ResNet-18 at 224 and a multilayer perceptron, one row, one thread; medians of all calls.
+The engines are OpenVINO, and XLA by a plugin of PJRT.
+ResNet-18 at 224 and a multilayer perceptron, one row; OpenVINO with one thread; medians of all calls.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ class Forward(nn.Graph):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", help="a folder where cpp/ was built already")
+    parser.add_argument("--plugin", help="the library of a plugin of PJRT")
+    parser.add_argument("--pjrt-include", help="the folder of pjrt_c_api.h")
     options = parser.parse_args()
     flow.manual_seed(0)
     models = {
@@ -52,14 +56,18 @@ def main() -> None:
 
             cmake = Path(find_spec("openvino").origin).parent / "cmake"
             command = ["cmake", "-S", str(ROOT / "cpp"), "-B", str(build), f"-DOpenVINO_DIR={cmake}"]
-            for one in (command, ["cmake", "--build", str(build), "--target", "latency"]):
+            if options.pjrt_include:
+                command.append(f"-DPJRT_INCLUDE={options.pjrt_include}")
+            for one in (command, ["cmake", "--build", str(build)]):
                 subprocess.run(one, check=True, stdout=subprocess.DEVNULL)
-        print("| model | this library, µs | OpenVINO's calls, µs | ratio (target 1.05) |\n|---|---|---|---|")
+        engines = {"OpenVINO": ("latency",), **({"XLA": ("latency_xla", options.plugin)} if options.plugin else {})}
+        print("| model | engine | this library, µs | plain calls, µs | ratio (target 1.05) |\n|---|---|---|---|---|")
         for name, (model, shape, calls) in models.items():
             Forward(model).export(f"{folder}/{name}", TensorSpec(shape), onnx=True)
-            command = [str(build / "latency"), f"{folder}/{name}", str(calls)]
-            ours, theirs, ratio = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-            print(f"| {name} | {ours} | {theirs} | {ratio} |", flush=True)
+            for engine, (program, *plugin) in engines.items():
+                command = [str(build / program), f"{folder}/{name}", str(calls), *plugin]
+                ours, theirs, ratio = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+                print(f"| {name} | {engine} | {ours} | {theirs} | {ratio} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import hypothesis
 import pytest
 
 from tests import xla_flags
+from tests.support import worker_end
 
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ.setdefault("XLA_FLAGS", xla_flags.QUICK)
@@ -158,6 +159,13 @@ def pytest_runtest_teardown(item, nextitem):
     mappings = sys.modules.get("sbpjax.compiler.mappings")
     if mappings is not None and mappings.held() > mappings.most() / 2:
         sys.modules["jax"].clear_caches()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Say how a worker ended that nobody ended."""
+    if error is not None:
+        print(f"\nworker {node.gateway.id} {worker_end.of_node(node)}", file=sys.stderr, flush=True)
 
 
 class Compilations:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <numeric>
@@ -69,7 +70,9 @@ int Fail(const std::string& why) {
 int main(int argc, char** argv) {
   if (argc < 3) return Fail("classify DIRECTORY IMAGE.ppm [LABELS.txt]");
   sbpjax::Graph graph;
-  sbpjax::Status status = sbpjax::Graph::Load(argv[1], {}, &graph);
+  sbpjax::Options options;
+  if (const char* engine = std::getenv("SBPJAX_ENGINE")) options.engine = engine;
+  sbpjax::Status status = sbpjax::Graph::Load(argv[1], options, &graph);
   if (!status.ok()) return Fail(status.message());
   if (graph.inputs().size() != 1 || graph.inputs()[0].shape.size() != 4 || graph.inputs()[0].shape[1] != 3) {
     return Fail("the graph takes something else than images (N, 3, H, W)");

@@ -27,7 +27,9 @@ int Fail(const std::string& why) {
 int main(int argc, char** argv) {
   if (argc < 4) return Fail("generate DIRECTORY NEW_TOKENS TOKEN TOKEN ...");
   sbpjax::Graph graph;
-  sbpjax::Status status = sbpjax::Graph::Load(argv[1], {}, &graph);
+  sbpjax::Options options;
+  if (const char* engine = std::getenv("SBPJAX_ENGINE")) options.engine = engine;
+  sbpjax::Status status = sbpjax::Graph::Load(argv[1], options, &graph);
   if (!status.ok()) return Fail(status.message());
   const std::vector<sbpjax::Port>& inputs = graph.inputs();
   if (inputs.size() != 1 || inputs[0].type != sbpjax::Type::kInt64 || inputs[0].shape.size() != 2) {

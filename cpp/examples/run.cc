@@ -4,7 +4,7 @@
 //
 //   run classifier out 1 1 x=image.raw:1x3x224x224
 //
-// The types are the graph's. With several threads and calls every answer is compared with the first one, and the time of
+// SBPJAX_ENGINE=xla runs it by the plugin SBPJAX_PJRT_PLUGIN. The types are the graph's. With several threads and calls every answer is compared with the first one, and the time of
 // one call is printed.
 
 #include <chrono>
@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   sbpjax::Graph graph;
   sbpjax::Options options;
   if (const char* threads = std::getenv("SBPJAX_THREADS")) options.threads = std::atoi(threads);
+  if (const char* engine = std::getenv("SBPJAX_ENGINE")) options.engine = engine;
   sbpjax::Status status = sbpjax::Graph::Load(argv[1], options, &graph);
   if (!status.ok()) return Fail(status.message());
   const int threads = std::atoi(argv[3]), calls = std::atoi(argv[4]);

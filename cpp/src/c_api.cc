@@ -50,6 +50,8 @@ sbpjax_graph* sbpjax_load(const char* directory, const sbpjax_options* options, 
       chosen.precision = OrEmpty(options->precision, "float32");
       chosen.threads = options->threads;
       chosen.cache = OrEmpty(options->cache);
+      chosen.engine = OrEmpty(options->engine, "openvino");
+      chosen.plugin = OrEmpty(options->plugin);
     }
     auto made = std::make_unique<sbpjax_graph>();
     const sbpjax::Status status = sbpjax::Graph::Load(OrEmpty(directory), chosen, &made->graph);

@@ -315,10 +315,23 @@ def _ended_early(lines: list[str]) -> list[int]:
 
 
 def _kill(process: subprocess.Popen, number: int) -> None:
+    """Send a signal to a rank and what it started, which are a session of their own."""
     try:
-        os.killpg(process.pid, number)  # its own session: the whole group is what it started
+        if process.returncode is not None and _exists(process.pid):
+            return  # a rank that ended long ago, whose number is another process's now
+        os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _is_stopped(process: subprocess.Popen) -> bool:

@@ -7,9 +7,11 @@
             print(token)
 
 A thread goes round: it admits waiting requests as long as there are rows and blocks for all tokens that they may have,
-reads a chunk of one prompt, and then one token of every sequence that has read its prompt. So a long prompt does not
-stop the others, and no sequence ever waits for memory that another one holds. A request whose queue is full is refused;
-`Stream.cancel` takes one out. Greedy tokens are those of `sbpjax.models.generate`.
+reads a chunk of prompts, and then one token of every sequence that has read its prompt. A chunk is some pieces of equal
+length, of one prompt or of several short ones: all write their keys before any reads, so that a piece sees those of the
+same prompt before it. So a long prompt does not stop the others, and no sequence ever waits for memory that another one
+holds. A request whose queue is full is refused; `Stream.cancel` takes one out. Greedy tokens are those of
+`sbpjax.models.generate`.
 """
 
 from __future__ import annotations
@@ -124,7 +126,7 @@ class GenerationEngine:
         rows: how many sequences are in a batch at most.
         blocks: how many blocks of keys and values there are.
         block: tokens in a block.
-        chunk: how many tokens of a prompt are read at once.
+        chunk: how many tokens of prompts are read at once.
         longest: the most tokens of a sequence, prompt included.
         max_queue: how many requests may wait; further ones are refused.
 
@@ -179,13 +181,13 @@ class GenerationEngine:
         self._where = _whole_of(model, asked)
         self._caches = caches_of(model, blocks, block, pages)
         # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
-        # few rows, long or short chunks, long or short tables.
+        # few rows, one or several pieces of prompts, long or short tables.
         self._width = self._blocks.needed(self.longest)
-        self._heights, self._lengths, self._widths = (
-            sorted({max(least, n // 4), n}) for n, least in ((rows, 1), (chunk, 2), (self._width, 1))
-        )
-        self._heights = sorted({1, *self._heights})  # a lone request waits for no empty rows
-        shapes = [(1, n, m) for n in self._lengths for m in self._widths]
+        self._piece = max(2, chunk // 4)
+        self._widths = sorted({max(1, self._width // 4), self._width})
+        self._heights = sorted({1, max(1, rows // 4), max(1, rows // 2), rows})  # a lone one waits for no empty rows
+        self._pieces = sorted({1, -(-chunk // self._piece)})
+        shapes = [(n, self._piece, m) for n in self._pieces for m in self._widths]
         shapes += [(n, 1, m) for n in self._heights for m in self._widths]
         self._graphs = {shape: PagedStep(model, self._caches, pages, block, shape[1]) for shape in shapes}
         self._seeds = np.random.default_rng(flow.initial_seed())
@@ -198,6 +200,7 @@ class GenerationEngine:
         self._change = threading.Condition()
         self._ends = False
         self._thread: threading.Thread | None = None
+        self._due: list[tuple[_Sequence, Any]] = []  # tokens that were made and not handed out
         self._steps = self._tokens = 0
 
     # -- requests ------------------------------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ class GenerationEngine:
         """Compile what requests will need, and start it."""
         self._ends = False
         for rows, length, width in self._graphs:
-            self._call(np.zeros((rows, length), np.int64), [], [], width)
+            self._call(np.zeros((rows, length), np.int64), [], width)
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
         self._thread.start()
         return self
@@ -289,11 +292,14 @@ class GenerationEngine:
                         break
                     self._admit()
                 self._turn()
+                if not self._active:
+                    self._hand_out()
         # Whoever waits must learn of it, whatever it was.
         except Exception as error:
             why = error
         with self._change:
             self._ends = True
+            self._hand_out()
             for sequence in (*self._active, *self._waiting):
                 sequence.put(why)
             for sequence in self._active:
@@ -318,46 +324,56 @@ class GenerationEngine:
     def _turn(self) -> None:
         for sequence in [s for s in self._active if s.is_cancelled]:
             self._leave(sequence)
-        reading = [s for s in self._active if s.read < len(s.prompt)]
         # One chunk for each token of the others; more as long as most of the batch is not there yet.
-        for sequence in reading[: max(1, 2 * len(reading) - len(self._active))]:
-            self._read(sequence)
+        is_first = True
+        while reading := [s for s in self._active if s.read < len(s.prompt)]:
+            if not is_first and 2 * len(reading) <= len(self._active):
+                break
+            self._read(reading)
+            is_first = False
         writing = [s for s in self._active if s.read >= len(s.prompt) and s.made]
         if writing:
             self._write(writing)
 
-    def _read(self, sequence: _Sequence) -> None:
-        part = sequence.prompt[sequence.read : sequence.read + self._chunk]
-        tokens = np.zeros((1, next(n for n in self._lengths if n >= len(part))), np.int64)
-        tokens[0, : len(part)] = part
-        token = self._call(tokens, [sequence], [len(part)])[0]
-        sequence.read += len(part)
-        if sequence.read == len(sequence.prompt):
-            self._blocks.publish(sequence.prompt, sequence.blocks)
-            self._give(sequence, token)
+    def _read(self, reading: list[_Sequence]) -> None:
+        """Read the next pieces of some prompts, of the first ones if they do not all fit."""
+        size = self._piece
+        pieces = [(s, at, s.prompt[at : at + size]) for s in reading for at in range(s.read, len(s.prompt), size)]
+        del pieces[self._pieces[-1] :]
+        tokens = np.zeros((next(n for n in self._pieces if n >= len(pieces)), size), np.int64)
+        for row, (_, _, part) in enumerate(pieces):
+            tokens[row, : len(part)] = part
+        found = self._call(tokens, [(s, at, len(part)) for s, at, part in pieces])
+        for (sequence, at, part), token in zip(pieces, found):
+            sequence.read = at + len(part)
+            if sequence.read == len(sequence.prompt):
+                self._blocks.publish(sequence.prompt, sequence.blocks)
+                self._give(sequence, token)
 
     def _write(self, sequences: list[_Sequence]) -> None:
         tokens = np.zeros((next(n for n in self._heights if n >= len(sequences)), 1), np.int64)
         tokens[: len(sequences), 0] = [s.made[-1] for s in sequences]
-        found = self._call(tokens, sequences, [1] * len(sequences))
+        found = self._call(tokens, [(s, s.read, 1) for s in sequences])
         for sequence, token in zip(sequences, found):
             sequence.read += 1
             self._give(sequence, token)
 
-    def _call(self, tokens: np.ndarray, sequences: list[_Sequence], counts: list[int], width: int = 1) -> list[int]:
-        told = [(s.read, n, s.heat) for s, n in zip(sequences, counts)]
-        needed = max((self._blocks.needed(start + n) for start, n, _ in told), default=width)
+    def _call(self, tokens: np.ndarray, rows: list[tuple[_Sequence, int, int]], width: int = 1) -> list[int]:
+        """Run one step; of each row is told whose it is, how many tokens are before it, and how many it has."""
+        needed = max((self._blocks.needed(start + n) for _, start, n in rows), default=width)
         width = next(n for n in self._widths if n >= needed)
-        given = packed(tokens, told, [s.blocks[:width] for s in sequences], width)
-        if any(s.heat for s in sequences):
+        told = [(start, n, s.heat) for s, start, n in rows]
+        given = packed(tokens, told, [s.blocks[:width] for s, _, _ in rows], width)
+        if any(s.heat for s, _, _ in rows):
             given[0, tokens.shape[1] + PACKED - 1] = self._seeds.integers(2**62)
         self._steps += 1
         found: Any = self._graphs[*tokens.shape, width](flow.tensor(given, **self._where))
-        return found.numpy().tolist()[: len(sequences)]
+        self._hand_out()  # the step runs in the meantime
+        return found.numpy().tolist()[: len(rows)]
 
     def _give(self, sequence: _Sequence, token: int) -> None:
         sequence.made.append(token)
-        sequence.put(token)
+        self._due.append((sequence, token))
         self._tokens += 1
         if len(sequence.made) >= sequence.most or token in sequence.stop:
             self._leave(sequence)
@@ -365,7 +381,13 @@ class GenerationEngine:
     def _leave(self, sequence: _Sequence) -> None:
         self._active.remove(sequence)
         self._blocks.release(sequence.blocks)
-        sequence.put(None)
+        self._due.append((sequence, None))
+
+    def _hand_out(self) -> None:
+        """Give tokens to those who wait for them; waking many threads takes as long as a step of a small model."""
+        due, self._due = self._due, []
+        for sequence, token in due:
+            sequence.put(token)
 
 
 def _whole_of(model: nn.Module, asked: str) -> dict[str, Any]:

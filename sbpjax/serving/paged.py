@@ -21,33 +21,47 @@ from sbpjax.models.layers import Attention
 PACKED = 4  # columns of a packed call before its table: start, count, temperature, seed
 
 
-def _written(pool, k, v, table, start):
+def _written(pool, new, table, start):
     """Return the pool with new rows `(B, K, T, C)` written behind `start` `(B,)` tokens of each sequence."""
-    size = pool.shape[3]
-    place = start[:, None] + jnp.arange(k.shape[2], dtype=start.dtype)  # (B, T)
+    size = pool.shape[2]
+    place = start[:, None] + jnp.arange(new.shape[2], dtype=start.dtype)  # (B, T)
     block = jnp.take_along_axis(table, jnp.minimum(place // size, table.shape[1] - 1), axis=1)
     block = jnp.where(place // size < table.shape[1], block, 0)
-    new = jnp.stack([k, v]).transpose(1, 3, 0, 2, 4)  # (B, T, 2, K, C)
-    return pool.at[block, :, :, place % size].set(new)
+    return pool.at[block, :, place % size].set(new.transpose(0, 2, 1, 3))
 
 
 def _read(pool, table):
-    """Return keys and values of all slots of each sequence, two `(B, K, S, C)`."""
+    """Return all slots of each sequence, `(B, K, S, C)`."""
     rows, many = table.shape
-    _, _, heads, size, width = pool.shape
-    found = pool[table].transpose(2, 0, 3, 1, 4, 5).reshape(2, rows, heads, many * size, width)
-    return found[0], found[1]
+    _, heads, size, width = pool.shape
+
+    def of_head(blocks):  # (N, size, C)
+        return blocks.at[table].get(mode="promise_in_bounds")  # the engine's own numbers
+
+    # Head by head the slots of a sequence come out one after the other. Gathered with all their heads, blocks would be
+    # copied once more to bring the heads to the front: a third of a step of a small model.
+    found = jax.vmap(of_head, in_axes=1, out_axes=1)(pool)  # (B, K, M, size, C)
+    return found.reshape(rows, heads, many * size, width)
+
+
+def _largest(logits):
+    """Return where the first of the largest logits of each row is; on CPUs `argmax` takes twice as long."""
+    most = logits.max(axis=-1, keepdims=True)
+    places = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
+    # Of a row of NaN none equals the largest.
+    found = jnp.where(logits == most, places, logits.shape[-1] - 1).min(axis=-1)
+    return found.astype(jnp.int64)
 
 
 def _chosen(logits, heat, seed):
     """Return a token `(B,)` of logits `(B, V)`: the likeliest, or one drawn where the temperature is above 0."""
-    likeliest = jnp.argmax(logits, axis=-1)
+    likeliest = _largest(logits)
 
     def drawn():
         key = jax.random.wrap_key_data(jnp.stack([seed >> 32, seed]).astype(jnp.uint32), impl="threefry2x32")
         # The largest of logits with Gumbel noise is a sample of their softmax.
         warm = logits / jnp.maximum(heat, 1e-6)[:, None] + jax.random.gumbel(key, logits.shape, logits.dtype)
-        return jnp.where(heat > 0, jnp.argmax(warm, axis=-1), likeliest)
+        return jnp.where(heat > 0, _largest(warm), likeliest)
 
     # Noise for a whole vocabulary costs as much as a small model: only where somebody asks for it.
     return jax.lax.cond(jnp.any(heat > 0), drawn, lambda: likeliest)
@@ -80,30 +94,35 @@ class PagedKeyValues(nn.Module):
         pages: where the sequences of a call lie.
     """
 
-    pool: flow.Tensor
+    keys: flow.Tensor
+    values: flow.Tensor
 
     def __init__(self, layer: Attention, blocks: int, size: int, pages: Pages):
         super().__init__()
         weight = layer.k.weight
-        shape = (blocks, 2, layer.kv_heads, size, layer.head_dim)
+        shape = (blocks, layer.kv_heads, size, layer.head_dim)
         where = {}
         if weight.is_global:
-            heads = [flow.sbp.split(2) if s == flow.sbp.split(0) else flow.sbp.broadcast for s in weight.sbp]
+            heads = [flow.sbp.split(1) if s == flow.sbp.split(0) else flow.sbp.broadcast for s in weight.sbp]
             where = {"placement": weight.placement, "sbp": heads}
         self._pages = pages
-        self.register_buffer("pool", flow.zeros(shape, dtype=layer.cache_dtype, **where))
+        self.register_buffer("keys", flow.zeros(shape, dtype=layer.cache_dtype, **where))
+        self.register_buffer("values", flow.zeros(shape, dtype=layer.cache_dtype, **where))
 
     def extend(self, k: flow.Tensor, v: flow.Tensor, at: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
         """Put keys and values `(B, K, T, C)` behind those of their sequences, and return those of all slots."""
-        pages, dtype = self._pages, self.pool.dtype
-        made = written(self.pool, k.to(dtype), v.to(dtype), pages.table, pages.start)
-        self.pool.copy_(made)
+        return self._extended(self.keys, k), self._extended(self.values, v)
+
+    def _extended(self, pool: flow.Tensor, new: flow.Tensor) -> flow.Tensor:
+        pages = self._pages
+        made = written(pool, new.to(pool.dtype), pages.table, pages.start)
+        pool.copy_(made)
         return read(made, pages.table)
 
     @property
     def bytes(self) -> int:
         """How much memory the blocks take, on all devices together."""
-        return self.pool.numel() * self.pool.element_size()
+        return sum(pool.numel() * pool.element_size() for pool in (self.keys, self.values))
 
 
 def caches_of(model: nn.Module, blocks: int, size: int, pages: Pages) -> nn.ModuleList:
@@ -143,9 +162,9 @@ class PagedStep(nn.Graph):
         places = flow.arange(length, **_where(packed))
         positions = start[:, None] + flow.minimum(places[None, :], count[:, None] - 1)
         present = flow.arange(slots, **_where(packed))[None, :] < (start + count)[:, None]
-        # A chunk is of one sequence, and its queries read what is before each. One token of each of many reads all that
-        # is present: seen from the last slot nothing lies ahead.
-        at = start[0] if length > 1 else flow.full_like(start[0], slots - 1)
+        # Queries of a piece of a prompt read what is before each. A row of one token reads all that is present: seen
+        # from the last slot nothing lies ahead.
+        at = start if length > 1 else flow.full_like(start[0], slots - 1)
         logits = self.model(tokens, present.long(), positions, list(self.caches), at, count - 1)[:, 0]  # (B, V)
         return chosen(logits.float(), heat.float() / 1e6, seed[0])
 
@@ -160,7 +179,7 @@ def packed(tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[
     Args:
         tokens: `(B, T)`.
         told: of each sequence how many tokens were read before; how many of the T are tokens and not padding behind
-            them (T is 1 with several rows); and the temperature.
+            them; and the temperature.
         tables: the blocks of each sequence.
         width: M, the most blocks of a sequence.
     """

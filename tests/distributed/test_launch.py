@@ -2,6 +2,7 @@
 
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -136,3 +137,30 @@ def test_good_news_of_gloo_in_pieces():
     good = [first + second.format(3), first + first + second.format(3), second.format(3), first]
     assert all(map(launcher.is_good_news, good))
     assert not any(map(launcher.is_good_news, ["", "8.0", first + second.format(2), first + "8.0"]))
+
+
+def test_a_number_that_another_process_has_by_now_is_left_alone():
+    ended = subprocess.Popen(["true"], start_new_session=True)
+    ended.wait()
+    other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        ended.pid = other.pid  # as the kernel gives numbers out again
+        launcher._kill(ended, signal.SIGKILL)
+        time.sleep(0.1)
+        assert other.poll() is None
+    finally:
+        launcher._kill(other, signal.SIGKILL)
+    assert other.wait(10) == -signal.SIGKILL
+
+
+def test_what_an_ended_rank_started_is_ended_too():
+    rank = subprocess.Popen(
+        ["sh", "-c", "sleep 60 & echo $!"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    left = int(rank.stdout.readline())
+    rank.wait()
+    launcher._kill(rank, signal.SIGKILL)
+    assert rank.stdout.read() == ""  # ends with the last process that writes to it
+    rank.stdout.close()
+    stat = Path(f"/proc/{left}/stat")  # nobody may have collected it yet
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"

@@ -49,10 +49,12 @@ typedef struct {
 } sbpjax_port;
 
 typedef struct {
-  const char* device;    /* a device of OpenVINO; NULL for "CPU" */
+  const char* device;    /* a device of OpenVINO; NULL for "CPU"; of XLA a number, NULL for 0 */
   const char* precision; /* "float32" or "bfloat16"; NULL for "float32" */
   int threads;           /* 0 for the engine's own choice */
   const char* cache;     /* a directory for what was compiled; NULL for none */
+  const char* engine;    /* "openvino" or "xla"; NULL for "openvino" */
+  const char* plugin;    /* of XLA: the library of a PJRT plugin; NULL for the environment's SBPJAX_PJRT_PLUGIN */
 } sbpjax_options;
 
 /* Load what was exported to a directory; NULL if that failed. `options` may be NULL. */

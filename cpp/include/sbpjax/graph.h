@@ -9,8 +9,13 @@
 //   status = graph.Run({{"x", sbpjax::View::Of(image.data(), {1, 3, 224, 224})}}, &outputs);
 //   const float* logits = outputs[0].data<float>();
 //
-// The directory is what `graph.export(directory, ..., onnx=True)` wrote: `model.onnx` is the program, and reads the
-// weights from `weights.safetensors` beside it. OpenVINO runs it.
+// The directory is what `graph.export(directory, ..., onnx=True)` wrote. Two engines run it:
+//
+//   openvino   `model.onnx`, with a free batch too. Light, and the faster one on CPUs.
+//   xla        `program.mlirbc`, the program that Python runs, by a plugin of PJRT for CPU, CUDA or TPU. Any graph of
+//              sizes that are known that computes outputs of inputs on one device; `onnx=True` is not needed.
+//
+// Both read the weights from `weights.safetensors`.
 //
 // `Run` may be called from several threads at once. Nothing here throws: what goes wrong is a Status.
 
@@ -85,10 +90,12 @@ struct Port {
 };
 
 struct Options {
-  std::string device = "CPU";         // a device of OpenVINO
+  std::string device = "CPU";         // a device of OpenVINO; of XLA a number, by default 0
   std::string precision = "float32";  // or "bfloat16": in which type it may compute
-  int threads = 0;                    // 0 for the engine's own choice
-  std::string cache;                  // a directory for what was compiled; empty for none
+  int threads = 0;                    // of OpenVINO; 0 for its own choice. XLA takes those of the environment's NPROC
+  std::string cache;                  // of OpenVINO: a directory for what was compiled; empty for none
+  std::string engine = "openvino";    // or "xla"
+  std::string plugin;                 // of XLA: the plugin's library; empty for the environment's SBPJAX_PJRT_PLUGIN
 };
 
 class Graph {

@@ -25,7 +25,7 @@ def attention_mask(
         window: with `causal`: how many keys a query reads, itself included; None for all.
         present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding. With a cache
             of S slots `(B, S)`.
-        at: with a cache: the slot of the first token.
+        at: with a cache: the slot of the first token, a number or `(B,)`.
 
     Returns:
         A mask of bools that broadcasts to ``(B, H, T, T)``, with a cache to ``(B, H, T, S)``, or None; and whether the
@@ -44,11 +44,13 @@ def attention_mask(
     if causal:
         queries = keys = positions_of(tokens)
         if at is not None and present is not None:
-            queries, keys = queries + at, positions_of(present)
-        behind = queries[:, None] - keys[None, :]  # (T, T) or (T, S)
+            queries, keys = queries + (at[:, None] if at.ndim else at), positions_of(present)
+        behind = queries[..., None] - keys  # (T, T), (T, S) or (B, T, S)
         mask = behind >= 0
         if reach < length or (at is not None and window is not None):
             mask = mask & (behind < reach)
+        if mask.ndim == 3:
+            mask = mask[:, None]  # (B, 1, T, S)
     if present is not None:
         there = present.bool()[:, None, None, :]  # (B, 1, 1, S)
         mask = there if mask is None else mask & there

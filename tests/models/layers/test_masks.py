@@ -32,3 +32,14 @@ def test_a_mask_of_tokens_on_a_mesh_lies_there():
     tokens = TOKENS.to_global(place, flow.sbp.split(0))
     mask, _ = attention_mask(tokens, causal=True, window=2, present=tokens == 0)
     assert mask.placement == place and mask.shape == (2, 1, 4, 4)
+
+
+def test_rows_that_begin_at_slots_of_their_own():
+    tokens, at = flow.zeros(2, 2, dtype=flow.int64), flow.tensor([1, 0])
+    present = flow.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+    mask, is_causal = attention_mask(tokens, causal=True, present=present, at=at)
+    alone = [
+        attention_mask(tokens[i : i + 1], causal=True, present=present[i : i + 1], at=at[i])[0].tolist()[0]
+        for i in range(2)
+    ]
+    assert not is_causal and mask.shape == (2, 1, 2, 4) and mask.tolist() == alone
