@@ -26,7 +26,7 @@ CASES = {
     "few pixels of groups, one dim": (1, 32, 9, 24, 2, 5, 1, 2, 2),
     "few pixels": (2, 4, 4, 24, 1, 3, 1, 1, 1),
     "few pixels, one dim, strided": (1, 3, 9, 12, 1, 3, 3, 2, 2),
-    "few pixels, three dims": (3, 3, 4, 50, 1, (3, 1, 2), 2, 1, 1),
+    "few pixels, three dims": (3, 3, 4, 50, 1, 2, 2, 1, 2),
     "one pixel": (2, 4, 5, 8, 1, 1, 1, 0, 1),
     "one pixel, large image": (1, 3, 40, 5, 1, 1, 1, 0, 1),
     "one pixel, strided": (3, 4, 5, 8, 1, 1, 2, 0, 1),
