@@ -158,6 +158,7 @@ def _is_short(w) -> bool:
 
 def _convolved(x, w, *, strides, padding, dilation, groups: int):
     """Return the output for an image that is padded by low, high and interior first."""
+
     def padded(x):
         return lax.pad(x, x.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
 

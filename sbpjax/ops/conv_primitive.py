@@ -9,8 +9,9 @@ named by what they give:
 
 so that the derivatives of each are the others. XLA has one operation for all of them, with `feature_group_count` or
 `batch_group_count`, and GPU and TPU get that. XLA:CPU has only plain loops for groups, and turns kernels and images
-round before each convolution, which takes longer than one of few pixels; there they run in other forms (`sbpjax.ops.conv_cpu`). The output is a
-composite operation of StableHLO then, so that what reads an exported program still sees a convolution.
+round before each convolution, which takes longer than one of one pixel or of few; there they run in other forms
+(`sbpjax.ops.conv_cpu`). The output is a composite operation of StableHLO then, so that what reads an exported program
+still sees a convolution.
 
 x is ``(N, C, ...)``, w ``(O, C / groups, ...)``, y ``(N, O, ...)``.
 """
