@@ -1,6 +1,7 @@
-"""Convolutions in groups and of one pixel as equations: values and derivatives in both forms, batches, dtypes, work."""
+"""Convolutions in groups, of one pixel and of few: values and derivatives in both forms, batches, dtypes, work."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax.ops import conv_primitive
+from sbpjax.ops import conv_primitive, conv_products
 from sbpjax.ops.conv import conv
 from sbpjax.planner.prices.cost import flops
 
@@ -84,7 +85,49 @@ def test_values_and_derivatives(case, form, monkeypatch):
     close(second(ours), second(whole))
 
 
-@pytest.mark.parametrize("case", ["depthwise, strided", "many channels a group", "one pixel, strided"])
+@pytest.mark.parametrize("bounds", [(1 << 18, 0, 1 << 21), (0, 0, 0)])
+@pytest.mark.parametrize("case", ["many channels a group", "few pixels of groups, one dim"])
+def test_groups_one_after_the_other(case, bounds, monkeypatch):
+    for name, bound in zip(("_GROUP", "_AT_ONCE", "_ADDED"), bounds, strict=True):
+        monkeypatch.setattr(conv_products, name, bound)
+    ours, whole, x, w = both(case)
+    for of in (lambda f: f, lambda f: jax.grad(cubes(f), (0, 1))):
+        close(jax.jit(of(ours))(x, w), of(whole)(x, w))
+
+
+def test_what_is_dense_is_ours_where_its_pixels_are_few():
+    ours, _, x, w = both("few pixels")
+    many = [
+        jnp.zeros((8, *x.shape[1:])),
+        jax.ShapeDtypeStruct((jax.export.symbolic_shape("n")[0], *x.shape[1:]), x.dtype),
+    ]
+    for images, name in ((x, "convolution"), *((more, "conv_general_dilated") for more in many)):
+        assert name in {e.primitive.name for e in jax.jit(ours).trace(images, w).jaxpr.eqns}
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("case", ["few pixels", "few pixels, one dim, strided", "few pixels, three dims"])
+def test_accelerators_get_the_same_dense_convolutions(case, platform):
+    ours, whole, x, w = both(case, np.float32)
+
+    def operations(f):
+        gradients = jax.jit(jax.value_and_grad(cubes(f), (0, 1)))
+        lines = gradients.trace(x, w).lower(lowering_platforms=(platform,)).as_text().splitlines()
+        return sorted(re.sub(r"%\w+", "", line) for line in lines if "stablehlo.convolution(" in line)
+
+    assert len(operations(ours)) == 3 and operations(ours) == operations(whole)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "depthwise, strided",
+        "many channels a group",
+        "few pixels",
+        "few pixels of groups, strided",
+        "one pixel, strided",
+    ],
+)
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
 def test_batches(case, axes):
     ours, whole, x, w = both(case)
