@@ -1,4 +1,4 @@
-"""Convolutions in groups and of one pixel on a CPU: as XLA's operation, as they run, and in PyTorch.
+"""Convolutions in groups, of one pixel and of few on a CPU: as XLA's operation, as they run, and in PyTorch.
 
     python -m benchmarks.convolutions
 
@@ -29,6 +29,9 @@ CASES = {
     "depthwise 7 x 7": (8, 192, 28, 192, 7, 1, 192),
     "3 x 3, 32 groups of 8": (8, 256, 28, 256, 3, 1, 32),
     "3 x 3, 32 groups of 32": (8, 1024, 7, 1024, 3, 1, 32),
+    "3 x 3, 37 groups of 24, few pixels": (2, 888, 4, 888, 3, 1, 37),
+    "dense 3 x 3, few pixels": (4, 256, 8, 256, 3, 1, 1),
+    "dense 3 x 3, fewer": (4, 512, 4, 512, 3, 1, 1),
     "one pixel, large image": (8, 64, 56, 256, 1, 1, 1),
     "one pixel, small image": (8, 960, 7, 160, 1, 1, 1),
     "one pixel, large kernel": (2, 2048, 4, 1024, 1, 1, 1),

@@ -1,6 +1,7 @@
 """Models of images: a step of forward, backward and plain SGD, eager and as one graph, against timm on PyTorch eager.
 
-    python -m benchmarks.vision                                  # six architectures, eager and graph
+    python -m benchmarks.vision                                  # eight architectures, eager and graph
+    python -m benchmarks.vision --all                            # twenty
     python -m benchmarks.vision --models resnet18 --rounds 9
     python -m benchmarks.vision --compile resnet50 densenet201   # the first call of a graph, nothing in caches
 
@@ -40,6 +41,21 @@ SHAPES = {
     "regnety_016": (128, 2),
     "vit_tiny_patch16_224": (224, 2),
 }
+MORE = {
+    "resnet50": (128, 2),
+    "seresnet50": (128, 2),
+    "res2net50_26w_4s": (128, 2),
+    "densenet121": (128, 2),
+    "mobilenetv3_small_100": (128, 4),
+    "efficientnetv2_s": (128, 1),
+    "rexnet_100": (128, 2),
+    "regnetx_016": (128, 2),
+    "convnextv2_nano": (128, 2),
+    "vit_small_patch32_224": (224, 2),
+    "swinv2_tiny_window8_256": (256, 1),
+    "mixer_s32_224": (224, 2),
+}
+TWENTY = {**SHAPES, **MORE}
 
 
 class Step(nn.Graph):
@@ -80,7 +96,7 @@ def graph_step(name: str, images):
 
 def measure(name: str, rounds: int) -> dict[str, float]:
     """Return the median CPU seconds of a step of each side."""
-    size, batch = SHAPES[name]
+    size, batch = TWENTY[name]
     x = np.random.default_rng(0).normal(size=(batch, 3, size, size)).astype(np.float32)
     sides = {
         "eager": eager_step(flow, name, flow.tensor(x)),
@@ -110,6 +126,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", nargs="*", default=list(SHAPES))
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", nargs="*", default=[])
     options = parser.parse_args()
@@ -123,13 +140,13 @@ def main() -> None:
         "| model | image, batch | torch ms | eager ms | graph ms | eager / torch | graph / torch |\n" + "|---" * 7 + "|"
     )
     ratios: dict[str, list[float]] = {"eager": [], "graph": []}
-    for name in options.models:
+    for name in TWENTY if options.all else options.models:
         found = measure(name, options.rounds)
         for side, kept in ratios.items():
             kept.append(found[side] / found["torch"])
         ms = [1000 * found[side] for side in ("torch", "eager", "graph")]
         text = "| {} | {}, {} | {:.0f} | {:.0f} | {:.0f} | {:.2f} | {:.2f} |"
-        print(text.format(name, *SHAPES[name], *ms, ratios["eager"][-1], ratios["graph"][-1]), flush=True)
+        print(text.format(name, *TWENTY[name], *ms, ratios["eager"][-1], ratios["graph"][-1]), flush=True)
     means = [math.exp(statistics.mean(map(math.log, kept))) for kept in ratios.values()]
     print("geometric mean: eager {:.2f}, graph {:.2f}".format(*means))
 

@@ -1,6 +1,7 @@
 """Convolutions and transposed convolutions over 1 to 3 spatial dims, each one equation.
 
-It is ``conv_general_dilated``, a product for a tiny image, or `convolution` of one pixel or in groups.
+It is ``conv_general_dilated``, a product for a tiny image, or `convolution` of one pixel, in groups, or of kernels that
+are large beside what they read.
 
 Worked case: `conv2d` of x (N, C, H, W) with a weight (O, C / groups, kh, kw) gives (N, O, H', W'),
 ``H' = (H + 2 * padding - dilation * (kh - 1) - 1) // stride + 1``. A split of N or of O passes through, a split of C
@@ -15,7 +16,8 @@ import math
 from jax import lax
 
 from .conv_cpu import is_pointwise
-from .conv_primitive import convolution, outputs
+from .conv_primitive import convolution
+from .conv_products import are_few, outputs
 from .dims import fail
 from .promote import cast, category
 
@@ -126,13 +128,21 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     if groups == 1 and max(dilation) == 1 and _is_tiny(x.shape[2:], weight.shape[2:], stride, ends):
         return _finish(_product(x, weight, stride, ends), bias, single)
     # Of real floats; other numbers are rare, and XLA has no transposed convolution of some.
-    if category(x.dtype) == 2 and (groups > 1 or is_pointwise(weight.shape[2:], ends)):
+    special = groups > 1 or is_pointwise(weight.shape[2:], ends) or _reads_little(x, weight, stride, ends, dilation)
+    if category(x.dtype) == 2 and special:
         out = convolution(x, weight, strides=stride, padding=ends, dilation=dilation, groups=groups)
         return _finish(out, bias, single)
     out = lax.conv_general_dilated(
         x, weight, stride, ends, rhs_dilation=dilation, dimension_numbers=_numbers(n), feature_group_count=groups
     )
     return _finish(out, bias, single)
+
+
+def _reads_little(x, weight, stride, ends, dilation) -> bool:
+    """Return whether the kernels are large beside what they read; of a free batch it is not known."""
+    counts = outputs(x.shape[2:], weight.shape[2:], stride, ends, dilation)
+    known = all(isinstance(n, int) for n in (x.shape[0], *counts))
+    return known and are_few(x.shape[0], counts, weight.shape[0])
 
 
 def _is_tiny(sizes, kernel, stride, ends) -> bool:

@@ -1,4 +1,4 @@
-"""Convolutions in groups, and of one pixel, as equations of a program.
+"""Convolutions in groups, of one pixel, and of large kernels, as equations of a program.
 
 A convolution y of images x with kernels w is linear in both, and so are its gradients. The three are one primitive,
 named by what they give:
@@ -9,8 +9,9 @@ named by what they give:
 
 so that the derivatives of each are the others. XLA has one operation for all of them, with `feature_group_count` or
 `batch_group_count`, and GPU and TPU get that. XLA:CPU has only plain loops for groups, and turns kernels and images
-round before each convolution of one pixel; there they run in other forms (`sbpjax.ops.conv_cpu`). The output is a
-composite operation of StableHLO then, so that what reads an exported program still sees a convolution.
+round before each convolution, which takes longer than one of one pixel or of few; there they run in other forms
+(`sbpjax.ops.conv_cpu`). The output is a composite operation of StableHLO then, so that what reads an exported program
+still sees a convolution.
 
 x is ``(N, C, ...)``, w ``(O, C / groups, ...)``, y ``(N, O, ...)``.
 """
@@ -28,6 +29,7 @@ from jax.interpreters import ad, batching
 from sbpjax.world.jaxprs import Primitive
 
 from . import conv_cpu
+from .conv_products import sizes
 from .own_primitives import register
 
 convolution_p = Primitive("convolution")
@@ -60,23 +62,13 @@ def convolution(x, w, *, strides, padding, dilation, groups: int):
     return convolution_p.bind(x, w, kind="output", **how, preferred_element_type=None)[0]
 
 
-def outputs(image, window, strides, padding, dilation) -> tuple:
-    """Return the spatial sizes of the output, of one number, or pair of padding, per spatial dim."""
-    dims = zip(image, window, strides, padding, dilation, strict=True)
-    return tuple((n + low + high - d * (k - 1) - 1) // s + 1 for n, k, s, (low, high), d in dims)
-
-
 # --- shapes and derivatives ------------------------------------------------------------------------------------------
-
-
-def _outputs(p) -> tuple:
-    return outputs(p["image"], p["window"], p["strides"], p["padding"], p["dilation"])
 
 
 def _shapes(a, b, **p):
     kind, groups = p["kind"], p["groups"]
     if kind == "output":
-        shape = (a.shape[0], b.shape[0], *_outputs(p))
+        shape = (a.shape[0], b.shape[0], *sizes(p))
     elif kind == "input":
         shape = (a.shape[0], b.shape[1] * groups, *p["image"])
     else:
@@ -191,10 +183,10 @@ def _on_cpu(a, b, p):
     if not all(isinstance(n, int) for x in (a, b) for n in x.shape) or not math.prod(a.shape) or not math.prod(b.shape):
         return _by_xla(a, b, p)
     if p["kind"] == "input":
-        return conv_cpu.image(a, b, p)
+        return conv_cpu.image(a, b, p, _by_xla)
     if p["kind"] == "kernel":
         return conv_cpu.kernel(a, b, p, _by_xla)
-    run = lax.composite(lambda x, w, **_: conv_cpu.output(x, w, p), COMPOSITE)
+    run = lax.composite(lambda x, w, **_: conv_cpu.output(x, w, p, _by_xla), COMPOSITE)
     numbers = {name: np.array(p[name], np.int64) for name in ("strides", "padding", "dilation", "groups")}
     return run(a, b, **numbers)
 
@@ -215,4 +207,4 @@ def flops(eqn) -> float:
     """Return the multiply-adds of the equation, counted twice each."""
     p = eqn.params
     shapes = dict(zip((*READS[p["kind"]], p["kind"]), (v.aval.shape for v in (*eqn.invars, *eqn.outvars))))
-    return 2.0 * shapes["input"][0] * math.prod(shapes["kernel"]) * math.prod(_outputs(p))
+    return 2.0 * shapes["input"][0] * math.prod(shapes["kernel"]) * math.prod(sizes(p))

@@ -1,6 +1,7 @@
-"""Convolutions in groups and of one pixel as equations: values and derivatives in both forms, batches, dtypes, work."""
+"""Convolutions in groups, of one pixel and of few: values and derivatives in both forms, batches, dtypes, work."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax.ops import conv_primitive
+from sbpjax.ops import conv_primitive, conv_products
 from sbpjax.ops.conv import conv
 from sbpjax.planner.prices.cost import flops
 
@@ -22,6 +23,11 @@ CASES = {
     "three dims": (3, 4, 5, 4, 2, 3, 2, 1, 1),
     "many channels a group": (2, 64, 7, 32, 2, 3, 2, 1, 2),
     "large kernel": (2, 2, 13, 2, 2, 12, 1, 6, 1),
+    "few pixels of groups, strided": (2, 12, 9, 18, 3, 3, 2, 1, 1),
+    "few pixels of groups, one dim": (1, 32, 9, 24, 2, 5, 1, 2, 2),
+    "few pixels": (2, 4, 4, 24, 1, 3, 1, 1, 1),
+    "few pixels, one dim, strided": (1, 3, 9, 12, 1, 3, 3, 2, 2),
+    "few pixels, three dims": (3, 3, 4, 50, 1, 2, 2, 1, 2),
     "one pixel": (2, 4, 5, 8, 1, 1, 1, 0, 1),
     "one pixel, large image": (1, 3, 40, 5, 1, 1, 1, 0, 1),
     "one pixel, strided": (3, 4, 5, 8, 1, 1, 2, 0, 1),
@@ -79,7 +85,49 @@ def test_values_and_derivatives(case, form, monkeypatch):
     close(second(ours), second(whole))
 
 
-@pytest.mark.parametrize("case", ["depthwise, strided", "many channels a group", "one pixel, strided"])
+@pytest.mark.parametrize("bounds", [(1 << 18, 0, 1 << 21), (0, 0, 0)])
+@pytest.mark.parametrize("case", ["many channels a group", "few pixels of groups, one dim"])
+def test_groups_one_after_the_other(case, bounds, monkeypatch):
+    for name, bound in zip(("_GROUP", "_AT_ONCE", "_ADDED"), bounds, strict=True):
+        monkeypatch.setattr(conv_products, name, bound)
+    ours, whole, x, w = both(case)
+    for of in (lambda f: f, lambda f: jax.grad(cubes(f), (0, 1))):
+        close(jax.jit(of(ours))(x, w), of(whole)(x, w))
+
+
+def test_what_is_dense_is_ours_where_its_pixels_are_few():
+    ours, _, x, w = both("few pixels")
+    many = [
+        jnp.zeros((8, *x.shape[1:])),
+        jax.ShapeDtypeStruct((jax.export.symbolic_shape("n")[0], *x.shape[1:]), x.dtype),
+    ]
+    for images, name in ((x, "convolution"), *((more, "conv_general_dilated") for more in many)):
+        assert name in {e.primitive.name for e in jax.jit(ours).trace(images, w).jaxpr.eqns}
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("case", ["few pixels", "few pixels, one dim, strided", "few pixels, three dims"])
+def test_accelerators_get_the_same_dense_convolutions(case, platform):
+    ours, whole, x, w = both(case, np.float32)
+
+    def operations(f):
+        gradients = jax.jit(jax.value_and_grad(cubes(f), (0, 1)))
+        lines = gradients.trace(x, w).lower(lowering_platforms=(platform,)).as_text().splitlines()
+        return sorted(re.sub(r"%\w+", "", line) for line in lines if "stablehlo.convolution(" in line)
+
+    assert len(operations(ours)) == 3 and operations(ours) == operations(whole)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "depthwise, strided",
+        "many channels a group",
+        "few pixels",
+        "few pixels of groups, strided",
+        "one pixel, strided",
+    ],
+)
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
 def test_batches(case, axes):
     ours, whole, x, w = both(case)
