@@ -1,8 +1,9 @@
 """`stages`: what sbpjax promises, how far each feature is, and what shows it.
 
     >>> sbpjax.stages("pipeline")
-    area               feature               stage  tests  benchmark    page                note
-    nn.Graph advanced  pipeline parallelism  alpha      3  pipeline.py  how_to/pipeline.md
+    area               feature                         stage  tests  benchmark    page                        note
+    nn.Graph advanced  pipeline parallelism            alpha      3  pipeline.py  how_to/pipeline.md
+    Old tutorials      a pipelined MLP on two devices  alpha      1  pipeline.py  tutorials/pipelined_mlp.md
 
 `FEATURES` is the one table, `_ROWS` its text. `docs/reference/stages.md` is written from it (``make api``). A test
 fails where a test, benchmark or page that it names is not there, or where a stage has less than it needs.
@@ -392,7 +393,7 @@ class Stages(Shown):
 
     def _blocks(self) -> Iterable[Any]:
         rows = [
-            (f.area, f.name, f.stage, str(len(f.tests)), f.benchmark or "-", f.page or "-", f.note)
+            (f.area, f.name, f.stage, str(len(f.tests)), f.benchmark or f.unmeasured or "-", f.page or "-", f.note)
             for f in self.features
         ]
         if rows:
