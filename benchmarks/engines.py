@@ -148,7 +148,19 @@ class _Bert(nn.Module):
         return self.model(tokens, None, present)
 
 
+def _mlp(library):
+    layers = library.Linear(784, 512), library.ReLU(), library.Linear(512, 512), library.ReLU(), library.Linear(512, 10)
+    return library.Sequential(*layers)
+
+
+def _peer_mlp():
+    import torch
+
+    return _mlp(torch.nn), torch.randn(1, 784)
+
+
 MODELS = {
+    "mlp": (lambda: _mlp(nn), lambda: (flow.randn(1, 784),), _peer_mlp),
     "resnet18": (ResNet18, lambda: (flow.randn(1, 3, 224, 224),), _peer_resnet18),
     "gpt2": (
         lambda: GPT2(GPT2Config(vocab_size=8192, n_positions=TOKENS, n_embd=384, n_layer=6, n_head=6)),
@@ -252,7 +264,7 @@ def main() -> None:
             t["peer"],
         ]
         ratios = t["openvino"] / t["peer"], t["openvino"] / t["xla const"]
-        cells = " | ".join(f"{x:.2f}" for x in (*row, *ratios))
+        cells = " | ".join(f"{x:.3g}" for x in (*row, *ratios))
         print(f"| {name} | {cells} |", flush=True)
 
 
