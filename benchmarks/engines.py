@@ -1,11 +1,12 @@
-"""Milliseconds of one call on one core: XLA, XLA with constant weights, OpenVINO and ONNX Runtime under a graph.
+"""Milliseconds of one call on one core: XLA, XLA with constant weights, OpenVINO, ONNX Runtime and IREE under a graph.
 
     python -m benchmarks.engines                      # all models; the peer is PyTorch's model, converted by OpenVINO
     python -m benchmarks.engines resnet18 gpt2 --runs 50
 
 The peer is the same architecture in PyTorch, read by OpenVINO's own front end for it. All run in one process that is
 bound to one core, in turns, so that whatever else the host does meets all alike; the least time of each counts. Batch
-is 1, texts have 128 tokens, images 224 × 224. ``--precision bfloat16`` lets OpenVINO compute in it, the peer too.
+is 1, texts have 128 tokens, images 224 × 224. IREE is left out where it is not installed, and takes a minute to compile
+a model. ``--precision bfloat16`` lets OpenVINO compute in it, the peer too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import os
 import sys
 import time
+from importlib.util import find_spec
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # before any thread is made
@@ -146,7 +148,19 @@ class _Bert(nn.Module):
         return self.model(tokens, None, present)
 
 
+def _mlp(library):
+    layers = library.Linear(784, 512), library.ReLU(), library.Linear(512, 512), library.ReLU(), library.Linear(512, 10)
+    return library.Sequential(*layers)
+
+
+def _peer_mlp():
+    import torch
+
+    return _mlp(torch.nn), torch.randn(1, 784)
+
+
 MODELS = {
+    "mlp": (lambda: _mlp(nn), lambda: (flow.randn(1, 784),), _peer_mlp),
     "resnet18": (ResNet18, lambda: (flow.randn(1, 3, 224, 224),), _peer_resnet18),
     "gpt2": (
         lambda: GPT2(GPT2Config(vocab_size=8192, n_positions=TOKENS, n_embd=384, n_layer=6, n_head=6)),
@@ -178,8 +192,8 @@ def _graphs(name: str, precision: str) -> dict:
     make, arguments, _ = MODELS[name]
     model, args = make().eval(), arguments()
     calls = {}
-    for label in ("xla", "xla const", "openvino", "onnxruntime"):
-        if label == "onnxruntime" and precision != "float32":
+    for label in ("xla", "xla const", "openvino", "onnxruntime", "iree"):
+        if label in ("onnxruntime", "iree") and precision != "float32" or label == "iree" and not find_spec("iree"):
             continue
         graph = Forward(model)
         if label == "xla const":
@@ -188,6 +202,8 @@ def _graphs(name: str, precision: str) -> dict:
             graph.config.enable_openvino(True, precision=precision, threads=1)
         elif label == "onnxruntime":
             graph.config.enable_onnxruntime(True, threads=1)
+        elif label == "iree":
+            graph.config.enable_iree(True)
         calls[label] = lambda graph=graph: graph(*args).numpy()
     return calls
 
@@ -234,13 +250,21 @@ def main() -> None:
     import openvino
 
     print(f"one core, {options.precision}, jax {jax.__version__}, openvino {openvino.__version__.split('-')[0]}")
-    print("| model | XLA | XLA const | OpenVINO | ONNX Runtime | peer | OpenVINO / peer | OpenVINO / XLA const |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| model | XLA | XLA const | OpenVINO | ONNX Runtime | IREE | peer | OpenVINO / peer | OpenVINO / XLA const |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in options.models:
         t = measure(name, options.precision, options.runs)
-        row = [t["xla"], t["xla const"], t["openvino"], t.get("onnxruntime", float("nan")), t["peer"]]
+        row = [
+            t["xla"],
+            t["xla const"],
+            t["openvino"],
+            *(t.get(n, float("nan")) for n in ("onnxruntime", "iree")),
+            t["peer"],
+        ]
         ratios = t["openvino"] / t["peer"], t["openvino"] / t["xla const"]
-        cells = " | ".join(f"{x:.2f}" for x in (*row, *ratios))
+        cells = " | ".join(f"{x:.3g}" for x in (*row, *ratios))
         print(f"| {name} | {cells} |", flush=True)
 
 

@@ -1,6 +1,6 @@
 """Small benchmarks of features that have no script of their own, each beside a peer in the same run.
 
-    python -m benchmarks.features                 # all of them, two minutes on one core; needs torch and transformers
+    python -m benchmarks.features                 # all of them, three minutes on one core; needs torch and transformers
     python -m benchmarks.features einsum metrics  # some
     python -m benchmarks.features --write         # into benchmarks/results/features.md
 
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,14 @@ def nested():
     given = {"a": {str(i): x for i, x in enumerate(tensors[:10])}, "b": (tensors[10:],)}
     flat, deep = Flat(), Nested()
     return "nested values in and out of a graph", "flat ones", lambda: deep(given), lambda: flat(*tensors), 50
+
+
+@row
+def notebook():
+    """What a notebook shows of a tensor on eight devices, with a picture of its parts, against PyTorch's text of it."""
+    x = flow.arange(64, placement=flow.placement.all("cpu"), sbp=flow.sbp.split(0)).reshape(8, 8)
+    y = torch.arange(64).reshape(8, 8)
+    return "a tensor of 8 × 8 in a notebook, with its layout", "torch's repr", x._repr_html_, lambda: repr(y), 20
 
 
 @row
@@ -418,36 +427,66 @@ def two_processes() -> list[tuple[str, str, float, float, float]]:
     return rows
 
 
-def main() -> None:
+RESTARTS = """
+import os, sys, time
+import sbpjax as flow
+flow.env.init()
+print("up", time.time(), flush=True)
+sys.exit(75 if os.environ.get("RESTART_COUNT", "0") == "0" else 0)  # the code that asks for a new start
+"""
+
+
+def restart() -> list[tuple[str, str, float, float, float]]:
+    """Return the wall time from the end of two ranks until they are up again, against that of their first start."""
+    file = Path(tempfile.mkdtemp(), "job.py")
+    file.write_text(RESTARTS)
+    launch = ["-m", "sbpjax.distributed.launch", "--master_port", "0", "--max_restarts", "1", "--nproc_per_node", "2"]
+    found = []
+    for _ in range(7):
+        begun = time.time()
+        run = [sys.executable, *launch, str(file)]
+        out = subprocess.run(run, capture_output=True, text=True, check=True, env=os.environ).stdout
+        first, second = np.sort([float(line.split()[-1]) for line in out.split("\n") if " up " in line]).reshape(2, 2)
+        found.append(((max(second) - max(first)) * 1e3, (max(first) - begun) * 1e3))
+    mine, other = (statistics.median(pair[i] for pair in found) for i in (0, 1))
+    what = "two ranks end and are up again by the launcher"
+    return [(what, "they start for the first time", mine, other, statistics.median(a / b for a, b in found))]
+
+
+IN_WALL_TIME = {"two_processes": two_processes, "restart": restart}
+
+
+def main(rows: dict[str, Callable], results: Path, title: str) -> None:
     """Run what is asked for and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"some of {', '.join([*ROWS, 'two_processes'])}")
+    program = Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(description=f"{title}, each beside a peer in the same run.")
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join(rows)}")
     parser.add_argument("--write", action="store_true", help="write the table")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     torch.set_num_threads(1)
     lines = ["| what | ms | peer | ms | ratio |", "|---|---|---|---|---|"]
-    asked = options.names or [*ROWS, "two_processes"]
-    for name in asked:
-        if name == "two_processes":
-            found = two_processes()
+    for name in options.names or rows:
+        if name in IN_WALL_TIME:
+            found = rows[name]()
         else:
-            what, peer, ours, theirs, calls = ROWS[name]()
+            what, peer, ours, theirs, calls = rows[name]()
             found = [(what, peer, *turns(ours, theirs, 7, calls))]
         for what, peer, mine, other, ratio in found:
             lines.append(f"| {what} | {mine:.3g} | {peer} | {other:.3g} | {ratio:.3g} |")
             print(lines[-1], flush=True)
     if options.write:
+        wall = " Rows of several processes are wall time, medians of the runs." if set(rows) & set(IN_WALL_TIME) else ""
         head = (
-            "# Small features\n\n"
-            f"`python -m benchmarks.features --write`, jax {jax.__version__}, torch {torch.__version__}, Python "
-            f"{platform.python_version()}, one core of {platform.machine()}, float32. "
-            "CPU time a call, medians of 7 rounds in turns, "
-            "ratios of neighbouring rounds; rows of two processes are wall time, medians of three runs.\n\n"
+            f"# {title}\n\n"
+            f"`python -m benchmarks.{program} --write`, jax {jax.__version__}, torch {torch.__version__}, Python "
+            f"{platform.python_version()}, one core of {platform.machine()}, float32, other work on the machine (load "
+            f"{os.getloadavg()[0]:.0f}). CPU time a call, medians of 7 rounds in turns, and of the ratios of "
+            f"neighbouring rounds: a ratio below one is in our favour.{wall}\n\n"
         )
-        RESULTS.write_text(head + "\n".join(lines) + "\n")
+        results.write_text(head + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main({**ROWS, **IN_WALL_TIME}, RESULTS, "Small features")

@@ -117,13 +117,21 @@ def page(room: Room) -> str:
     return "\n".join(lines)
 
 
+def summary(path: str) -> str:
+    """Return the first line of a module's docstring, without its own name before it."""
+    first = (importlib.import_module(path).__doc__ or "").strip().partition("\n")[0]
+    return re.sub(rf"^`+{re.escape(path)}`+: ", "", first).replace("|", r"\|")
+
+
 def write(folder: Path) -> None:
     """Write all pages and their index; pages that are as before keep their time, so that they are not built again."""
     folder.mkdir(exist_ok=True)
     found = sorted(rooms(), key=lambda room: room.path)
     pages = {f"{room.path}.rst": page(room) for room in found}
     names = [f"   {room.path}" for room in found]
-    pages["index.rst"] = "\n".join(["API", "===", "", "Every public name.", "", ".. toctree::", *["", *names], ""])
+    head = ["API", "===", "", "Every public name, by module; the search finds single names.", "", ".. list-table::", ""]
+    rows = [line for room in found for line in (f"   * - :doc:`{room.path}`", f"     - {summary(room.path)}")]
+    pages["index.rst"] = "\n".join([*head, *rows, "", ".. toctree::", "   :hidden:", *["", *names], ""])
     for name, text in pages.items():
         target = folder / name
         if not target.exists() or target.read_text() != text:

@@ -26,6 +26,8 @@ root_doc = "index"
 exclude_patterns = ["pictures/*.py"]
 html_theme = "furo"
 html_title = f"sbpjax {VERSION}"
+html_static_path = ["style"]
+html_css_files = ["site.css"]
 
 myst_heading_anchors = 4  # links name headings as GitHub does
 autodoc_member_order = "alphabetical"

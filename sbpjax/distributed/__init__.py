@@ -1,3 +1,5 @@
+"""Several processes: collectives under PyTorch's names, groups, and the launcher (``sbpjax.distributed.launch``)."""
+
 from . import functional as functional
 from .collectives import all_gather as all_gather
 from .collectives import all_gather_into_tensor as all_gather_into_tensor

@@ -133,19 +133,21 @@ class Launcher:
             for number in (signal.SIGINT, signal.SIGTERM):
                 before[number] = signal.signal(number, self._on_signal)
         try:
-            restarts = 0
+            starts = failures = 0
             while True:
-                self._start(restarts)
+                self._start(starts)
                 failed = self._watch()
                 code = self._code(failed)
                 if failed is None or self.signal is not None:
                     return code
                 asked = failed.process.returncode == EXIT_RESTART and self.options.max_restarts > 0
                 if not asked:
-                    if restarts >= self.options.max_restarts:
+                    if failures >= self.options.max_restarts:
                         return code
-                    restarts += 1
-                self._say(f"starting all ranks again ({restarts} of {self.options.max_restarts} restarts)")
+                    failures += 1
+                starts += 1
+                why = "as it asked" if asked else f"{failures} of {self.options.max_restarts} restarts"
+                self._say(f"starting all ranks again ({why})")
         finally:
             self._stop(0.0)
             for number, handler in before.items():

@@ -30,6 +30,7 @@ from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
 from sbpjax.tensor.casting import CASTABLE, Casting
 from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode as _mode
+from sbpjax.world.lifecycle import at_stage
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -316,6 +317,7 @@ class GraphConfig:
         """Run the graph by ONNX Runtime, on CPUs; see `enable_openvino`. It is in the extra ``onnx``."""
         self._set_engine("onnxruntime", mode, "float32", verify, threads)
 
+    @at_stage("pre-alpha")
     def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
         """Run the graph by TensorRT, on NVIDIA GPUs; see `enable_openvino`. It needs ONNX Runtime's TensorRT provider.
 
@@ -329,6 +331,7 @@ class GraphConfig:
         """
         self._set_engine("tensorrt", mode, precision, verify, None)
 
+    @at_stage("pre-alpha")
     def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
         """Run the graph by IREE, on CPUs; see `enable_openvino`. It is in the extra ``iree``, and takes fixed sizes."""
         self._set_engine("iree", mode, "float32", verify, None)

@@ -34,6 +34,7 @@ from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.stored import is_stored
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
+from sbpjax.world.lifecycle import at_stage
 
 from . import manifest, reading
 from .config import GraphConfig
@@ -265,10 +266,12 @@ class LoadedGraph:
         """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says."""
         self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
 
+    @at_stage("pre-alpha")
     def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
         """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says."""
         self._on_engine(mode, Engine("tensorrt", precision, verify))
 
+    @at_stage("pre-alpha")
     def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
         """Run it by IREE, as `GraphConfig.enable_iree` says."""
         self._on_engine(mode, Engine("iree", "float32", verify))

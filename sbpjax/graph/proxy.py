@@ -11,6 +11,7 @@ buffers come as themselves; ``weight.to(nn.graph.GraphTensor)`` gives their opti
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -277,6 +278,17 @@ class ProxyModule(Proxy):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._proxy_module), "origin", "to"})
+
+    def __copy__(self) -> Module:
+        """Return a copy of the module, which belongs to no graph."""
+        return copy.copy(self._proxy_module)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Module:
+        """Return a copy of the module, which belongs to no graph."""
+        return copy.deepcopy(self._proxy_module, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._proxy_module.__reduce_ex__(protocol)
 
     # -- containers ------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """`stages`: what sbpjax promises, how far each feature is, and what shows it.
 
     >>> sbpjax.stages("pipeline")
-    area               feature               stage  tests  benchmark    page                note
-    nn.Graph advanced  pipeline parallelism  alpha      3  pipeline.py  how_to/pipeline.md
+    area               feature                         stage  tests  benchmark    page                        note
+    nn.Graph advanced  pipeline parallelism            alpha      3  pipeline.py  how_to/pipeline.md
+    Old tutorials      a pipelined MLP on two devices  alpha      1  pipeline.py  tutorials/pipelined_mlp.md
 
 `FEATURES` is the one table, `_ROWS` its text. `docs/reference/stages.md` is written from it (``make api``). A test
 fails where a test, benchmark or page that it names is not there, or where a stage has less than it needs.
@@ -21,8 +22,8 @@ PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
 # From the least to the most: what a stage says.
 STAGES = {
     PLANNED: "not there",
-    PRE_ALPHA: "a prototype; limited tests, unknown performance, names that may change, perhaps no page",
-    ALPHA: "the core works, is tested and, where a benchmark is named, measured; names may change; there is a page",
+    PRE_ALPHA: "a prototype, or not reached; limited tests, unknown performance, names that may change",
+    ALPHA: "the core works, is tested and, where a figure makes sense, measured; names may change; there is a page",
     BETA: "complete for its users, who reviewed its names; tests of corners and whole programs, figures of scaling",
     "release candidate": "tried in production outside, with reports on performance and scaling; names reviewed",
     "stable": "for production; names are kept for a year",
@@ -39,6 +40,7 @@ class Feature:
         stage: a key of `STAGES`.
         tests: tests that show it, ``"folder/file.py::function"`` in ``tests/``.
         benchmark: the script in ``benchmarks/`` that measures it, or empty.
+        unmeasured: why a figure makes no sense, where there is no benchmark.
         page: the page in ``docs/`` that describes it, or empty.
         note: what is missing.
     """
@@ -50,9 +52,10 @@ class Feature:
     benchmark: str = ""
     page: str = ""
     note: str = ""
+    unmeasured: str = ""
 
 
-# An area; in it a feature: name | stage | benchmark | page | note; below it its tests.
+# An area; in it a feature: name | stage | benchmark, or "no figure: " and why | page | note; below it its tests.
 _ROWS = """
 Global tensor
   placement; sbp split, broadcast, partial_sum | alpha | eager.py | tutorials/first_steps.md
@@ -90,6 +93,7 @@ nn.Graph basics
   nested lists, tuples and dicts in and out | alpha | features.py | reference/graph_options.md
     graph/test_graph.py::test_nested_results_come_back_as_they_were
   optimizers and schedules inside | alpha | graph_step.py | tutorials/parallel_training.md
+    optim/test_schedule_state.py::test_verbose_prints_every_new_rate
     optim/test_in_graph.py::test_optimizers
     optim/test_in_graph.py::test_schedules
     optim/test_lr_scheduler.py::test_equals_torch
@@ -141,21 +145,27 @@ nn.Graph advanced
   execution by OpenVINO, ONNX Runtime | alpha | engines.py | how_to/engines.md | graphs that compute on one device
     engines/test_program.py::test_every_family_live_and_loaded_with_a_free_batch
     engines/onnx/test_convert.py::test_operations
-  execution by IREE (graphs that compute on one device) | alpha | | how_to/engines.md
+  execution by IREE | pre-alpha | engines.py | how_to/engines.md | its results are tested where the extra `iree` is
+    engines/test_program.py::test_a_missing_engine_says_how_to_get_it
     engines/test_program.py::test_iree_takes_the_program_as_it_is
-  execution by TensorRT | planned | | | `enable_tensorrt` goes through ONNX Runtime, and was not run on a GPU
+  execution by TensorRT | pre-alpha | no figure: no GPU ran it | how_to/engines.md | goes through ONNX Runtime
+    engines/test_program.py::test_a_missing_engine_says_how_to_get_it
+    engines/onnx/test_convert.py::test_tensorrt_takes_the_files_without_a_gpu
   auto parallelism with its options | alpha | oneflow_auto.py | how_to/auto_parallel.md | prices of chips are presets
     graph/auto/test_choice.py::test_a_local_model_trains_as_on_one_device
     graph/auto/test_oneflow.py::test_what_is_found_costs_no_more
     graph/test_config.py::test_prices_are_what_the_options_say
     models_torch/test_pretrained.py::test_a_graph_laid_out_by_the_planner_trains_alike
 Eager speed
-  faster than PyTorch on Swin, one device and eight | pre-alpha | eager_models.py | | not reached
+  faster than PyTorch on Swin, one device and eight | pre-alpha | eager_models.py | how_to/vision.md | not reached
+    vision/models/test_swin.py::test_logits_and_gradients_of_timm
   data parallelism with fused all-reduces | alpha | features.py | how_to/launch.md
     distributed/test_data_parallel.py::test_the_program_has_one_collective_per_bucket
   ops in few programs | alpha | eager.py | explanation/design.md
     tensor/test_dispatch.py::test_saves_only_what_backward_reads
     optim/test_compiled.py::test_compiled_steps_are_eager_steps
+  less memory: backward keeps what it reads | alpha | no figure: a test counts the bytes | explanation/design.md
+    tensor/test_dispatch.py::test_saves_only_what_backward_reads
   DataLoader with shared memory | alpha | data.py | how_to/data.md
     data/loading/test_dataloader.py::test_a_batch_is_the_memory_it_came_in
     data/loading/test_global_loader.py::test_values_and_layouts
@@ -191,8 +201,10 @@ Serving
   OpenVINO without conversion by the user | alpha | engines.py | how_to/engines.md
     engines/test_program.py::test_every_family_live_and_loaded_with_a_free_batch
     graph/test_other_forms.py::test_a_model_reads_its_weights_from_the_weights_file
-  TensorRT without conversion by the user | planned
-  inference from C++ | alpha | | how_to/serve.md | over OpenVINO
+  TensorRT without conversion by the user | pre-alpha | no figure: no GPU ran it | how_to/engines.md
+    engines/test_program.py::test_a_missing_engine_says_how_to_get_it
+    engines/onnx/test_convert.py::test_tensorrt_takes_the_files_without_a_gpu
+  inference from C++ | alpha | cpp_latency.py | how_to/serve.md | over OpenVINO; its tests need cmake: `make cpp`
     cpp/test_cpp.py::test_answers_are_those_of_python
   a backend for Triton | alpha | serving.py | how_to/serve.md | by its Python backend
     serving/test_triton.py::test_right_answers_batches_and_statistics
@@ -207,6 +219,12 @@ Model library (LiBai)
   Mixtral, experts on an axis of their own by all-to-all | alpha | features.py | how_to/models.md
     models/layers/test_moe.py::test_tokens_go_to_their_experts_and_back_by_all_to_all
     models/layers/test_moe.py::test_every_layout_gives_the_values_of_one_device
+  layers shared by families, extended by new ones | alpha | models_vs_flax.py | how_to/new_model.md
+    models/test_new_model.py::test_a_mesh_trains_it_as_one_device_does
+    models/test_new_model.py::test_it_computes_what_transformers_does
+  AMP, checkpointing, accumulation, clipping, ZeRO of models on any mesh | alpha | models_vs_flax.py | how_to/train.md
+    train/test_trainer.py::test_losses_do_not_depend_on_how_a_step_is_computed
+    models/test_training.py::test_zero_on_a_mesh_of_data_and_tensor
   ViT in 3-D | alpha | vision.py | how_to/models.md
     vision/models/vit/test_vit.py::test_losses_are_those_of_one_device
     vision/models/vit/test_vit.py::test_logits_of_timm
@@ -253,18 +271,25 @@ Vision (flowvision)
     vision/models/test_rexnet.py::test_logits_and_gradients_of_timm
     vision/models/test_efficientnet.py::test_logits_and_gradients_of_timm
     vision/models/test_res2net.py::test_logits_and_gradients_of_timm
-  SSD | alpha | | how_to/vision_data.md
+  vit_small_patch32_384, res2net50_48w_2s by name | alpha | vision_features.py | how_to/vision.md
+    vision/models/test_registry.py::test_names
+    vision/models/test_registry.py::test_every_model_is_built_without_memory
+  a page for every family of models | alpha | no figure: pages | reference/image_models/index.md
+    vision/test_zoo_table.py::test_every_model_is_on_one_page
+    vision/test_zoo_table.py::test_code_of_a_page_runs
+  SSD | alpha | vision_features.py | how_to/vision_data.md
     vision/models/detection/test_ssd.py::test_detections_of_torchvision
-  PolyLRScheduler, TanhLRScheduler | alpha | | how_to/vision_data.md
+  PolyLRScheduler, TanhLRScheduler | alpha | vision_features.py | how_to/vision_data.md
     vision/training/test_schedules.py::test_rates_of_timm
-  model zoo with weights | alpha | | how_to/vision.md | weights are read from files; none are shipped
+  model zoo with weights | alpha | vision_features.py | how_to/vision.md | weights are read from files; none are shipped
     vision/models/test_registry.py::test_checkpoints
     vision/models/test_registry.py::test_every_model_is_built_without_memory
 Distributed package
   world size, rank, local rank, node size | alpha | agreement.py | how_to/launch.md
     distributed/test_env.py::test_one_process_answers
     distributed/test_launch.py::test_environment_and_prefixes
-  RDMA: init and query | pre-alpha | | reference/compatibility.md | names without effect
+  RDMA: init and query | pre-alpha | no figure: NCCL does it, or not | reference/compatibility.md | without effect
+    world/test_lifecycle.py::test_names_that_are_less_than_alpha_are_marked
   DistributedDataParallel | alpha | features.py | how_to/launch.md
     distributed/test_data_parallel.py::test_gradients_are_averaged
     distributed/test_data_parallel.py::test_all_gradients_are_reduced_in_one_program
@@ -282,13 +307,14 @@ The paper
     graph/pipeline/test_paper.py::test_no_process_waits_for_ever
     graph/pipeline/test_timing.py::test_what_stages_hold_does_not_grow_with_the_number_of_micro_batches
     data/loading/test_dataloader.py::test_a_slow_consumer_stops_the_workers
-  against Megatron-LM, HugeCTR, ZeRO-DP on clusters | planned
-  elastic scaling | pre-alpha | | how_to/launch.md
+  against Megatron-LM, HugeCTR, ZeRO-DP on clusters | planned | no figure: there was no cluster
+  elastic scaling | pre-alpha | features.py | how_to/launch.md | by a new start on other devices; none join a job
     distributed/test_launch.py::test_a_rank_may_ask_for_a_restart
+    distributed/test_checkpoints.py::test_training_survives_kills_at_random_moments
   auto placement | pre-alpha | pipeline.py | how_to/pipeline.md
     graph/pipeline/test_paper.py::test_auto_stages_places_the_modules
 Vision (flowvision)
-  boxes, suppression, features of regions, focal and IoU losses | alpha | | how_to/vision_data.md
+  boxes, suppression, features of regions, focal and IoU losses | alpha | vision_features.py | how_to/vision_data.md
     vision/ops/test_boxes.py::test_values_and_gradients_of_torchvision
     vision/ops/test_suppression.py::test_images_of_a_batch_stay_split_in_a_graph
     vision/ops/test_regions.py::test_means_of_torchvision
@@ -301,29 +327,33 @@ Vision (flowvision)
     vision/datasets/test_coco.py::test_boxes_masks_and_keypoints
   weights by URL: resumed, locked, checked, offline | alpha | features.py | how_to/vision_data.md
     compat/test_download.py::test_a_server_that_breaks_off_is_asked_for_the_rest
-  schedules and losses of recipes; COCO's scores, mean IoU | alpha | | how_to/vision_data.md
+  schedules and losses of recipes; COCO's scores, mean IoU | alpha | vision_features.py | how_to/vision_data.md
     vision/training/test_schedules.py::test_rates_of_timm
     vision/metrics/test_average_precision.py::test_recorded_scores
-  SSD300, RetinaNet, Faster R-CNN | alpha | | how_to/vision_data.md
+  SSD300, RetinaNet, Faster R-CNN | alpha | vision_features.py | how_to/vision_data.md
     vision/models/detection/test_ssd.py::test_detections_of_torchvision
     vision/models/detection/test_retinanet.py::test_losses_of_torchvision
     vision/models/detection/test_faster_rcnn.py::test_losses_of_torchvision
-  DeepLabV3, FCN | alpha | | how_to/vision_data.md
+  DeepLabV3, FCN | alpha | vision_features.py | how_to/vision_data.md
     vision/models/segmentation/test_deeplabv3.py::test_as_torchvision
     vision/models/segmentation/test_base.py::test_learns_the_same_on_two_devices
-  models of the Hugging Face Hub in timm's layout | alpha | | how_to/vision.md
+  models of the Hugging Face Hub in timm's layout | alpha | vision_features.py | how_to/vision.md
     vision/models/test_from_hub.py::test_a_model_comes_once
     vision/models/test_from_hub.py::test_a_server_that_lies_or_ends_early_leaves_nothing
-  recipes: digits by ResNet, ViT and Swin on meshes, SSD300 on shapes, transfer | alpha | | tutorials/images.md
+  recipes: digits by ResNet, ViT and Swin, shapes by SSD300, transfer | alpha | vision.py | tutorials/images.md
     examples/test_vision.py::test_a_vit_on_meshes_and_by_the_planner
     examples/test_vision.py::test_scores_are_those_of_pycocotools
 Old tutorials
-  an MLP by data, by model, both, and in stages | alpha | auto.py | tutorials/hybrid_parallel.md
+  an MLP by data, by model, and both | alpha | auto.py | tutorials/hybrid_parallel.md
     documentation/test_guides.py::test_a_session_prints_what_the_page_says
-  old names say what to write today | alpha | | how_to/oneflow_scripts.md
+  the algebra of layers in pictures | alpha | no figure: pictures | tutorials/pictures.md
+    documentation/test_guides.py::test_the_pictures_of_tensors_are_those_of_the_session
+  a pipelined MLP on two devices | alpha | pipeline.py | tutorials/pipelined_mlp.md
+    documentation/test_guides.py::test_a_session_prints_what_the_page_says
+  old names say what to write today | alpha | no figure: what they do is to raise an error | how_to/oneflow_scripts.md
     api/test_coverage.py::test_old_names_say_how_it_is_written_today
 Notebooks
-  values as pictures and tables, waits said below the cell | alpha | | how_to/notebooks.md
+  values as pictures and tables, waits said below the cell | alpha | features.py | how_to/notebooks.md
     inspect/test_notebook.py::test_a_tensor_is_what_it_prints_and_where_its_parts_lie
     distributed/test_notebook.py::test_in_a_kernel
   a cell on several processes | alpha | startup.py | how_to/notebooks.md
@@ -340,7 +370,8 @@ def _features(text: str) -> Iterator[Feature]:
         elif not line.startswith("    "):
             tests = itertools.takewhile(lambda below: below.startswith("    "), lines[i + 1 :])
             name, stage, benchmark, page, note = [*map(str.strip, line.split("|")), "", "", ""][:5]
-            yield Feature(area, name, stage, tuple(map(str.strip, tests)), benchmark, page, note)
+            why = benchmark if benchmark.startswith("no figure: ") else ""
+            yield Feature(area, name, stage, tuple(map(str.strip, tests)), "" if why else benchmark, page, note, why)
 
 
 def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:
@@ -362,7 +393,7 @@ class Stages(Shown):
 
     def _blocks(self) -> Iterable[Any]:
         rows = [
-            (f.area, f.name, f.stage, str(len(f.tests)), f.benchmark or "-", f.page or "-", f.note)
+            (f.area, f.name, f.stage, str(len(f.tests)), f.benchmark or f.unmeasured or "-", f.page or "-", f.note)
             for f in self.features
         ]
         if rows:

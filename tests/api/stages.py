@@ -14,8 +14,9 @@ PAGE = HERE.parent.parent / "docs" / "reference" / "stages.md"
 HEAD = """# Features and their stages
 
 What OneFlow 0.7 and its documents promise, line by line, and how far each feature is here. `sbpjax.stages()` prints the
-table, and `sbpjax.stages("zero")` the rows about something. Tests are in `tests/`, benchmarks in `benchmarks/`; a test
-fails where one that is named here does not exist, or where a stage has less than it needs.
+table, and `sbpjax.stages("zero")` the rows about something. Tests are in `tests/`, benchmarks in `benchmarks/`, their
+figures in `benchmarks/results/`. A test fails where one that is named here does not exist, or where a stage has less
+than it needs.
 
 | stage | says |
 | --- | --- |
@@ -39,7 +40,7 @@ def page() -> str:
 def _row(feature: Feature) -> str:
     tests = "<br>".join(f"`{test}`" for test in feature.tests)
     name = f"{feature.name} ({feature.note})" if feature.note else feature.name
-    benchmark = f"`{feature.benchmark}`" if feature.benchmark else ""
+    benchmark = f"`{feature.benchmark}`" if feature.benchmark else feature.unmeasured
     folder, _, file = feature.page.partition("/")
     link = f"[{file}]({'' if folder == 'reference' else f'../{folder}/'}{file})" if file else ""
     return f"| {name} | {feature.stage} | {link} | {benchmark} | {tests} |\n"

@@ -1,6 +1,8 @@
 """`graph.model`: the module as a graph sees it: options, containers, attributes, hooks, checkpointing."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -75,6 +77,15 @@ def test_attributes_pass_through_in_both_directions():
     assert {"origin", "blocks", "forward"} <= set(dir(graph.model))
     graph.model.eval()
     assert not model.blocks[2].drop.training and graph.model.train() is graph.model
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda proxy: pickle.loads(pickle.dumps(proxy))])
+def test_a_copy_is_of_the_module_and_belongs_to_no_graph(copied):
+    _, graph = made()
+    found = copied(graph.model)
+    assert type(found) is Model and found is not graph.model.origin
+    np.testing.assert_array_equal(found.blocks[0].up.weight.numpy(), graph.model.blocks[0].up.weight.numpy())
+    assert type(copy.deepcopy(graph.model.blocks[1])) is Block
 
 
 def test_containers():

@@ -1,6 +1,7 @@
 """Marks of single names: a stage below that of the rest, and deprecation with its versions."""
 
 import doctest
+import operator
 import warnings
 
 import pytest
@@ -8,6 +9,11 @@ import pytest
 import sbpjax as flow
 from sbpjax.inspect.stages import STAGES
 from sbpjax.world import lifecycle
+
+NAMES = [
+    *("pipeline.auto_stages", "env.init_rdma", "env.rdma_is_initialized"),
+    *("graph.GraphConfig.enable_iree", "graph.GraphConfig.enable_tensorrt"),
+]
 
 
 def test_a_stage_stands_in_the_docstring_and_the_rest_stays():
@@ -24,10 +30,9 @@ def test_a_stage_stands_in_the_docstring_and_the_rest_stays():
     assert f.__doc__ == "Return two.\n\nStage: pre-alpha; see `sbpjax.stages`.\n\nReturns:\n    Two."
 
 
-@pytest.mark.parametrize("name", ["pipeline.auto_stages", "env.init_rdma", "env.rdma_is_initialized"])
+@pytest.mark.parametrize("name", NAMES)
 def test_names_that_are_less_than_alpha_are_marked(name):
-    room, _, last = name.partition(".")
-    found = getattr(getattr(flow, room), last)
+    found = operator.attrgetter(name)(flow)
     assert found.__stage__ == "pre-alpha" and found.__stage__ in STAGES and "Stage: pre-alpha" in found.__doc__
 
 
