@@ -78,7 +78,7 @@ WIDE = {"layers": 2, "width": 2048, "heads": 16, "context": 1024, "batch": 16, "
 
 
 def step_on(machine, grid, size=SMALL, zero=True, **options):
-    """Return the text of a GPT's step with ZeRO-3 over data, unless told otherwise, and Megatron's layouts over tensor."""
+    """Return the text of a GPT's step: Megatron's layouts over tensor, ZeRO-3 over data unless told otherwise."""
     graph, arguments, _ = graph_of(Case(machine, grid, **size))
     if not zero:
         graph.config.enable_zero(False)
