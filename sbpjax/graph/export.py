@@ -142,7 +142,8 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     state, call = State(owners_of(graph)), Call(args, kwargs)
     if any(layout is not None for layout in (*state.layouts(), *(t.layout for t in call.tensors))):
         seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
-        raise ExportError(asked, seen, rule, "export without dynamic_batch, once per batch size")
+        fix = "export a graph of copy.deepcopy(model).to_local(); or without dynamic_batch, once per batch size"
+        raise ExportError(asked, seen, rule, fix)
     sizes = sorted({t.shape[0] for t in call.tensors if t.ndim})
     if len(sizes) != 1 or any(t.ndim == 0 for t in call.tensors):
         seen = ", ".join(str(tuple(t.shape)) for t in call.tensors) or "no tensor"

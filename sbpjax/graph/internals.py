@@ -84,11 +84,12 @@ class Internals:
                 asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)"
             )
         if lr_sch is not None and not hasattr(lr_sch, "step"):
+            made = "LambdaLR(optimizer, factor)" if callable(lr_sch) else "StepLR(optimizer, 10)"
             raise GraphTypeError(
                 asked,
                 f"lr_sch of type {type(lr_sch).__name__}",
                 "lr_sch is a learning-rate schedule",
-                "lr_sch=optim.lr_scheduler.StepLR(optimizer, 10)",
+                f"lr_sch=optim.lr_scheduler.{made}",
             )
         owner = getattr(lr_sch, "optimizer", optim)
         if owner is not optim:

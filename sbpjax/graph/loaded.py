@@ -137,6 +137,7 @@ class LoadedGraph:
         Raises:
             GraphTypeError: the arguments are not of the signature that was exported.
         """
+        args, kwargs = self._named(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         self._check_structure(structure)
         tensors, batch = [], None
@@ -177,6 +178,14 @@ class LoadedGraph:
         return None
 
     # -- what is checked -----------------------------------------------------------------------------------------------
+
+    def _named(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """Return the arguments, those without a name under the names that the graph was exported with."""
+        _, (positional, (_, names, _)) = self.manifest["inputs"]["structure"]
+        if not args or positional[1] or len(args) + len(kwargs) != len(names):
+            return args, kwargs
+        named = dict(zip([name for name in names if name not in kwargs], args, strict=True)) | kwargs
+        return (), {name: named[name] for name in names if name in named}
 
     def _check_structure(self, structure: Any) -> None:
         wanted = self.manifest["inputs"]["structure"]

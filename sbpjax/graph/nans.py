@@ -39,7 +39,6 @@ def nan_error(operation: str, error: Exception) -> NanError:
         operation,
         f"a value that is no number ({error.args[-1] if error.args else error})",
         "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
-        "look at the inputs of the step (a label or id out of its range reads NaN in a graph), or lower the learning "
-        "rate; run eagerly, which names such a label, and jax.debug_nans the op, "
-        "sbpjax.autograd.detect_anomaly that of a backward",
+        "run this step eagerly under jax.debug_nans: the traceback ends at the op that made it, and a label out of its "
+        "range is named; sbpjax.autograd.detect_anomaly() finds the op of a backward",
     )

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import checkpoint, models, nn
+from sbpjax import models, nn
 from sbpjax.errors import SbpjaxError, ServingError
 from sbpjax.graph import TensorSpec
-from sbpjax.train.config import instantiate, load_config
+from sbpjax.train import load_run
 
 
 class _Forward(nn.Graph):
@@ -39,30 +39,6 @@ class _Forward(nn.Graph):
         return self.model(*given.values())
 
 
-def model_of(run: str | Path, step: int | None = None) -> tuple[nn.Module, int]:
-    """Return the model of a run with the weights of a checkpoint, and its step.
-
-    Args:
-        run: the directory of the run.
-        step: the checkpoint's; by default the latest.
-
-    Raises:
-        ServingError: it is no directory of a run, or has no checkpoint.
-    """
-    run = Path(run)
-    asked = f"from_run {str(run)!r}"
-    if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
-        there = "no such directory" if not run.is_dir() else "no config.yaml, or no checkpoints"
-        rule = "a run leaves its config.yaml and its checkpoints in its directory"
-        raise ServingError(asked, there, rule, f"python -m sbpjax.train CONFIG trainer.out={run}")
-    model = instantiate(load_config(run / "config.yaml").trainer.model, "trainer.model")
-    with checkpoint.Manager(run / "checkpoints") as manager:
-        found = manager.restore(step, into={"model": model}, strict=False)
-    if found is None:
-        raise ServingError(asked, "no complete checkpoint", "a checkpoint has the weights", "train further: --resume")
-    return model.eval(), found[0]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the files that are served."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.from_run", description="Serve a run's checkpoint.")
@@ -78,17 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seen, rule = "both or none of --input and --language", "a graph has an input; a language model's are tokens"
             raise ServingError(f"from_run {options.run!r}", seen, rule, "--input images:3x224x224")
         given = None if options.language else _input(options.input)
-        model, step = model_of(options.run, options.step)
+        model, step = load_run(options.run, options.step), options.step or "the latest"
         if given is None:
             models.save_pretrained(model, options.to)
-            print(f"step {step} of {options.run} is in {options.to}: python -m sbpjax.serving.openai {options.to}")
+            print(f"{options.run} (step {step}) is in {options.to}: python -m sbpjax.serving.openai {options.to}")
             return
         name, shape, dtype = given
         graph = _Forward(model)
         folder = Path(options.to) / str(options.version) / "model"
         folder.parent.mkdir(parents=True, exist_ok=True)
         graph.export(folder, dynamic_batch=True, onnx=_has_onnx(), **{name: TensorSpec((1, *shape), dtype)})
-        print(f"step {step} of {options.run} is in {folder}: python -m sbpjax.serving {Path(options.to).parent}")
+        print(f"{options.run} (step {step}) is in {folder}: python -m sbpjax.serving {Path(options.to).parent}")
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 

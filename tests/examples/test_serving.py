@@ -12,6 +12,7 @@ import sbpjax as flow
 from sbpjax import models, serving
 from sbpjax.serving import cli, from_run
 from sbpjax.serving import openai as endpoint
+from sbpjax.train import load_run
 from sbpjax.train.cli import main as train
 from tests.examples.test_gpt2 import SMALL, folder  # noqa: F401
 from tests.serving.test_triton import BINARY, ask, free_port, needs_server
@@ -38,7 +39,7 @@ def test_a_small_resnet_is_served(tmp_path, monkeypatch, capsys):
     assert "step 1 of runs/resnet50" in capsys.readouterr().out
     cli.main([*third, "--check"])
     assert re.search(r'name: "images" data_type: TYPE_FP32 dims: \[ 3, 32, 32 \]', capsys.readouterr().out)
-    model, _ = from_run.model_of("runs/resnet50")
+    model = load_run("runs/resnet50")
     x = flow.randn(3, 3, 32, 32)
     found = flow.load_graph("models/resnet50/1/model")(images=x)
     np.testing.assert_allclose(found.numpy(), model(x).numpy(), rtol=1e-3, atol=1e-4)
@@ -53,7 +54,7 @@ def test_resnet50_answers(tmp_path, monkeypatch):
     train([*first, "steps=2"])
     from_run.main(second)
     ports = {f"{name}_port": free_port() for name in ("http", "grpc", "metrics")}
-    model, _ = from_run.model_of("runs/resnet50")
+    model = load_run("runs/resnet50")
     x = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
     with serving.Server(serving.Repository("models", engine="openvino"), binary=BINARY, **ports):
         given = {"name": "images", "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
@@ -73,7 +74,7 @@ def test_gpt2_is_served_from_a_run_on_a_mesh(folder, tmp_path, monkeypatch):  # 
     axes = ["trainer.parallel.data=1", "trainer.parallel.pipeline=1", "trainer.hooks.checkpoints.every=4"]
     train([*first, *SMALL, *axes, f"folder={folder / 'data'}"])
     from_run.main(second)
-    model, _ = from_run.model_of("runs/gpt2")
+    model = load_run("runs/gpt2")
     wanted = models.Generator(model)([[5, 6]], 4)[0]
     found = []
 

@@ -408,6 +408,17 @@ def test_a_free_batch(tmp_path):
     assert "float32[batch, 4]" in repr(loaded)
 
 
+def test_arguments_that_were_exported_by_name_may_come_without(tmp_path):
+    x, y = flow.randn(3), flow.randn(3)
+    both = Plain(lambda g, **named: named["first"] - named["second"])
+    both.export(tmp_path / "g", first=x, second=y)
+    loaded = flow.load_graph(tmp_path / "g")
+    for found in (loaded(first=x, second=y), loaded(x, y), loaded(x, second=y), loaded(y, first=x)):
+        assert (found == x - y).all()
+    with pytest.raises(GraphTypeError, match="another structure"):
+        loaded(x)
+
+
 @pytest.mark.parametrize("name", ["elementwise", "matmul", "conv", "attention", "random", "embedding", "stacks"])
 def test_a_free_batch_of_every_usual_family(tmp_path, name):
     make, shape = FAMILIES[name]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import sbpjax as flow
 from sbpjax import checkpoint, nn
 from sbpjax.serving import from_run
 from sbpjax.train.config import LazyCall, save_config
@@ -18,10 +19,10 @@ def run_of(folder, step=3):
     return model
 
 
-def test_the_weights_are_those_of_the_checkpoint(tmp_path):
-    wanted = run_of(tmp_path)
-    model, step = from_run.model_of(tmp_path / "run")
-    assert step == 3 and not model.training and (model.weight == wanted.weight).all()
+def test_what_is_served_has_the_weights_of_the_checkpoint(tmp_path):
+    wanted, x = run_of(tmp_path), flow.randn(4, 3)
+    from_run.main([str(tmp_path / "run"), str(tmp_path / "to"), "--input", "x:3"])
+    assert (flow.load_graph(tmp_path / "to/1/model")(x=x) == wanted(x)).all()
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_the_weights_are_those_of_the_checkpoint(tmp_path):
         (["run", "to", "--input", "x:3xfour"], "something else"),
         (["run", "to", "--input", "x:3:float99"], "something else"),
         (["run", "to", "--input", "x:-3"], "something else"),
-        (["run", "to", "--input", "x:3", "--step", "9"], "no such directory"),
+        (["run", "to", "--input", "x:3", "--step", "9"], "step 9; there are 3"),
     ],
 )
 def test_what_cannot_be_served(tmp_path, monkeypatch, arguments, says):

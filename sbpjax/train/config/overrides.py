@@ -33,12 +33,13 @@ def override(config: DictConfig, changes: Iterable[str]) -> DictConfig:
         {'a': {'b': 2}}
     """
     changed = config.copy()
+    open_to: set[str] = set()
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals or not name:
             rule = "an override is name=value, with dots between the names"
             raise ConfigError(f"override {change!r}", "no value" if name else "no name", rule, "trainer.max_steps=100")
-        _set(changed, name.strip(), _value(change, text), change)
+        _set(changed, name.strip(), _value(change, text), change, open_to)
     return changed
 
 
@@ -58,22 +59,25 @@ def _value(change: str, text: str) -> Any:
     return value
 
 
-def _set(config: DictConfig, name: str, value: Any, change: str) -> None:
+def _set(config: DictConfig, name: str, value: Any, change: str, open_to: set[str]) -> None:
+    """Set one value; ``open_to`` are the dicts that changes have made, which take any name."""
     *path, last = name.split(".")
     node: Any = config
     walked = ""
     for part in path:
-        key = _key(node, part, walked, change)
-        if isinstance(node, DictConfig) and node.get(key) is None:
+        key = _key(node, part, walked, change, walked in open_to)
+        is_made = isinstance(node, DictConfig) and node.get(key) is None
+        if is_made:
             node[key] = {}  # an argument that the call takes as a dict, such as `options`
         node = node[key]
         walked = f"{walked}.{part}".strip(".")
+        open_to |= {walked} if is_made else set()
         if not isinstance(node, (DictConfig, ListConfig)):
             seen = f"{walked} is {node!r}"
             raise ConfigError(
                 f"override {change!r}", seen, "only dicts, lists and calls have names in them", f"{walked}=…"
             )
-    key = _key(node, last, walked, change)
+    key = _key(node, last, walked, change, walked in open_to)
     there = key < len(node) if isinstance(node, ListConfig) else key in node
     before = OmegaConf.to_container(node, resolve=False)[key] if there else None  # type: ignore[index, call-overload]
     if there and _kind(before) != _kind(value) and None not in (before, value) and not _interpolates(before, value):
@@ -83,14 +87,14 @@ def _set(config: DictConfig, name: str, value: Any, change: str) -> None:
     node[key] = float(value) if isinstance(before, float) and isinstance(value, int) else value
 
 
-def _key(node: Any, part: str, walked: str, change: str) -> Any:
-    """Return the key of a name within a node."""
+def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
+    """Return the key of a name within a node, which takes any name if it is open."""
     if isinstance(node, ListConfig):
         if part.isdigit() and int(part) < len(node):
             return int(part)
         rule = f"{walked} is a list of {len(node)}"
         raise ConfigError(f"override {change!r}", f"{part!r} in {walked}", rule, f"{walked}.0=…")
-    if (part in node or not node) and part not in OWN:  # an empty dict takes any name
+    if (part in node or not node or is_open) and part not in OWN:  # an empty dict takes any name
         return part
     names = [str(name) for name in node if name not in OWN]
     if CALL in node:
@@ -98,12 +102,22 @@ def _key(node: Any, part: str, walked: str, change: str) -> Any:
         if taken is None or part in taken:
             return part
         names += taken
-    near = nearest(part, names)
+    near = _below(node, part) or nearest(part, names)
     within = f" in {walked}" if walked else ""
     rule = f"there {'are' if len(set(names)) != 1 else 'is'} {', '.join(dict.fromkeys(names)) or 'nothing'}"
     behind = change[len(f"{walked}.{part}".strip(".")) :]
     fix = f"{walked}.{near}".strip(".") + behind if near else "one of these"
     raise ConfigError(f"override {change!r}", f"no {part!r}{within}", rule, fix)
+
+
+def _below(node: Any, part: str) -> str | None:
+    """Return where a name is, one dict or call further in."""
+    for name, inner in node.items():
+        if isinstance(inner, DictConfig):
+            taken = arguments_of(imported(inner[CALL])) if CALL in inner else None
+            if part in inner or part in (taken or ()):
+                return f"{name}.{part}"
+    return None
 
 
 def _kind(value: Any) -> str:

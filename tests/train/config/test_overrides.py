@@ -62,3 +62,11 @@ def test_wrong_ones_are_told(change, seen, fix):
         override(config(), [change])
     told = str(error.value).splitlines()
     assert told[0].startswith(f"override {change!r}") and f"seen: {seen}" in told[1] and told[3] == f"  fix:  {fix}"
+
+
+def test_a_dict_that_an_override_makes_takes_several_names():
+    config = OmegaConf.create({"trainer": {"options": None, "steps": 2}})
+    changed = override(config, ["trainer.options.zero=3", "trainer.options.amp=bfloat16"])
+    assert changed.trainer.options == {"zero": 3, "amp": "bfloat16"}
+    with pytest.raises(ConfigError, match=r"(?s)no 'steps'.*fix:  trainer\.steps=4"):
+        override(config, ["steps=4"])
