@@ -303,6 +303,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         import uvicorn
 
         with engine:
+            scheme = "https" if options.certificate else "http"
+            print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
             uvicorn.run(
                 app,
                 host=options.host,

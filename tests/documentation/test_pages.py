@@ -92,11 +92,16 @@ def test_the_example_of_many_processes_means_the_same_on_one_and_on_two():
     sbpjax.simulate(ranks=2)(lambda: exec(source, {}))()
 
 
-def test_the_example_of_absent_machines_is_planned_and_not_run(capsys):
-    [source] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how_to" / "absent.md").read_text(), flags=re.DOTALL)
-    exec(source, {})
+def test_the_examples_of_absent_machines_are_planned_and_not_run(capsys):
+    page = (ROOT / "docs" / "how_to" / "absent.md").read_text()
+    one, llama = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names = {}
+    exec(one, names)
     report = capsys.readouterr().out
     assert "estimated from the plan" in report and "all_gather" in report
+    exec(llama, names)
+    [total] = re.findall('"total ([0-9.]+ GB)"', page)
+    assert re.search(f"total +{total}", capsys.readouterr().out)
 
 
 def test_the_reports_on_the_page_of_auto_parallelism_are_those_of_its_model(tmp_path, monkeypatch):
