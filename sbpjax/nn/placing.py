@@ -85,8 +85,11 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
             algebra.parse(sbp, place.hierarchy, len(tensor.shape), allow_free=True)
         except SbpError as error:
             rule = f"every tensor of the module takes the sbp, and none is laid out if one cannot: {_rule_of(error)}"
-            fix = f"module.to_global(placement, sbpjax.sbp.broadcast), then lay out single layers; {name} has "
-            raise SbpError(asked, what, rule, f"{fix}{len(tensor.shape)} dims") from None
+            whole = "module.to_global(placement, sbpjax.sbp.broadcast)"
+            single = "then lay out single layers"
+            if not any(True for _ in module.children()):
+                single = "then module.weight = nn.Parameter(module.weight.to_global(sbp=…)), tensor by tensor"
+            raise SbpError(asked, what, rule, f"{whole}, {single}; {name} has {len(tensor.shape)} dims") from None
 
 
 def _rule_of(error: SbpError) -> str:
