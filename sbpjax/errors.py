@@ -503,7 +503,7 @@ class GraphConfigError(GraphError, ValueError):
 
 
 class NanError(GraphError, FloatingPointError):
-    """Under ``jax.debug_nans`` a step of a graph made a nan; it ends there, and parameters are as before it."""
+    """Under ``jax.debug_nans`` an op or a step of a graph made a nan; a step leaves parameters as they were before."""
 
 
 class StaticInputError(GraphError):

@@ -96,6 +96,10 @@ def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
     if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
         return _constant_without_data(op, inputs)
+    if isinstance(error, FloatingPointError) and not isinstance(error, errors.SbpjaxError):
+        rule = f"under jax.debug_nans a program ends at the first op that makes one: {_line_of(error)}"
+        fix = "look at the values of its inputs, with print or x.min()"
+        return errors.NanError(op.name, ", ".join(map(describe, inputs)), rule, fix)
     if isinstance(error, errors.SbpjaxError) or not isinstance(
         error, (TypeError, ValueError, IndexError, RuntimeError)
     ):
