@@ -31,6 +31,8 @@ from sbpjax.sbp.scattered_shards import is_summed_whole
 
 from .display import Shown, Table, bytes_text
 
+_NOTE = "XLA sends 16-bit floats as float32 on CPUs; GPUs and TPUs send what is planned"
+
 
 @dataclass(frozen=True, repr=False)
 class Traffic(Shown):
@@ -40,11 +42,13 @@ class Traffic(Shown):
         planned: the plan's, by HLO's names of the kinds.
         compiled: the compiled program's.
         counts: how many collectives of each kind run in the compiled program.
+        note: why they differ, where that is known.
     """
 
     planned: dict[str, int]
     compiled: dict[str, int]
     counts: dict[str, int]
+    note: str = ""
 
     @property
     def kinds(self) -> list[str]:
@@ -74,6 +78,8 @@ class Traffic(Shown):
         told = f"{100 * self.difference():+.1f} %"
         rows.append(("total", bytes_text(planned), bytes_text(compiled), told, str(sum(self.counts.values()))))
         yield Table(rows, head, right=range(1, 5))
+        if self.note and planned != compiled:
+            yield self.note
 
 
 def planned_bytes(plan, placement=None) -> dict[str, int]:
@@ -152,7 +158,9 @@ def traffic(plan, text: str, placement=None) -> Traffic:
     for c in hlo.collectives(text):
         compiled[c.kind] = compiled.get(c.kind, 0) + c.interconnect_bytes
         counts[c.kind] = counts.get(c.kind, 0) + c.count
-    return Traffic(planned_bytes(plan, placement), compiled, counts)
+    on_cpu = placement is not None and placement.type == "cpu"
+    is_narrow = any(boxing.dtype in ("bfloat16", "float16") for boxing in plan.boxings)
+    return Traffic(planned_bytes(plan, placement), compiled, counts, _NOTE if on_cpu and is_narrow else "")
 
 
 def traffic_of(program) -> Traffic:
