@@ -23,7 +23,7 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from .promote import spread
+from .promote import joint_shape, spread
 
 
 def slopes(*rules):
@@ -56,7 +56,7 @@ def slopes(*rules):
 def _elementwise(arrays, shape) -> bool:
     """Return whether arrays broadcast to just this shape."""
     try:
-        return np.broadcast_shapes(*map(np.shape, arrays)) == shape
+        return joint_shape(*map(np.shape, arrays)) == shape
     except ValueError:
         return False
 
@@ -67,7 +67,7 @@ def kept(t, condition):
     A slope that may be NaN is masked before it meets the tangent: a backward runs the steps in reverse, and 0 · NaN
     would be what is left of a mask behind the product.
     """
-    shape = np.broadcast_shapes(np.shape(t), np.shape(condition))
+    shape = joint_shape(np.shape(t), np.shape(condition))
     condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
     return lax.select_n(condition, spread(np.zeros((), t.dtype), shape), spread(t, shape))
 
