@@ -23,7 +23,7 @@ from sbpjax.tensor.op import CASTS
 
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 
-_OPS = """activation arithmetic arrange attention compare conv cumulative einsum elementwise embedding gather
+_OPS = """activation arithmetic arrange attention class_loss compare conv cumulative einsum elementwise embedding gather
  grouped_matmul_primitive index linalg loss matrix norm pool reduce resize rnn sort view""".split()
 
 

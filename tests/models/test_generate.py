@@ -54,12 +54,16 @@ def test_programs_are_kept():
     generator = models.Generator(models.from_pretrained(DATA / "llama"))
     first = generator(PROMPTS, NEW_TOKENS)
     compiled = []
-    jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: compiled.append(event))
+
+    def listen(event, *_, **__):
+        compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         assert generator(PROMPTS, NEW_TOKENS) == first
         other = generator([[1], [2, 3], [4, 5, 6, 7, 8, 9], [1, 1]], NEW_TOKENS + 3)  # of as many slots
     finally:
-        jax.monitoring.clear_event_listeners()
+        jax.monitoring.unregister_event_duration_listener(listen)
     assert not [event for event in compiled if "backend_compile" in event]
     assert [len(row) for row in other] == [NEW_TOKENS + 3] * 4
 

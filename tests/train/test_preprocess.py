@@ -71,7 +71,7 @@ def test_a_bad_line_leaves_nothing(corpus, workers, monkeypatch):
         file.write('{"text": null}\n')
     cut = preprocess.chunks_of
     monkeypatch.setattr(preprocess, "chunks_of", lambda paths, per_line: cut(paths, per_line, 4000))
-    with pytest.raises(SystemExit, match="(?s)a.jsonl, line 151 .*a line is an object with a text under 'text'"):
+    with pytest.raises(SystemExit, match=r"(?s)a.jsonl, line 151\b.*a line is an object with a text under 'text'"):
         run(corpus, "--tokenizer", str(corpus / "first.tokenizer.json"), "--workers", workers)
     assert not list(corpus.glob("out*"))
 
