@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import models, nn
+from sbpjax import checkpoint, models, nn
 from sbpjax.errors import SbpjaxError, ServingError
 from sbpjax.graph import TensorSpec
 from sbpjax.train import load_run
@@ -54,17 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seen, rule = "both or none of --input and --language", "a graph has an input; a language model's are tokens"
             raise ServingError(f"from_run {options.run!r}", seen, rule, "--input images:3x224x224")
         given = None if options.language else _input(options.input)
-        model, step = load_run(options.run, options.step), options.step or "the latest"
+        model = load_run(options.run, options.step)
+        with checkpoint.Manager(Path(options.run) / "checkpoints", keep_last=None) as manager:
+            step = options.step or manager.steps()[-1]
         if given is None:
             models.save_pretrained(model, options.to)
-            print(f"{options.run} (step {step}) is in {options.to}: python -m sbpjax.serving.openai {options.to}")
+            print(f"step {step} of {options.run} is in {options.to}: python -m sbpjax.serving.openai {options.to}")
             return
         name, shape, dtype = given
         graph = _Forward(model)
         folder = Path(options.to) / str(options.version) / "model"
         folder.parent.mkdir(parents=True, exist_ok=True)
         graph.export(folder, dynamic_batch=True, onnx=_has_onnx(), **{name: TensorSpec((1, *shape), dtype)})
-        print(f"{options.run} (step {step}) is in {folder}: python -m sbpjax.serving {Path(options.to).parent}")
+        print(f"step {step} of {options.run} is in {folder}: python -m sbpjax.serving {Path(options.to).parent}")
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
