@@ -94,9 +94,8 @@ def check_data(model: nn.Module, data: Any) -> None:
         SbpjaxError: of the model's choice.
     """
     check = getattr(model, "check_data", None)
-    while check is not None and data is not None:
-        check(data)
-        data = getattr(data, "loader", getattr(data, "dataset", None))
+    for each in _layers(data) if check is not None else ():
+        check(each)
 
 
 def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
@@ -122,11 +121,17 @@ def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
 
 def _classes(data: Any) -> list[str] | None:
     """Return the names of a dataset's classes, or those of what it wraps."""
-    while data is not None:
-        if isinstance(names := getattr(data, "classes", None), (list, tuple)):
+    for each in _layers(data):
+        if isinstance(names := getattr(each, "classes", None), (list, tuple)):
             return [str(name) for name in names]
-        data = getattr(data, "loader", getattr(data, "dataset", None))
     return None
+
+
+def _layers(data: Any) -> Iterator[Any]:
+    """Go from a loader or a subset inwards: it, what it wraps, what that wraps."""
+    while data is not None:
+        yield data
+        data = getattr(data, "loader", getattr(data, "dataset", None))
 
 
 def _packed(data: Any) -> Iterator[Any]:
