@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sbpjax.graph.pipeline.courier import here
@@ -99,8 +99,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
             )
         )
     fullest = max(found, key=lambda m: m.total)
-    shown = {f.name: getattr(fullest, f.name) for f in fields(Memory)}
-    return replace(PipelineMemory(**shown, stages=tuple(found)), compiled=compiled)
+    return PipelineMemory(**{**vars(fullest), "compiled": compiled}, stages=tuple(found))
 
 
 def traffic_of(program: Any) -> PipelineTraffic:
@@ -128,7 +127,7 @@ def traffic_of(program: Any) -> PipelineTraffic:
         stages.append(Traffic(planned, compiled, counts))
         between.append(sum(local_bytes(x) * place.size * n for _, x, n in pipeline.sends if x.placement == place))
     most = max(stages, key=lambda t: sum(t.planned.values()))
-    return PipelineTraffic(most.planned, most.compiled, most.counts, tuple(stages), tuple(between))
+    return PipelineTraffic(**vars(most), stages=tuple(stages), between=tuple(between))
 
 
 def local_bytes(layout: Layout) -> int:
