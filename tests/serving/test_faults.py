@@ -164,6 +164,66 @@ def test_triton_stays_and_answers_others_rightly(tmp_path, count):
     assert traffic.right > 10 and not traffic.wrong, traffic.wrong[:3]
 
 
+def field(number, content):
+    """Return a field of a protobuf message: a number's varint, or bytes with their length."""
+
+    def varint(n):
+        n %= 2**64
+        return bytes([n]) if n < 128 else bytes([n % 128 + 128]) + varint(n >> 7)
+
+    if isinstance(content, int):
+        return varint(8 * number) + varint(content)
+    return varint(8 * number + 2) + varint(len(content)) + content
+
+
+def grpc_request(name=b"mlp", given=b"x", kind=b"FP32", shape=X.shape, raw=None):
+    """Return a ``ModelInferRequest``."""
+    tensor = field(1, given) + field(2, kind) + b"".join(field(3, n) for n in shape)
+    return field(1, name) + field(5, tensor) + field(7, X.tobytes() if raw is None else raw)
+
+
+def malformed_grpc(rnd):
+    kind = rnd.randrange(6)
+    if kind == 0:
+        return damaged(rnd, grpc_request())
+    if kind == 1:
+        return grpc_request(kind=rnd.choice([b"FP16", b"FP64", b"BYTES", b"INT64", b"", b"fp32", b"\xff"]))
+    if kind == 2:
+        return grpc_request(shape=rnd.choice([[], [2], [2, 6, 1], [-1, 6], [0, 6], [3, 6], [2, 5], [2**62, 6]]))
+    if kind == 3:
+        return grpc_request(raw=rnd.randbytes(rnd.choice([0, 1, X.nbytes - 1, X.nbytes + 4, 100_000])))
+    if kind == 4:
+        return grpc_request(rnd.choice([b"", b"other", b"../mlp", b"\0", b"m" * 3000]))
+    return grpc_request(given=rnd.choice([b"", b"y", b"\0", b"x" * 3000]))
+
+
+@needs_server
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.exhaustive)])
+def test_triton_s_grpc_stays_and_answers_others_rightly(tmp_path, count):
+    grpc = pytest.importorskip("grpc", reason="needs grpcio")
+    model = exported(tmp_path)
+    rnd, wanted = random.Random(count), model(flow.tensor(X)).numpy()
+    with serving(tmp_path) as (server, url, ports), Traffic(f"{url}/models/mlp/infer", wanted) as traffic:
+        with grpc.insecure_channel(f"127.0.0.1:{ports['grpc_port']}") as channel:
+            infer = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer")
+            answers, errors = [], set()
+            for i in range(count):
+                try:
+                    infer(malformed_grpc(rnd), timeout=30)
+                except grpc.RpcError as error:
+                    errors.add(error.code().name)
+                if i % 10 == 0:
+                    infer.future(grpc_request()).cancel()
+                    answers.append(infer(grpc_request(), timeout=30))
+        assert server.is_running
+    raw = wanted.astype(np.float32)
+    for answer in answers:  # its last field: ``raw_output_contents``
+        assert answer[-raw.nbytes - 2 : -raw.nbytes] == field(6, raw.tobytes())[:2]
+        np.testing.assert_allclose(np.frombuffer(answer[-raw.nbytes :], np.float32).reshape(raw.shape), raw, **CLOSE)
+    assert errors <= {"INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL", "UNIMPLEMENTED"} and "INVALID_ARGUMENT" in errors
+    assert traffic.right > 10 and not traffic.wrong, traffic.wrong[:3]
+
+
 @needs_server
 def test_files_that_are_damaged_and_models_that_come_and_go_under_traffic(tmp_path):
     wanted = exported(tmp_path)(flow.tensor(X)).numpy()
