@@ -13,8 +13,8 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +30,7 @@ from sbpjax.sbp import algebra
 from sbpjax.tracing.capture import State
 
 from .display import Table
+from .equal_layers import folded
 from .plan_table import COLLECTIVES, Explanation, short_dtype
 from .traffic import Traffic, planned_launches, traffic_of
 
@@ -100,18 +101,27 @@ class Communication(Explanation):
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _blocks(self) -> Iterable[Any]:
-        moving = [move.cells() for move in self.moves if move.bytes]
+        moving = [move for move in self.moves if move.bytes]
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.launches.items()))
         yield f"{self._summary()}; collectives: {kinds or 'none'}"
         yield from self.losses()
         yield from self.kernels(self.platform)
         if moving:
-            yield Table(moving, _HEAD, right=(3, 4))
+            yield Table([move.cells() for move in _of_layers(moving)], _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)
         if free:
             yield f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect"
         if self.traffic is not None:
             yield str(self.traffic)
+
+
+def _of_layers(moves: Sequence[Move]) -> Iterable[Move]:
+    """Yield one row for equal layers, by the module's name, or by that of the value in the column of lines."""
+    told = folded([(move.module, replace(move, module="")) for move in moves])
+    told = folded([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in told])
+    for line, (module, move, layers), values in told:
+        count = layers * values
+        yield replace(move, module=module, line=line, bytes=move.bytes * count, times=move.times * count)
 
 
 def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyType({})):

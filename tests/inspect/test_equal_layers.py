@@ -1,0 +1,58 @@
+"""Rows of equal layers as one row: which are folded, which are not, and that no count is lost."""
+
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.graph import TensorSpec
+from sbpjax.inspect.equal_layers import folded
+
+FORWARD = [(f"m.{i}.{part}", part) for i in range(1, 4) for part in ("norm", "mlp")]
+
+
+@pytest.mark.parametrize(
+    "rows, found",
+    [
+        ([], []),
+        ([("", "x"), ("", "x")], [("", "x", 1), ("", "x", 1)]),  # nothing tells them apart
+        (FORWARD, [("m.1-3.norm", "norm", 3), ("m.1-3.mlp", "mlp", 3)]),
+        (FORWARD[::-1], [("m.1-3.mlp", "mlp", 3), ("m.1-3.norm", "norm", 3)]),
+        ([("m.0.mlp", "mlp"), *FORWARD], [("m.0.mlp", "mlp", 1), ("m.1-3.norm", "norm", 3), ("m.1-3.mlp", "mlp", 3)]),
+        ([("m.1", "a"), ("m.2", "b")], [("m.1", "a", 1), ("m.2", "b", 1)]),
+        ([("m.1", "a"), ("m.3", "a")], [("m.1", "a", 1), ("m.3", "a", 1)]),  # 2 moves nothing
+        ([("m.1", "a"), ("n.2", "a")], [("m.1", "a", 1), ("n.2", "a", 1)]),
+        ([("m.1", "a"), ("end", "b"), ("m.2", "a")], [("m.1", "a", 1), ("end", "b", 1), ("m.2", "a", 1)]),
+        ([("m.1", "a"), ("m.2", "a"), ("m.1", "a")], [("m.1-2", "a", 2), ("m.1", "a", 1)]),  # there, and back
+        (
+            [(f"m.{i}.block.{k}.mlp", "a") for i in range(2) for k in range(3 + i)],
+            [("m.0.block.0-2.mlp", "a", 3), ("m.1.block.0-3.mlp", "a", 4)],
+        ),
+        ([(f"m.{i}.block.{k}", "a") for i in range(2) for k in range(3)], [("m.0-1.block.0-2", "a", 6)]),
+    ],
+)
+def test_folded(rows, found):
+    assert folded(rows) == found
+    assert sum(times for *_, times in found) == len(rows)
+
+
+def test_a_step_of_many_layers_is_told_in_few_rows():
+    place = flow.placement("cpu", [0, 1])
+
+    class Train(nn.Graph):
+        def __init__(self, layers):
+            super().__init__()
+            self.model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(layers))).to_global(place, flow.sbp.broadcast)
+            self.add_optimizer(flow.optim.SGD(self.model.parameters(), lr=0.1))
+
+        def build(self, x):
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss
+
+    x = TensorSpec((512, 8), placement=place, sbp=["S0"])
+    few, many = (Train(layers).explain(x, check=False) for layers in (8, 32))
+    assert sum(move.bytes > 0 for move in many.moves) >= 64  # a weight and a bias each
+    assert len(str(few).splitlines()) == len(str(many).splitlines())
+    (row,) = (line for line in str(many).splitlines() if line.endswith("gradient of model.0-31.weight"))
+    sent = sum(move.bytes for move in many.moves if move.line.endswith("weight"))
+    assert sent == 32 * 8 * 8 * 4 and f" {sent:,}     32  " in row
