@@ -10,7 +10,9 @@ in bfloat16, which rounds to 8 bits at every rank. `widened` moves the cast to t
 no cost where products accumulate in float32 anyway, and what is reduced between ranks, and summed over micro-batches,
 is float32, as PyTorch's DistributedDataParallel reduces it.
 
-A cast that ends in another kind of equation stays a cast.
+A cast that ends in another kind of equation stays a cast. A transpose that exchanges the factors of a product becomes a
+product of the exchanged factors: XLA:CPU joins the two, and has no kernel for what it makes of a batch of bfloat16 with
+float32 results (jax 0.10 to 0.11).
 """
 
 from __future__ import annotations
@@ -118,7 +120,11 @@ class _Pass:
         eqn = self._eqns[i]
         name = eqn.primitive.name
         wide = Var(ShapedArray(_shape(v), dtype))
-        if name in MOVES or name == "add_any":
+        made_by = self._maker.get(eqn.invars[0]) if name == "transpose" else None
+        if made_by is not None and (product := _exchanged(self._eqns[made_by], eqn.params["permutation"])):
+            params = {**product.params, "preferred_element_type": dtype}
+            self._instead[made_by], self._instead[i] = [], [product.replace(outvars=[wide], params=params)]
+        elif name in MOVES or name == "add_any":
             self._instead[i] = [eqn.replace(invars=[self._wide(u, dtype) for u in eqn.invars], outvars=[wide])]
         elif name in PRODUCTS:
             params = {**eqn.params, "preferred_element_type": dtype}
@@ -132,6 +138,23 @@ class _Pass:
                 casts.append(_converted(eqn, eqn.invars[0], terms, dtype))
             self._instead[i] = [*casts, eqn.replace(invars=[terms], outvars=[wide])]
         return wide
+
+
+def _exchanged(product, permutation: tuple[int, ...]):
+    """Return a product with its factors exchanged, or None if that is not what a permutation of its result makes."""
+    if product.primitive.name != "dot_general":
+        return None
+    left, right = product.invars
+    (summed_left, summed_right), (batch_left, batch_right) = product.params["dimension_numbers"]
+    batch, end = len(batch_left), len(permutation)
+    middle = len(_shape(left)) - len(summed_left)  # where the dims of the right factor begin
+    if tuple(permutation) != (*range(batch), *range(middle, end), *range(batch, middle)):
+        return None
+    dims = (summed_right, summed_left), (batch_right, batch_left)
+    params = {**product.params, "dimension_numbers": dims}
+    if isinstance(params["precision"], tuple):
+        params["precision"] = params["precision"][::-1]
+    return product.replace(invars=[right, left], params=params)
 
 
 def _shape(v: Any) -> tuple[int, ...]:

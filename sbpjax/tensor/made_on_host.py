@@ -35,7 +35,7 @@ from .tensor import Tensor, wrap, wrap_any
 _TIMES = 256
 # Elsewhere than on CPU devices, where what NumPy fills has yet to be sent.
 _FILLED_BYTES = 1 << 16
-_ON_CPU_BYTES = 1 << 28
+_ON_CPU_BYTES = 1 << 31
 _SMALL, _LARGE = 1 << 12, 1 << 17
 _MOST_SMALL = 16
 
@@ -113,14 +113,20 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
             inputs = [inputs[0], *map(jnp.asarray, random_blocks.bounds_of(*bounds, dtype))]
     numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs[1:]]
     words = np.asarray(jax.random.key_data(inputs[0]))
-    parts, start = [], 0
+    found, start = None, 0
     while start < size:
         block = _SMALL if size - start <= _MOST_SMALL * _SMALL else _LARGE
         op = op_of(fn, (("shape", (block,)), *options.items()))
         part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
-        parts.append(np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]])))
+        part = np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]]))[: size - start]
+        if len(part) == size:
+            return part
+        if found is None:
+            found = np.empty(size, part.dtype)
+        found[start : start + len(part)] = part
         start += block
-    return np.concatenate(parts)[:size] if len(parts) > 1 else parts[0][:size]
+    assert found is not None
+    return found
 
 
 def bound_to(array) -> Any:

@@ -29,6 +29,12 @@ CASES = {
     "moved": lambda x, wide: jnp.transpose(
         jax.lax.dot_general(x, x[:, :2], (((0,), (0,)), ((), ())), preferred_element_type=wide)
     ).reshape(4, 4),
+    "factors exchanged": lambda x, wide: jnp.transpose(
+        jax.lax.dot_general(
+            x.reshape(4, 16, 8), x.reshape(4, 16, 8)[..., :2], (((1,), (1,)), ((0,), (0,))), preferred_element_type=wide
+        ),
+        (0, 2, 1),
+    ),
     "sum": lambda x, wide: jax.lax.reduce_sum_p.bind(x.astype(wide or BF16), axes=(0,), out_sharding=None),
     "sum of a sum": lambda x, wide: jax.lax.reduce_sum_p.bind(
         jax.lax.reduce_sum_p.bind(x.astype(wide or BF16), axes=(0,), out_sharding=None).reshape(1, 8),
@@ -49,6 +55,12 @@ def test_a_gradient_is_float32_from_where_it_is_summed(name):
     assert got.dtype == F32
     np.testing.assert_array_equal(got, want)
     assert np.any(got != CASES[name](x, None).astype(F32))  # which would be rounded to 8 bits
+
+
+def test_exchanged_factors_are_one_product():
+    x = _x(64, 8)
+    closed = widened(jax.make_jaxpr(lambda x: cast_back(CASES["factors exchanged"](x, None), F32))(x))
+    assert "transpose" not in str(closed) and str(closed).count("dot_general") == 1
 
 
 def test_what_else_reads_a_sum_gets_it_rounded():

@@ -1,6 +1,7 @@
 """Every family trains alike in every layout, and with every option of a step: 20 steps by the trainer, one by one.
 
-The losses of one device are computed once for each family. An option that changes nothing but rounding has to give
+The losses of one device are computed once for each family. T5 1.1 is trained in float64: its head, which Transformers
+draws with deviation 1, gives losses of 13, where what float32 rounds grows to 3e-5 in 20 steps. An option that changes nothing but rounding has to give
 them, too; a batch in micro-batches has its own, as each micro-batch draws its own dropout and routes by itself.
 """
 
@@ -87,8 +88,9 @@ def losses(family, axes, options):
     """Return the losses of 20 steps."""
     flow.manual_seed(0)
     writer = Losses()
+    model = TRAINED[family]()
     Trainer(
-        model=TRAINED[family](),
+        model=model.double() if family == "t5_v11" else model,
         optimizer=lambda groups: optim.AdamW(groups, lr=3e-3),
         data=Texts(family),
         max_steps=STEPS,

@@ -63,7 +63,7 @@ def is_one_program(step, given):
     step(images, boxes.flip(0, 1), labels.flip(0, 1))
     assert len(step._g.programs) == 1
     text = step.program.lower().as_text()
-    assert "stablehlo.sort" in text or "top_k" in text  # it is the text of the step
+    assert "convolution" in text  # it is the text of the step
     for way_to_the_host in ("callback", "infeed", "outfeed", "stablehlo.send", "stablehlo.recv"):
         assert way_to_the_host not in text
 
