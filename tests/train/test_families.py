@@ -2,8 +2,8 @@
 
 The losses of one device are computed once for each family. An option that changes nothing but rounding has to give
 them, too; a batch in micro-batches has its own, as each micro-batch draws its own dropout and routes by itself. T5 1.1
-is trained in float64: its head, which Transformers draws with deviation 1, gives losses of 13, where what float32 rounds
-grows to 3e-5 in 20 steps.
+is trained in float64: its head, which Transformers draws with deviation 1, gives losses of 13, where what is rounded
+grows to 3e-5 in 20 steps of float32.
 """
 
 import numpy as np
