@@ -41,7 +41,8 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     """
     asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
     arrays = _opened(Path(path), asked)
-    own = {**dict(model.named_parameters()), **{n: b for n, b in model.named_buffers() if n in model.state_dict()}}
+    kept = model.state_dict().keys()  # without the buffers that are made anew
+    own = {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
     # A file of `model.state_dict()` has the model's own names, whatever those of timm's files are.
     where = Part if own.keys() <= arrays.keys() else getattr(model, "weights_of", Part)
     parts = {name: where(name) for name in own}

@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import sbpjax as flow
 from sbpjax import hub, nn
 from sbpjax.errors import ConfigError, HubError, nearest
 
@@ -168,15 +169,32 @@ def create_model(
         changes["num_classes"] = num_classes
     if features_only and checkpoint is None and not pretrained:
         changes["num_classes"] = 0
-    model = entry.model(dataclasses.replace(entry.config, in_chans=in_chans, **changes))
+    config = dataclasses.replace(entry.config, in_chans=in_chans, **changes)
     if checkpoint is None and pretrained:
         checkpoint = _pretrained(name, entry)
-    if checkpoint is not None:
-        load_checkpoint(model, checkpoint)
+    model = entry.model(config) if checkpoint is None else _with_values(entry.model, config, checkpoint)
     if features_only:
         model.reset_classifier(0)  # type: ignore[operator]
         return FeatureMaps(model)  # type: ignore[arg-type]
     return model
+
+
+def _with_values(model_class: Any, config: Any, path: str | os.PathLike) -> nn.Module:
+    """Return a model with the values of a file; none are drawn that the file has."""
+    with flow.abstract():
+        model = model_class(config)
+    load_checkpoint(model, path)
+    left = {name for name, tensor in _tensors(model).items() if tensor.is_meta}
+    if left:  # buffers of fixed values, such as which position is how far from which
+        made = _tensors(model_class(config))
+        for name, tensor in _tensors(model).items():
+            if name in left:
+                tensor.data = made[name].data
+    return model
+
+
+def _tensors(model: nn.Module) -> dict[str, flow.Tensor]:
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def _pretrained(name: str, entry: Entry) -> Path:

@@ -108,6 +108,19 @@ def test_files_of_pytorch(tmp_path):
         vision.create_model("resnet18", checkpoint=tmp_path / "list.pth", **TINY)
 
 
+def test_what_a_file_lacks_is_made(tmp_path):
+    name, small = "swin_tiny_patch4_window7_224", {"image_size": 32, "window": 4, "depths": (2,), "heads": (3,)}
+    model = vision.create_model(name, num_classes=4, width=24, **small)
+    file = saved(model, tmp_path / "swin.safetensors")
+    other = vision.create_model(name, num_classes=4, width=24, checkpoint=file, **small)
+    assert any("mask" in kept for kept, _ in other.named_buffers())  # which no file has
+    x = flow.randn(1, 3, 32, 32)
+    np.testing.assert_array_equal(other.eval()(x).numpy(), model.eval()(x).numpy())
+    assert all(p.requires_grad and p.is_leaf for p in other.parameters())
+    other.train()(x).sum().backward()
+    assert all(p.grad is not None for p in other.parameters())
+
+
 def test_pretrained(tmp_path, monkeypatch):
     before = hub.get_dir()
     hub.set_dir(tmp_path / "hub")
