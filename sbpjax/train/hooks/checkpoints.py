@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sbpjax import checkpoint, env
 from sbpjax.errors import TrainError, nearest
 
+from .evaluation import Evaluation
 from .hook import Hook, due
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Checkpoints(Hook):
         every: steps between two checkpoints; None for the end of the run alone.
         keep_last: how many of the latest are kept; None for all.
         keep_best: how many of those with the best metric are kept besides.
-        metric: which metric that is, as an evaluation names it: that of the latest evaluation.
+        metric: which metric that is, as an evaluation names it: that of the latest evaluation. What is saved before the
+            first one has no score.
         better: ``"min"`` or ``"max"``.
         asynchronous: write in the background.
 
@@ -72,6 +74,23 @@ class Checkpoints(Hook):
             self._manager = checkpoint.Manager(trainer.out / "checkpoints", **self.options)
         return self._manager
 
+    def set_up(self, trainer: Trainer) -> None:
+        """Refuse the metric of an evaluation that is called nearly so."""
+        names = [hook.name for hook in trainer.hooks if isinstance(hook, Evaluation)]
+        of, _, metric = (self.metric or "").rpartition("/")
+        if of not in names and (near := nearest(of, names)):
+            self._unknown(f"evaluations {', '.join(names)}", f"metric='{near}/{metric}'")
+
+    def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
+        """Refuse a metric that its evaluation does not make."""
+        of = (self.metric or "").rpartition("/")[0]
+        if of and self.metric not in metrics and any(name.rpartition("/")[0] == of for name in metrics):
+            self._unknown(", ".join(sorted(metrics)), f"metric={nearest(str(self.metric), metrics)!r}")
+
+    def _unknown(self, known: str, fix: str) -> None:
+        rule = "the metric of a checkpoint is one of an evaluation"
+        raise TrainError("Checkpoints(...)", f"metric={self.metric!r}; there are {known}", rule, fix)
+
     def before_run(self, trainer: Trainer) -> None:
         """Begin to watch for SIGTERM, which only the main thread of a program can."""
         if threading.current_thread() is threading.main_thread():
@@ -84,6 +103,9 @@ class Checkpoints(Hook):
         told = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
         if told or due(trainer.step, self.every, trainer.max_steps):
             self.save(trainer)
+        if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
+            self.manager(trainer).wait()  # what is said last costs nothing of the run
+            self._unknown(", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}")
         if told:
             trainer.say(f"told to stop: saved at step {trainer.step:,}")
             manager.exit_for_restart()
@@ -91,11 +113,6 @@ class Checkpoints(Hook):
     def save(self, trainer: Trainer) -> None:
         """Begin to write a checkpoint of the run as it is now; all processes call it."""
         metric = None if self.metric is None else trainer.metrics.get(self.metric)
-        if self.metric is not None and metric is None and trainer.metrics:
-            near = nearest(self.metric, trainer.metrics)
-            seen = f"metric={self.metric!r}; there are {', '.join(sorted(trainer.metrics))}"
-            rule = "the metric of a checkpoint is one of an evaluation"
-            raise TrainError("Checkpoints(...)", seen, rule, f"metric={near or next(iter(trainer.metrics))!r}")
         self.manager(trainer).save(trainer.step, trainer.state(), metric=metric)
         self._saved = trainer.step
 
