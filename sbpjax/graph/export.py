@@ -20,6 +20,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import ExportError, SbpjaxError
+from sbpjax.errors import ExportError, SbpjaxError, message
 from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
@@ -75,6 +76,7 @@ def export(
     else:
         state, program, call = prepared(graph, args, kwargs)
     _check_data(asked, state)
+    _warn_of_training(graph, asked, program)
     if program.pipeline is not None:
         program = program.sequential()
     if program.host_inputs:
@@ -337,6 +339,16 @@ def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str
         seen = f"platforms={list(names)}"
         raise ExportError(asked, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]')
     return names
+
+
+def _warn_of_training(graph: Any, asked: str, program: Any) -> None:
+    """Warn where what is exported to answer drops values at random, or follows each batch."""
+    modules = [m for block in graph._g.blocks.values() for m in block.modules()]
+    if graph._g.optimizers or not any(m.training for m in modules) or not (program.is_random or program.written):
+        return
+    does = "draws random numbers" if program.is_random else "changes its buffers with each call"
+    rule = "a model that answers is exported in evaluation mode"
+    warnings.warn(message(asked, f"a model in training mode, which {does}", rule, "model.eval() first"), stacklevel=4)
 
 
 def _check_data(asked: str, state: State) -> None:

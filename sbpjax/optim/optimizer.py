@@ -258,7 +258,7 @@ class Optimizer:
     # -- the step --------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
+        """Update every parameter that has a gradient and requires one: what was frozen since stays as it is.
 
         Args:
             closure: computes the loss anew and calls backward; its result is returned.
@@ -287,7 +287,7 @@ class Optimizer:
 
     def _update(self) -> None:
         mark = changes.now
-        updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None and _is_trained(p)]
         if any(p.grad.__class__ is RowGrad for p in updated):
             self._make_dense()
         updates = self._repeat.of(updated)
@@ -304,7 +304,7 @@ class Optimizer:
         new_steps: dict[Any, Tensor] = {}
         for index, group in enumerate(self.param_groups):
             for param in group["params"]:
-                if param.grad is not None:
+                if param.grad is not None and _is_trained(param):
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
                     of_rows = param.grad.__class__ is RowGrad
@@ -531,6 +531,11 @@ def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
     return RemovableHandle(_after_steps, hook)
+
+
+def _is_trained(param: Tensor) -> bool:
+    """Return whether a parameter requires a gradient: one that was frozen may have one from before, or zeros."""
+    return param._edge is not None or param.requires_grad
 
 
 def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:

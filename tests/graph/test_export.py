@@ -26,6 +26,8 @@ F = nn.functional
 FILES = {"manifest.json", "program.jax_export", "weights.safetensors"}
 OTHER_FORMS = {"program.mlir", "program.mlirbc", "program.hlo.pb"}
 SUMS_IN_OTHER_ORDER = {"rtol": 1e-5, "atol": 1e-6}
+# Programs of every kind, random ones too, are exported as they are.
+pytestmark = pytest.mark.filterwarnings("ignore:(?s).*a model in training mode:UserWarning")
 
 Out = namedtuple("Out", ["loss", "extra"])
 
@@ -612,3 +614,17 @@ def test_an_export_replaces_an_export_and_nothing_else(export, tmp_path):
     with pytest.raises(ExportError, match="a file of that name"):
         graph.export(export, flow.ones(1))
     assert export.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_export_in_training_mode_is_told(tmp_path):
+    for number, (layer, does) in enumerate({nn.Dropout(0.5): "draws random", nn.BatchNorm1d(4): "changes its"}.items()):
+        model = nn.Sequential(nn.Linear(4, 4), layer)
+        graph, x = Plain(lambda graph, x: graph.model(x), model=model), flow.ones(2, 4)
+        graph(x)
+        with pytest.warns(UserWarning, match=rf"(?s)training mode, which {does}.*fix:  model.eval\(\) first"):
+            graph.export(tmp_path / f"{number}")
+        model.eval()
+        graph(x)
+        graph.export(tmp_path / f"{number}e")
+        np.testing.assert_array_equal(flow.load_graph(tmp_path / f"{number}e")(x).numpy(), model(x).numpy())

@@ -347,3 +347,39 @@ def test_the_base_class_updates_nothing_and_says_so():
     with pytest.raises(NotImplementedError, match="Optimizer alone updates nothing"):
         optimizer.step()
     assert parameter.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("places", [None, ("S0",)])
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_a_parameter_that_is_frozen_again_stays(in_graph, places):
+    place = {} if places is None else {"placement": flow.placement("cpu", [0, 1]), "sbp": list(places)}
+    flow.manual_seed(0)
+    body, head = (flow.nn.Parameter(flow.randn(4, 4, **place)) for _ in range(2))
+    optimizer = optim.AdamW([body, head], lr=0.1, weight_decay=0.1)
+
+    class Step(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = body, head
+            self.add_optimizer(optimizer)
+
+        def build(self, x):
+            loss = (x @ body @ head).square().sum()
+            loss.backward()
+            return loss
+
+    def step():
+        if in_graph:
+            made(x)
+        else:
+            (x @ body @ head).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    x, made = flow.randn(2, 4, **({} if places is None else place | {"sbp": ["B"]})), Step()
+    for frozen in (False, True, False):
+        body.requires_grad_(not frozen)
+        before = [p.numpy().copy() for p in (body, head)]
+        step()
+        moved = [bool(np.any(was != p.numpy())) for was, p in zip(before, (body, head), strict=True)]
+        assert moved == [not frozen, True]

@@ -55,7 +55,10 @@ def rows_here(placement: Any, codes: frozenset[tuple[int, ...]], batch: int) -> 
 def _check_even(layout: Layout) -> None:
     if layout.partial_axes or not layout.is_even:
         rule = f"splits must divide {list(layout.shape)} evenly, and none may be partial_sum"
-        fix = "DataLoader(..., drop_last=True) with a batch_size that the placement divides"
+        fix = (
+            "DataLoader(..., drop_last=True) with a batch_size that the placement divides; "
+            "to see every sample, x.to_global(placement, sbp) of the batches of the DataLoader itself"
+        )
         raise DataError("GlobalLoader(loader, placement, sbp)", f"sbp {layout.sbp}", rule, fix)
 
 
