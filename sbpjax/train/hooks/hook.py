@@ -32,7 +32,7 @@ class Hook:
         """Do something when everything is built, and the state of a resumed run is there."""
 
     def before_step(self, trainer: Trainer) -> None:
-        """Do something before a step; `trainer.batch` is its batch."""
+        """Do something before a step; `trainer.batch` is its batch, and another one may be put in its place."""
 
     def after_step(self, trainer: Trainer) -> None:
         """Do something behind a step; `trainer.step` counts it already, `trainer.loss` may still be computing."""
