@@ -12,25 +12,20 @@ checked, and listed by ``repr`` with what becomes of them, so that no option is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sbpjax.compiler.compile import LOWERINGS
 from sbpjax.engines.options import PRECISIONS, Engine
-from sbpjax.errors import GraphConfigError
-from sbpjax.graph.auto.graph import Auto
-from sbpjax.planner.memory.limit import capacity_of
-from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
-from sbpjax.planner.prices.links import of_placement
 from sbpjax.programs.repeated_layers import LEAST_ITERATIONS
-from sbpjax.sbp.hierarchies import Hierarchies
-from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as _dtypes
 from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
 from sbpjax.tensor.casting import CASTABLE, Casting
 from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode as _mode
 from sbpjax.world.lifecycle import at_stage
+
+from .config_values import flag, one_of, whole, wrong
+from .planner_config import PlannerConfig
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -55,21 +50,10 @@ STATED = {
 _MANY_LAYERS, _MANY_ON_CPU = 16, 40
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
-AUTO_MEMORY = ("Disable", "SlightMemoryDown", "ModerateMemoryDown", "HeavyMemoryDown", "AdaptiveMemory")
-AUTO_MEMORY_ALIASES = {
-    "SlightAutoMemory": "SlightMemoryDown",
-    "ModerateAutoMemory": "ModerateMemoryDown",
-    "HeavyAutoMemory": "HeavyMemoryDown",
-    "AdaptiveAutoMemory": "AdaptiveMemory",
-}
-# What a byte of memory weighs against bytes that the ranks move together: OneFlow's numbers.
-MEMORY_WEIGHT = {"SlightMemoryDown": 0.4, "ModerateMemoryDown": 4.3, "HeavyMemoryDown": 11.0}
-# Of a device's memory: what a plan holds is known to about 15 %.
-_USABLE = 0.85
 
 
-class GraphConfig:
-    """The options of one graph; its methods set them, its attributes read them.
+class GraphConfig(PlannerConfig):
+    """The options of one graph, with those of the planner; its methods set them, its attributes read them.
 
     Attributes:
         training: whether the graph trains: an optimizer was added.
@@ -85,24 +69,14 @@ class GraphConfig:
         block_scan: whether equal layers are traced and compiled once.
         max_programs: how many compiled programs are kept.
         clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
-        auto_memory: what memory may cost in time, see `enable_auto_memory`.
-        memory_limit_bytes: what one device may hold, or None.
         compiler_options: of XLA's compiler, see `set_compiler_options`.
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
-        auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
-        auto_placement: where a local state goes then; devices whose grid is to be chosen until the first program.
-        auto_ignores_user: whether it gives up the layouts that the user gave.
-        auto_trunk: whether latency that other work covers costs nothing.
-        auto_collector: whether a conversion for several readers is priced once.
-        auto_compute_ratio: what the time of computing is multiplied with, or None.
-        auto_wait_time: what a collective costs apart from its bytes, or None.
-        auto_cost: the prices, or None for those of the devices.
-        auto_plan: a plan whose layouts are pinned, or None.
     """
 
     training: bool = False
 
     def __init__(self) -> None:
+        super().__init__()
         self.accumulation_steps = 1
         self.amp = False
         self.amp_dtype = _dtypes.float16
@@ -115,19 +89,8 @@ class GraphConfig:
         self.block_scan: bool | None = None
         self.max_programs = 10
         self.clip_grad_norm: tuple[float, float] | None = None
-        self.auto_memory = "Disable"
-        self.memory_limit_bytes: float | None = None
         self.compiler_options: dict[str, object] = {}
         self.pipeline_schedule: str | tuple = "1f1b"
-        self.auto_parallel = False
-        self.auto_placement: Placement | Hierarchies | None = None
-        self.auto_ignores_user = False
-        self.auto_trunk = True
-        self.auto_collector = True
-        self.auto_compute_ratio: float | None = None
-        self.auto_wait_time: float | None = None
-        self.auto_cost: str | CostModel | None = None
-        self.auto_plan: Any = None
         self.engine: Engine | None = None
         self._stated: dict[str, Any] = {}
 
@@ -171,7 +134,7 @@ class GraphConfig:
         Args:
             value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
         """
-        self.accumulation_steps = _whole("set_gradient_accumulation_steps", value, 1)
+        self.accumulation_steps = whole("set_gradient_accumulation_steps", value, 1)
 
     def set_pipeline(self, schedule: str | Sequence[Sequence[tuple[str, int, int]]] = "1f1b") -> None:
         """Say in which order the stages of a pipeline work on the micro-batches of a batch.
@@ -186,7 +149,7 @@ class GraphConfig:
                 (kind, chunk, micro-batch), as `Schedule.rows` gives it.
         """
         if isinstance(schedule, str):
-            schedule = _one_of("set_pipeline(schedule=...)", schedule, ("1f1b", "gpipe", "interleaved", "zero_bubble"))
+            schedule = one_of("set_pipeline(schedule=...)", schedule, ("1f1b", "gpipe", "interleaved", "zero_bubble"))
         else:
             schedule = tuple(tuple(tuple(entry) for entry in row) for row in schedule)
         self.pipeline_schedule = schedule
@@ -204,7 +167,7 @@ class GraphConfig:
         asked = f"set_clip_grad_norm({max_norm!r}, {norm_type!r})"
         for value in (norm_type,) if max_norm is None else (max_norm, norm_type):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-                raise _error(asked, repr(value), "the bound and the p of a norm are numbers above 0",
+                raise wrong(asked, repr(value), "the bound and the p of a norm are numbers above 0",
                              "set_clip_grad_norm(1.0)")  # fmt: skip
         self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
@@ -221,10 +184,10 @@ class GraphConfig:
                 ``float8_e4m3fn``): bfloat16, with 8-bit products of linear layers whose dims are multiples of 16.
             lists: which op runs in which precision, the same on every device.
         """
-        _flag("enable_amp", mode)
+        flag("enable_amp", mode)
         dtype = _dtypes.float8_e4m3fn if dtype == "fp8" else dtype
         if dtype not in CASTABLE:
-            raise _error(
+            raise wrong(
                 f"enable_amp(dtype={dtype!r})",
                 repr(dtype),
                 "autocasting goes to float16, bfloat16 or fp8",
@@ -233,7 +196,7 @@ class GraphConfig:
         if not isinstance(lists, Lists):
             rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or what changed() makes of one"
             fix = 'lists=sbpjax.tensor.autocast_lists.ACCELERATOR.changed(lower=["softmax"])'
-            raise _error("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
+            raise wrong("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
 
     def casting(self) -> Casting | None:
@@ -254,16 +217,16 @@ class GraphConfig:
             shard_restore_level: of stage 3; 0 leaves the gathering of parameters to the planner, 1 gathers them per
                 use in the forward pass and again in the backward pass, 2 once per step.
         """
-        _flag("enable_zero", mode)
-        stage = _one_of("enable_zero(stage=...)", stage, (1, 2, 3))
-        shard_min_size = _whole("enable_zero(shard_min_size=...)", shard_min_size, 1)
-        level = _one_of("enable_zero(shard_restore_level=...)", shard_restore_level, (0, 1, 2))
+        flag("enable_zero", mode)
+        stage = one_of("enable_zero(stage=...)", stage, (1, 2, 3))
+        shard_min_size = whole("enable_zero(shard_min_size=...)", shard_min_size, 1)
+        level = one_of("enable_zero(shard_restore_level=...)", shard_restore_level, (0, 1, 2))
         self.zero_stage = stage if mode else 0
         self.zero_min_size, self.zero_restore_level = shard_min_size, level
 
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
         """Do ``enable_zero(True, stage=1)`` for ``"distributed_split"``; an older name of it."""
-        _one_of("set_zero_redundancy_optimizer_mode", mode, ("distributed_split", "non_distributed"))
+        one_of("set_zero_redundancy_optimizer_mode", mode, ("distributed_split", "non_distributed"))
         self.enable_zero(mode == "distributed_split", stage=1)
 
     def set_lowering(self, lowering: str = "spmd") -> None:
@@ -273,7 +236,7 @@ class GraphConfig:
             lowering: ``"spmd"`` (explicit collectives, as planned) or ``"gspmd"`` (sharding constraints, collectives
                 left to XLA's partitioner).
         """
-        self.lowering = _one_of("set_lowering", lowering, LOWERINGS)
+        self.lowering = one_of("set_lowering", lowering, LOWERINGS)
 
     def set_compiler_options(self, options: Mapping[str, Any]) -> None:
         """Set options of XLA's compiler for this graph's programs.
@@ -290,7 +253,7 @@ class GraphConfig:
         """
         if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
             rule, fix = "options are a dict from XLA's names to values", 'set_compiler_options({"xla_…": True})'
-            raise _error(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
+            raise wrong(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
         self.compiler_options = dict(options)
 
     def enable_openvino(
@@ -345,11 +308,11 @@ class GraphConfig:
 
     def _set_engine(self, name: str, mode: bool, precision: str, verify: bool, threads: int | None) -> None:
         asked = {"xla": "enable_constant_weights"}.get(name, f"enable_{name}")
-        _one_of(f"{asked}(precision=...)", precision, PRECISIONS[name])
+        one_of(f"{asked}(precision=...)", precision, PRECISIONS[name])
         if threads is not None:
-            _whole(f"{asked}(threads=...)", threads, 1)
-        if _flag(asked, mode):
-            self.engine = Engine(name, precision, _flag(f"{asked}(verify=...)", verify), threads)
+            whole(f"{asked}(threads=...)", threads, 1)
+        if flag(asked, mode):
+            self.engine = Engine(name, precision, flag(f"{asked}(verify=...)", verify), threads)
         elif self.engine is not None and self.engine.name == name:
             self.engine = None
 
@@ -359,7 +322,7 @@ class GraphConfig:
         Args:
             mode: on, or off (the graph compiles anew and says why).
         """
-        self.static_inputs = _flag("set_static_inputs", mode)
+        self.static_inputs = flag("set_static_inputs", mode)
 
     def enable_block_scan(self, mode: bool = True) -> None:
         """Trace and compile equal layers once.
@@ -367,7 +330,7 @@ class GraphConfig:
         Args:
             mode: on or off; without a call it is on where the user's loop over the layers is plain.
         """
-        self.block_scan = _flag("enable_block_scan", mode)
+        self.block_scan = flag("enable_block_scan", mode)
 
     def least_iterations(self, on_cpu: bool) -> int:
         """Return how often equal layers must repeat to be compiled as a loop; 0 for never."""
@@ -375,217 +338,54 @@ class GraphConfig:
 
     def set_max_programs(self, value: int = 10) -> None:
         """Keep at most this many compiled programs; the one not used for longest goes first."""
-        self.max_programs = _whole("set_max_programs", value, 1)
-
-    def enable_auto_memory(self, mode: str = "AdaptiveMemory", *, memory_limit_bytes: float | None = None) -> None:
-        """Say what a byte of memory may cost in time.
-
-        At a price, a byte that a device holds at the fullest moment of a step (parameters, state, saved activations,
-        gathered copies) weighs like 0.4, 4.3 or 11 bytes that the ranks move together.
-
-        Args:
-            mode: ``"Disable"`` (memory costs nothing), ``"SlightMemoryDown"``, ``"ModerateMemoryDown"`` (much like data
-                parallelism with ZeRO), ``"HeavyMemoryDown"``, or ``"AdaptiveMemory"``: the fastest plan that fits into
-                the device, or into ``memory_limit_bytes``, for which equal layers are checkpointed if they must be.
-            memory_limit_bytes: what one device may hold, whatever the mode; None for what the device has under
-                ``"AdaptiveMemory"``, and for no limit under the other modes. If no plan fits, the error names the
-                smallest limit that one does.
-        """
-        if memory_limit_bytes is not None:
-            asked = "enable_auto_memory(memory_limit_bytes=...)"
-            if _number(asked, memory_limit_bytes) < 1:
-                raise _error(asked, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9")
-        name = AUTO_MEMORY_ALIASES.get(mode, mode) if isinstance(mode, str) else mode
-        mode = _one_of("enable_auto_memory", name, AUTO_MEMORY)
-        self.auto_memory, self.memory_limit_bytes = mode, memory_limit_bytes
+        self.max_programs = whole("set_max_programs", value, 1)
 
     # -- what XLA does, or what is always done ---------------------------------------------------------------------
 
     def allow_fuse_add_to_output(self, mode: bool = True) -> None:
         """Fuse an add into the op before it. XLA fuses elementwise chains on its own."""
-        self._state("allow_fuse_add_to_output", _flag("allow_fuse_add_to_output", mode))
+        self._state("allow_fuse_add_to_output", flag("allow_fuse_add_to_output", mode))
 
     def allow_fuse_cast_scale(self, mode: bool = True) -> None:
         """Fuse casts and scales. XLA does so on its own."""
-        self._state("allow_fuse_cast_scale", _flag("allow_fuse_cast_scale", mode))
+        self._state("allow_fuse_cast_scale", flag("allow_fuse_cast_scale", mode))
 
     def allow_fuse_model_update_ops(self, mode: bool = True) -> None:
         """Fuse the ops of an update. The update is part of the one program, and XLA fuses it."""
-        self._state("allow_fuse_model_update_ops", _flag("allow_fuse_model_update_ops", mode))
+        self._state("allow_fuse_model_update_ops", flag("allow_fuse_model_update_ops", mode))
 
     def enable_fused_model_update_cast(self, mode: bool = True) -> None:
         """Fuse the cast of updated weights into the update. XLA does so on its own."""
-        self._state("enable_fused_model_update_cast", _flag("enable_fused_model_update_cast", mode))
+        self._state("enable_fused_model_update_cast", flag("enable_fused_model_update_cast", mode))
 
     def enable_multi_tensor_update(self, mode: bool = True) -> None:
         """Update many parameters at once. Always so: one program updates all."""
-        self._state("enable_multi_tensor_update", _flag("enable_multi_tensor_update", mode))
+        self._state("enable_multi_tensor_update", flag("enable_multi_tensor_update", mode))
 
     def enable_choose_best_memory_allocation(self, mode: bool = True) -> None:
         """Try several ways to lay out memory. XLA's buffer assignment does this on its own."""
-        self._state("enable_choose_best_memory_allocation", _flag("enable_choose_best_memory_allocation", mode))
+        self._state("enable_choose_best_memory_allocation", flag("enable_choose_best_memory_allocation", mode))
 
     def enable_compress_memory(self, mode: bool = True) -> None:
         """Share memory between values that do not live together. XLA's buffer assignment does this on its own."""
-        self._state("enable_compress_memory", _flag("enable_compress_memory", mode))
+        self._state("enable_compress_memory", flag("enable_compress_memory", mode))
 
     def enable_straighten_algorithm(self, mode: str = "MemoryFirst") -> None:
         """Choose the order of a program. XLA's scheduler chooses it."""
-        self._state("enable_straighten_algorithm", _one_of("enable_straighten_algorithm", mode, STRAIGHTEN))
+        self._state("enable_straighten_algorithm", one_of("enable_straighten_algorithm", mode, STRAIGHTEN))
 
     def enable_cudnn_conv_heuristic_search_algo(self, mode: bool = True) -> None:
         """Choose convolution algorithms by a heuristic. XLA autotunes them; ``XLA_FLAGS`` says how."""
-        self._state("enable_cudnn_conv_heuristic_search_algo", _flag("enable_cudnn_conv_heuristic_search_algo", mode))
+        self._state("enable_cudnn_conv_heuristic_search_algo", flag("enable_cudnn_conv_heuristic_search_algo", mode))
 
     def set_outputs_buffer_size(self, value: int = 2) -> None:
         """Say how many results may wait to be read. Results are futures here, so any number may."""
-        self._state("set_outputs_buffer_size", _whole("set_outputs_buffer_size", value, 1))
-
-    # -- auto parallelism ------------------------------------------------------------------------------------------
-
-    def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | Hierarchies | None = None) -> None:
-        """Let the planner lay out parameters, buffers and optimizer state too, not only what is computed.
-
-        What you have split yourself keeps its sbp; what is local or broadcast is laid out with the first program, and
-        says so by its ``sbp`` from then on. See `sbpjax.auto`.
-
-        Args:
-            mode: on or off.
-            placement: the devices, for a model that is local so far; None if it lies on a placement already. A local
-                argument of the graph is then the whole batch, and is laid out in every call. For ``placement.auto(n)``
-                the first program is planned on every grid of n devices, and the fastest is kept.
-        """
-        _flag("enable_auto_parallel", mode)
-        if placement is not None and not isinstance(placement, (Placement, Hierarchies)):
-            raise _error(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
-                         "placement is a sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
-        self.auto_parallel, self.auto_placement = mode, placement
-
-    def enable_auto_parallel_ignore_user_sbp_config(self, mode: bool = True) -> None:
-        """Choose the layouts of state that you have split too, and drop every ``to_global`` on the same placement.
-
-        Arguments of the graph keep the layouts in which they come.
-
-        Args:
-            mode: on or off; without `enable_auto_parallel` it changes nothing.
-        """
-        self.auto_ignores_user = _flag("enable_auto_parallel_ignore_user_sbp_config", mode)
-
-    def auto(self) -> Auto | None:
-        """Return what is asked of auto parallelism, None if it is off."""
-        return Auto(self.auto_placement, self.auto_ignores_user, self.auto_plan) if self.auto_parallel else None
-
-    def prices(self, placement: Placement | None) -> dict[str, Any]:
-        """Return the options of a program by which its planner chooses: ``cost`` and ``memory_bytes``."""
-        memory = self.auto_memory != "Disable" or self.memory_limit_bytes is not None
-        if placement is None or not (self.auto_parallel or memory):
-            return {}
-        cost = DEFAULT
-        if self.auto_parallel:
-            given = self.auto_cost
-            cost = of_placement(placement, preset(given) if isinstance(given, str) else given)
-            if self.auto_wait_time is not None:
-                cost = cost.with_latency(self.auto_wait_time)
-            ratio = cost.compute_ratio if self.auto_compute_ratio is None else self.auto_compute_ratio
-            cost = replace(cost, compute_ratio=ratio, shares=self.auto_collector, hides=self.auto_trunk)
-        weight = MEMORY_WEIGHT.get(self.auto_memory, 0.0)
-        if weight:
-            ranks = 1 if cost.is_summed else placement.size
-            cost = replace(cost, memory_us_per_byte=weight / ranks / cost.interconnect_bytes_per_s * 1e6)
-        limit = self.memory_limit_bytes
-        if limit is None and self.auto_memory == "AdaptiveMemory":
-            capacity = capacity_of(placement)
-            limit = None if capacity is None else _USABLE * capacity
-        return {"cost": cost, "memory_bytes": limit}
-
-    def enable_auto_parallel_trunk_algo(self, mode: bool = True) -> None:
-        """Let latency that other work covers cost nothing; on by default with auto parallelism.
-
-        The reduction of a gradient need not be waited for until the update; what the next product reads is waited for
-        at once. Only the wait time is covered: all conversions share one wire. See `sbpjax.planner.prices.slack`.
-        """
-        self.auto_trunk = _flag("enable_auto_parallel_trunk_algo", mode)
-
-    def enable_auto_parallel_sbp_collector(self, mode: bool = True) -> None:
-        """Price a conversion that several readers want once; on by default with auto parallelism.
-
-        Off, every reader is charged, as by a runtime that does not share copies; the program shares them all the same.
-        """
-        self.auto_collector = _flag("enable_auto_parallel_sbp_collector", mode)
-
-    def set_auto_parallel_computation_cost_ratio(self, ratio: float) -> None:
-        """Multiply the time of computing with a number in auto parallelism.
-
-        Args:
-            ratio: 1 by default, 0.05 with the prices ``"oneflow"``; 0 looks at communication alone.
-        """
-        self.auto_compute_ratio = _number("set_auto_parallel_computation_cost_ratio", ratio)
-
-    def set_auto_parallel_wait_time(self, cost: float) -> None:
-        """Say what every collective costs apart from its bytes, in auto parallelism.
-
-        Args:
-            cost: in microseconds; that of the prices by default.
-        """
-        self.auto_wait_time = _number("set_auto_parallel_wait_time", cost)
-
-    def set_auto_parallel_plan(self, plan: Any = None) -> None:
-        """Obey a plan in auto parallelism: what it names is laid out so, the rest is the planner's choice.
-
-        Args:
-            plan: a file that `Graph.auto_parallel_report` saved (``sharding.py`` or JSON), edited or not; what
-                `sbpjax.auto.load` returned; or None.
-
-        Raises:
-            SbpError: the file is no plan.
-        """
-        if plan is not None:
-            from sbpjax.graph.auto.plan_file import Sharding, load
-
-            plan = plan if isinstance(plan, Sharding) else load(plan)
-        self.auto_plan = plan
-
-    def set_auto_parallel_cost_model(self, model: str | CostModel | None = None) -> None:
-        """Say by which prices auto parallelism chooses.
-
-        Args:
-            model: the name of a preset (``"h100"``, ``"v5p"``, ``"oneflow"``…), a `sbpjax.auto.CostModel`, or None for
-                what `sbpjax.inspect.auto.calibrate` measured, else the preset of the placement's devices.
-
-        Raises:
-            SbpError: there is no such preset.
-        """
-        if isinstance(model, str):
-            preset(model)
-        elif model is not None and not isinstance(model, CostModel):
-            rule = "prices are the name of a preset or a CostModel"
-            fix = 'set_auto_parallel_cost_model("h100")'
-            raise _error("set_auto_parallel_cost_model(...)", f"a {type(model).__name__}", rule, fix)
-        self.auto_cost = model
+        self._state("set_outputs_buffer_size", whole("set_outputs_buffer_size", value, 1))
 
     def _state(self, name: str, value: Any) -> None:
         self._stated[name] = value
 
     # -- text ------------------------------------------------------------------------------------------------------
-
-    def _auto_text(self) -> str:
-        if not self.auto_parallel:
-            return "off"
-        cost = self.auto_cost if isinstance(self.auto_cost, str) else getattr(self.auto_cost, "name", None)
-        said = [
-            "the state's placement" if self.auto_placement is None else repr(self.auto_placement),
-            "whatever sbp the user gave" if self.auto_ignores_user else "",
-            "" if cost is None else f"prices of {cost}",
-            "" if self.auto_compute_ratio is None else f"computing × {self.auto_compute_ratio:g}",
-            "" if self.auto_wait_time is None else f"{self.auto_wait_time:g} µs per collective",
-            "" if self.auto_trunk else "no latency hidden",
-            "" if self.auto_collector else "readers priced one by one",
-        ]
-        return "on " + ", ".join(part for part in said if part)
-
-    def _memory_text(self) -> str:
-        limit = "" if self.memory_limit_bytes is None else f", at most {self.memory_limit_bytes:,.0f} bytes per device"
-        return self.auto_memory + limit
 
     def __repr__(self) -> str:
         amp = f"{self.amp_dtype!r}" if self.amp else "off"
@@ -614,33 +414,3 @@ class GraphConfig:
         for name, value in self._stated.items():
             lines.append(f"  {name}({value!r}): {STATED.get(name, _XLA)}")
         return "\n".join([*lines, ")"])
-
-
-def _error(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
-    return GraphConfigError(f"config.{asked}", seen, rule, fix)
-
-
-def _flag(name: str, mode: Any) -> bool:
-    if not isinstance(mode, bool):
-        raise _error(
-            f"{name}({mode!r})", f"a {type(mode).__name__}", "the option is on or off: a bool", f"{name}(True)"
-        )
-    return mode
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise _error(name, repr(value), f"a whole number of at least {least}", f"e.g. {max(least, 2)}")
-    return value
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise _error(name, repr(value), "a number of at least 0", f"{name}(1.0)")
-    return value
-
-
-def _one_of(name: str, value: Any, allowed: tuple) -> Any:
-    if isinstance(value, bool) or value not in allowed:
-        raise _error(name, repr(value), f"one of {list(allowed)}", f"e.g. {allowed[-1]!r}")
-    return value

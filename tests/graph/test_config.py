@@ -5,7 +5,8 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphConfigError
-from sbpjax.graph.config import AUTO_MEMORY, STATED, STRAIGHTEN, GraphConfig
+from sbpjax.graph.config import STATED, STRAIGHTEN, GraphConfig
+from sbpjax.graph.planner_config import AUTO_MEMORY
 
 ONEFLOW = (
     "allow_fuse_add_to_output allow_fuse_model_update_ops allow_fuse_cast_scale enable_amp enable_auto_parallel "
