@@ -4,19 +4,22 @@ Image i is mixed with image i - 1, the first with the last. A label is then a ro
 
     images (B, C, H, W), labels (B,)    →    images (B, C, H, W), shares (B, num_classes)
 
-The batch's number and the seed decide the share; so every rank draws the same, and a global batch stays split.
+The batch's number and the seed decide the share; so every rank draws the same, and a global batch stays split. Mix
+before the step: in a traced program the number is a constant, and every batch would be mixed alike.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 
 import sbpjax as flow
 from sbpjax import Tensor
-from sbpjax.errors import DataError
+from sbpjax.errors import DataError, SbpError, message
 from sbpjax.nn import functional as F
 
 from .chance import generator
@@ -36,7 +39,8 @@ class _Mixing:
         Args:
             images: ``(B, C, H, W)``, floating, any sbp.
             labels: ``(B,)`` whole numbers, or ``(B, num_classes)`` shares.
-            number: the batch's, from which all chance follows; needed.
+            number: the batch's, from which all chance follows; needed. In a traced program (`nn.Graph`, the loss of a
+            `Trainer`) it is a constant, and a warning says so.
 
         Returns:
             Images, and shares ``(B, num_classes)``.
@@ -55,6 +59,11 @@ class _Mixing:
         if labels.ndim == 2 and labels.shape[1] != self.num_classes:
             seen, rule = f"labels {tuple(labels.shape)}", f"labels are (B,) or (B, {self.num_classes})"
             raise DataError(asked, seen, rule, f"num_classes={labels.shape[1]}")
+        if _is_traced(images):
+            seen = "a program is traced, in which the number is a constant"
+            rule = "each number mixes otherwise; a traced program is kept, and would mix every batch alike"
+            fix = "mix a batch before its step; with a Trainer in a Hook's before_step, which may write trainer.batch"
+            warnings.warn(message(asked, seen, rule, fix), stacklevel=2)
         shares = labels if labels.ndim == 2 else F.one_hot(labels.long(), self.num_classes)
         random = generator(self.seed, number)
         images, share = self.mixed(images, random.beta(self.alpha, self.alpha), random)
@@ -64,6 +73,13 @@ class _Mixing:
     def mixed(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
         """Return the images, and what share of each is its own."""
         raise NotImplementedError
+
+
+def _is_traced(x: Tensor) -> bool:
+    try:
+        return not x.is_meta and isinstance(x.jax(), Tracer)
+    except SbpError:  # parts of unequal sizes, or partial sums: an eager tensor that is no ordinary array
+        return False
 
 
 class MixUp(_Mixing):
