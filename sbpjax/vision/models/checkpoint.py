@@ -76,8 +76,8 @@ def save_checkpoint(model: nn.Module, path: str | os.PathLike) -> None:
     """Write a model's parameters and buffers as one file of safetensors by timm's names, in timm's shapes.
 
     timm's model of that name and these options takes it, by ``load_state_dict``, and so does `load_checkpoint`. All
-    processes call it, and the first writes; the host holds one tensor at a time. A model of another room of
-    `sbpjax.vision`, such as a detector, keeps its own names.
+    processes call it, and the first writes; the host holds one tensor at a time. A model that `create_model` does not
+    make, such as a detector, keeps its own names; for `vit.ViT` there is `models.save_pretrained`.
 
     Args:
         model: of any layout; of a `FeatureMaps` the model in it, without a classifier.

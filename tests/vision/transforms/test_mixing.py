@@ -49,6 +49,15 @@ def test_a_number_in_a_traced_program_is_a_constant():
     assert either(*uneven, 3)[1].shape == (3, 4)  # no warning
 
 
+def test_a_number_that_is_a_tensor():
+    either, number = T.mix(T.MixUp(4), T.CutMix(4)), flow.tensor(3)
+    batch = flow.tensor(IMAGES), flow.tensor(LABELS)
+    np.testing.assert_array_equal(either(*batch, number)[0].numpy(), either(*batch, 3)[0].numpy())
+    for way in (either, T.MixUp(4)):
+        with pytest.raises(DataError, match=r"a number that a program traces[\s\S]*before its step"):
+            flow.compile(way)(*batch, number)
+
+
 def test_either_and_shares_again():
     either = T.mix(T.MixUp(4), T.CutMix(4))
     values = {len(np.unique(either(flow.tensor(IMAGES), flow.tensor(LABELS), i)[0][1].numpy())) for i in range(8)}
