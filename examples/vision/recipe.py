@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from examples.recipe import plot
@@ -12,6 +12,7 @@ from sbpjax.train import Checkpoints, Evaluation, Goal, Hook, Trainer
 from sbpjax.train.config import LazyCall
 from sbpjax.train.evaluation import Accuracy
 
+Groups = list[dict[str, Any]]
 BOUND = 0.97  # of the held-out accuracy; guessing gives 10 of 100
 
 
@@ -34,20 +35,65 @@ class Curves(Hook):
         plot(trainer.out / "loss.png", {f"{self.title}: loss": {"loss": loss}, "held out": {self.score: score}})
 
 
-def classifier(name: str, num_classes: int, checkpoint: str | None = None, trained_classes: int = 1000) -> nn.Module:
+def classifier(
+    name: str,
+    num_classes: int,
+    checkpoint: str | None = None,
+    trained_classes: int = 1000,
+    options: Mapping[str, Any] | None = None,
+) -> nn.Module:
     """Return a model of the zoo: a fresh one, or one with weights from a file and a fresh classifier.
+
+    What a file has given is marked, for `adamw`: ``parameter.is_trained``.
 
     Args:
         name: a name of `vision.list_models`.
         num_classes: classes.
         checkpoint: the file.
         trained_classes: classes of the model in it.
+        options: fields of the model's configuration that are others than the name stands for.
     """
     if checkpoint is None:
-        return vision.create_model(name, num_classes=num_classes)
-    model = vision.create_model(name, num_classes=trained_classes, checkpoint=checkpoint)
+        return vision.create_model(name, num_classes=num_classes, **options or {})
+    model = vision.create_model(name, num_classes=trained_classes, checkpoint=checkpoint, **options or {})
+    for parameter in model.parameters():
+        parameter.is_trained = True
     model.reset_classifier(num_classes)
     return model
+
+
+def adamw(groups: Groups, *, lr: float, weight_decay: float, backbone_lr_scale: float = 1.0) -> optim.AdamW:
+    """Return AdamW with a rate of its own for what a file has given: groups that are called ``backbone``.
+
+    Args:
+        groups: of parameters.
+        lr: the rate of the others.
+        weight_decay: of groups that say none.
+        backbone_lr_scale: the factor of the rate.
+    """
+    found: Groups = []
+    for name, rate in (("head", lr), ("backbone", lr * backbone_lr_scale)):
+        for group in groups:
+            own = [p for p in group["params"] if getattr(p, "is_trained", False) == (name == "backbone")]
+            found += [{**group, "params": own, "lr": rate, "name": name}] if own else []
+    return optim.AdamW(found, lr=lr, weight_decay=weight_decay)
+
+
+class Freeze(Hook):
+    """Leave the groups that are called ``backbone`` as they are for the first steps: their rate is 0.
+
+    Args:
+        steps: how many.
+    """
+
+    def __init__(self, steps: int):
+        self.steps = steps
+
+    def before_step(self, trainer: Trainer) -> None:
+        """Set the rate, which the schedule sets anew behind the step."""
+        if trainer.step < self.steps:
+            for group in trainer.optimizer.param_groups:
+                group["lr"] = 0.0 if group.get("name") == "backbone" else group["lr"]
 
 
 def rise_and_fall(steps: int, warmup: int | None = None) -> Callable[[int], float]:

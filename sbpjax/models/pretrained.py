@@ -16,7 +16,7 @@ import importlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +31,7 @@ from sbpjax.errors import CheckpointError, ConfigError, nearest
 
 from .parallel import Parallel
 from .parallelize import Layouts
-from .weights import Part, Weights
+from .weights import FileTensors, Part, Weights
 
 # By ``model_type``: the folder of this room.
 FAMILIES = {
@@ -136,7 +136,7 @@ def save_pretrained(
     """
     directory = Path(directory)
     weights = family_weights(model.config.model_type, family)
-    tensors = _Tensors(model, weights)
+    tensors = _tensors(model, weights)
     files = _shards(tensors, shard_bytes)
     partial, is_first = directory.with_name(directory.name + ".partial"), env.get_rank() == 0
     if is_first:
@@ -261,53 +261,22 @@ def _started(made: type, config: Any, names: Collection[str]) -> dict[str, np.nd
     return {name: p.detach().numpy() for name, p in model.named_parameters() if name in set(names)}
 
 
-class _Tensors(Mapping):
-    """The tensors of the files, made when they are asked for.
-
-    Args:
-        model: whose.
-        weights: the table.
-    """
-
-    def __init__(self, model: nn.Module, weights: Weights):
-        self.parts: dict[str, list[tuple[Part, flow.Tensor]]] = {}
-        for name, parameter in model.named_parameters():
-            part = weights.part(name)
-            asked = f"save_pretrained({type(model).__name__}(...))"
-            if name.endswith((".lora_a", ".lora_b")):
-                rule, fix = "a whole model has no adapters", "lora.merge(model) first, or lora.save(model, directory)"
-                raise CheckpointError(asked, name, rule, fix)
-            if part is None:
-                raise CheckpointError(asked, name, "every parameter is in the table of names", "add a row to it")
-            for row in part.rows(tuple(parameter.shape)):
-                self.parts.setdefault(row.name, []).append((row, parameter))
-
-    def only(self, names: Collection[str]) -> _Tensors:
-        """Return the same with some of the tensors alone."""
-        found = object.__new__(_Tensors)
-        found.parts = {name: self.parts[name] for name in names}
-        return found
-
-    def bytes(self, name: str) -> int:
-        """Return the size of a tensor."""
-        return sum(
-            p.numel() * p.element_size() // (1 if part.row is None else p.shape[0]) for part, p in self.parts[name]
-        )
-
-    def __getitem__(self, name: str) -> flow.Tensor:
-        found = sorted(self.parts[name], key=lambda row: row[0].index)
-        own = [(part, p.detach() if part.row is None else p.detach()[part.row]) for part, p in found]
-        turned = [p.t() if part.transposed and p.ndim == 2 else p for part, p in own]
-        return turned[0] if len(turned) == 1 else flow.cat(turned, dim=found[0][0].dim)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
+def _tensors(model: nn.Module, weights: Weights) -> FileTensors:
+    """Return the tensors of the files of a model."""
+    asked = f"save_pretrained({type(model).__name__}(...))"
+    parts = []
+    for name, parameter in model.named_parameters():
+        part = weights.part(name)
+        if name.endswith((".lora_a", ".lora_b")):
+            rule, fix = "a whole model has no adapters", "lora.merge(model) first, or lora.save(model, directory)"
+            raise CheckpointError(asked, name, rule, fix)
+        if part is None:
+            raise CheckpointError(asked, name, "every parameter is in the table of names", "add a row to it")
+        parts.append((part, parameter))
+    return FileTensors(parts)
 
 
-def _shards(tensors: _Tensors, most: int) -> dict[str, list[str]]:
+def _shards(tensors: FileTensors, most: int) -> dict[str, list[str]]:
     """Return which file gets which tensors, in order, each file as full as may be."""
     groups: list[list[str]] = [[]]
     size = 0

@@ -16,11 +16,13 @@ are the rows of one parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+import sbpjax as flow
 
 from .config import Config
 
@@ -36,6 +38,7 @@ class Part:
         transposed: whether a matrix is turned after it was cut.
         dim: which dim is cut, of the tensor of the files; the last one by default.
         row: which row of the parameter it is; None if it is all of it.
+        ones: how many dims of 1 stand behind those of a matrix: 2 where the files have a product as a convolution.
 
     Example:
         >>> import numpy as np
@@ -50,6 +53,7 @@ class Part:
     transposed: bool = False
     dim: int = -1
     row: int | None = None
+    ones: int = 0
 
     def rows(self, ours: tuple[int, ...]) -> list[Part]:
         """Return the tensors of the files that make up a parameter of this shape: itself, or one for each row."""
@@ -67,10 +71,11 @@ class Part:
         ours = ours if self.row is None else ours[1:]
         theirs = ours[::-1] if self.transposed else ours
         cut = self.dim % len(theirs)
-        return tuple(size * (self.count if dim == cut else 1) for dim, size in enumerate(theirs))
+        return tuple(size * (self.count if dim == cut else 1) for dim, size in enumerate(theirs)) + (1,) * self.ones
 
     def read(self, array: Any) -> Any:
         """Return the parameter's array: a view of that of the files."""
+        array = array.reshape(array.shape[: array.ndim - self.ones]) if self.ones else array
         size = array.shape[self.dim] // self.count
         part = array[(slice(None),) * (self.dim % array.ndim) + (slice(self.index * size, (self.index + 1) * size),)]
         return part.T if self.transposed else part
@@ -142,3 +147,50 @@ class Weights:
         """Return the name in ``config.json`` of a model's class."""
         fit = [name for name, made in self.architectures.items() if made is type(model)]
         return next((name for name in fit if name.lower().startswith(model.config.model_type)), fit[0])
+
+
+class FileTensors(Mapping):
+    """The tensors of files that parameters make up, by the files' names: what `Part.read` takes apart, put together.
+
+    Each is made when it is asked for, so that of a model on many devices one at a time is whole.
+
+    Args:
+        parameters: of each, where it is in the files, and itself, in any layout.
+
+    Example:
+        >>> from sbpjax.models.weights import FileTensors, Part
+        >>> rows = [(Part("qk.weight", i, 2, dim=0), flow.tensor([[float(i)]])) for i in range(2)]
+        >>> FileTensors(rows)["qk.weight"].tolist()
+        [[0.0], [1.0]]
+    """
+
+    def __init__(self, parameters: Iterable[tuple[Part, flow.Tensor]]):
+        self.parts: dict[str, list[tuple[Part, flow.Tensor]]] = {}
+        for part, parameter in parameters:
+            for row in part.rows(tuple(parameter.shape)):
+                self.parts.setdefault(row.name, []).append((row, parameter))
+
+    def only(self, names: Collection[str]) -> FileTensors:
+        """Return the same with some of the tensors alone."""
+        found = FileTensors(())
+        found.parts = {name: self.parts[name] for name in names}
+        return found
+
+    def bytes(self, name: str) -> int:
+        """Return the size of a tensor."""
+        return sum(
+            p.numel() * p.element_size() // (1 if part.row is None else p.shape[0]) for part, p in self.parts[name]
+        )
+
+    def __getitem__(self, name: str) -> flow.Tensor:
+        found = sorted(self.parts[name], key=lambda row: row[0].index)
+        own = [(part, p.detach() if part.row is None else p.detach()[part.row]) for part, p in found]
+        turned = [p.t() if part.transposed and p.ndim == 2 else p for part, p in own]
+        whole = turned[0] if len(turned) == 1 else flow.cat(turned, dim=found[0][0].dim)
+        return whole.reshape(*whole.shape, *[1] * found[0][0].ones) if found[0][0].ones else whole
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)

@@ -13,6 +13,7 @@ import pytest
 import sbpjax as flow
 from examples.vision import digits as data
 from examples.vision import recipe, shapes
+from sbpjax.train import load_run, parameter_groups
 from sbpjax.train.cli import main
 from sbpjax.train.config import load_config, override
 
@@ -68,20 +69,50 @@ def test_data_parallel_is_one_device(config, tmp_path):
     np.testing.assert_allclose(apart, alone, rtol=1e-2 if config == "resnet" else TOLERANCE)
 
 
+def photos(folder):
+    from PIL import Image
+
+    for part in ("train", "val"):
+        for name, colour in (("cat", (200, 30, 30)), ("dog", (30, 30, 200))):
+            (folder / "photos" / part / name).mkdir(parents=True)
+            for i in range(8):
+                Image.new("RGB", (48, 40), colour).save(folder / "photos" / part / name / f"{i}.jpg")
+    return ["classes=2", "size=32", "batch=8", "samples=64", "trainer.workers=0", "trainer.parallel.device=cpu"]
+
+
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_folder_of_photos(tmp_path, monkeypatch, capsys):
-    from PIL import Image
-
     monkeypatch.chdir(tmp_path)
-    for part in ("train", "val"):
-        for name, colour in (("cat", (200, 30, 30)), ("dog", (30, 30, 200))):
-            (tmp_path / "photos" / part / name).mkdir(parents=True)
-            for i in range(8):
-                Image.new("RGB", (48, 40), colour).save(tmp_path / "photos" / part / name / f"{i}.jpg")
-    sizes = ["model=resnet18", "classes=2", "size=32", "batch=8", "samples=64", "trainer.workers=0"]
-    main(["examples.vision.folder", *sizes, "trainer.parallel.data=2", "trainer.parallel.device=cpu", "--fast-dev-run"])
+    main(["examples.vision.folder", "model=resnet18", *photos(tmp_path), "trainer.parallel.data=2", "--fast-dev-run"])
     assert "validation/accuracy" in capsys.readouterr().out
+
+
+def test_fine_tuning_of_a_small_model_on_photos(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = {"image_size": 32, "hidden_size": 48, "num_hidden_layers": 1}
+    before = flow.vision.create_model("vit_tiny_patch16_224", num_classes=5, **small)
+    flow.vision.models.save_checkpoint(before, "five.safetensors")
+    run = ["model=vit_tiny_patch16_224", *photos(tmp_path), *(f"options.{name}={n}" for name, n in small.items())]
+    run += ["checkpoint=five.safetensors", "trained_classes=5", "backbone_lr_scale=0.1", "every=1"]
+    run += ["freeze_steps=1", "trainer.log_every=1", "trainer.hooks.average=null"]
+    main(["examples.vision.folder", *run, "steps=2"])
+    frozen, tuned = (load_run("runs/vit_tiny_patch16_224", step=step) for step in (1, 2))
+    known, one, two = before.state_dict(), frozen.state_dict(), tuned.state_dict()
+    for name in known.keys() - {"head.weight", "head.bias"}:
+        np.testing.assert_array_equal(one[name].numpy(), known[name].numpy())
+        assert (two[name].numpy() != known[name].numpy()).any() or name.endswith("k.bias"), name
+    assert one["head.weight"].shape == (2, 48) and (two["head.weight"].numpy() != one["head.weight"].numpy()).all()
+
+
+def test_rates_of_head_and_backbone():
+    model = flow.vision.create_model("resnet18", num_classes=3, depths=(1, 1, 1, 1), width=8)
+    for parameter in model.parameters():
+        parameter.is_trained = parameter.shape[0] != 3
+    groups = recipe.adamw(parameter_groups(model), lr=1e-3, weight_decay=0.1, backbone_lr_scale=0.1).param_groups
+    rates = [(group["name"], group["lr"], group["weight_decay"]) for group in groups]
+    assert rates == [("head", 1e-3, 0.1), ("head", 1e-3, 0), ("backbone", 1e-4, 0.1), ("backbone", 1e-4, 0)]
+    assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
 
 
 def test_a_short_run_is_not_all_warm_up():

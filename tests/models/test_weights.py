@@ -8,6 +8,7 @@ from sbpjax.models import Part
 from sbpjax.models.gpt2.weights import WEIGHTS as GPT2
 from sbpjax.models.llama.weights import WEIGHTS as LLAMA
 from sbpjax.models.pretrained import family_weights
+from sbpjax.models.weights import FileTensors
 from tests.models.cases import TRAINED
 
 
@@ -26,6 +27,13 @@ def test_rows_of_blocks_and_parameters():
     assert LLAMA.part("norm.weight") == Part("model.norm.weight")
     assert LLAMA.part("blocks.0.mlp.gates.weight") is None
     assert GPT2.part("blocks.3.attention.k.bias") == Part("transformer.h.3.attn.c_attn.bias", 1, 3, True)
+
+
+def test_a_product_that_is_a_convolution_in_the_files():
+    part, array = Part("x", ones=2), np.arange(6).reshape(2, 3, 1, 1)
+    assert part.shape((2, 3)) == (2, 3, 1, 1)
+    np.testing.assert_array_equal(part.read(array), array[:, :, 0, 0])
+    np.testing.assert_array_equal(FileTensors([(part, flow.tensor(array[:, :, 0, 0]))])["x"].numpy(), array)
 
 
 def test_parts_of_a_tensor():

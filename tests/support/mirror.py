@@ -118,7 +118,6 @@ TESTED_BY = {
     "vision/transforms/policy_tables.py": ("vision/transforms/test_policies.py", TABLE),
     "vision/transforms/tensor_colours.py": ("vision/transforms/test_colour.py", USED),
     "vision/models/blocks/": ("vision/models/test_efficientnet.py vision/models/test_swin.py", USED),
-    "vision/models/checkpoint.py": ("vision/models/test_registry.py", USED),
     "vision/models/detection/backbone.py": ("vision/models/detection/test_retinanet.py", USED),
     "vision/models/vit/": ("vision/models/vit/test_vit.py", USED),
     "world/absent.py": ("api/test_coverage.py", TABLE),

@@ -20,7 +20,8 @@ QUICK = tuple(f".{name}" for name in "drop_path squeeze mlp activations windows 
 @pytest.mark.parametrize(
     "file", [f if f.endswith(QUICK) else pytest.param(f, marks=pytest.mark.exhaustive) for f in FILES]
 )
-def test_examples(file):
+def test_examples(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     module = importlib.import_module(file)
     for test in doctest.DocTestFinder().find(module, globs={"flow": flow}):
         text = []

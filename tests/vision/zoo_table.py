@@ -283,8 +283,10 @@ def index() -> str:
     rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.says} |" for name, one in FAMILIES.items()]
     return (
         "# Models of images\n\n"
-        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. Parameters have timm's names, so "
-        "files of timm load as they are. `python -m tests.vision.zoo_table` writes these pages.\n\n"
+        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. Files of timm load as they "
+        "are, and `vision.models.save_checkpoint` writes files that timm takes. Parameters have timm's names, but "
+        "those of ViT and DeiT, which have [their own](../../how_to/vision_tuning.md#groups-by-name). "
+        "`python -m tests.vision.zoo_table` writes these pages.\n\n"
         "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Detectors and models of segmentation are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
         "`sbpjax.vision.models.detection`, `DeepLabV3` and `FCN` in `sbpjax.vision.models.segmentation`; see "

@@ -18,6 +18,7 @@ from . import rexnet as rexnet
 from . import swin as swin
 from . import vit as vit
 from .checkpoint import load_checkpoint as load_checkpoint
+from .checkpoint import save_checkpoint as save_checkpoint
 from .from_hub import from_hub as from_hub
 from .registry import create_model as create_model
 from .registry import list_models as list_models

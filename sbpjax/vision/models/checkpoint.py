@@ -1,4 +1,4 @@
-"""Read files of weights by timm's and torchvision's names into a model, in whatever layout it is.
+"""Read files of weights by timm's and torchvision's names into a model, in whatever layout it is, and write them.
 
 Most families have these names themselves; one that differs has a method ``weights_of(name)``: where a parameter is in
 the files, as a `sbpjax.models.Part`. A file of a model's own state dict is read as well.
@@ -15,10 +15,13 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.checkpoint import open_safetensors, read_torch
+from sbpjax.checkpoint import open_safetensors, read_torch, save_safetensors
 from sbpjax.errors import CheckpointError
-from sbpjax.models.weights import Part
+from sbpjax.models.weights import FileTensors, Part
 
+from .blocks import FeatureMaps
+
+PICKLED = (".pth", ".pt", ".bin", ".tar")  # endings of files as PyTorch saves them
 INSIDE = ("state_dict", "model", "model_state_dict", "state_dict_ema", "model_ema")  # where files of training have them
 
 
@@ -41,8 +44,7 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     """
     asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
     arrays = _opened(Path(path), asked)
-    kept = model.state_dict().keys()  # without the buffers that are made anew
-    own = {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
+    own = _kept(model)
     # A file of `model.state_dict()` has the model's own names, whatever those of timm's files are.
     where = Part if own.keys() <= arrays.keys() else getattr(model, "weights_of", Part)
     parts = {name: where(name) for name in own}
@@ -70,6 +72,42 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     return model
 
 
+def save_checkpoint(model: nn.Module, path: str | os.PathLike) -> None:
+    """Write a model's parameters and buffers as one file of safetensors by timm's names, in timm's shapes.
+
+    timm's model of that name and these options takes it, by ``load_state_dict``, and so does `load_checkpoint`. All
+    processes call it, and the first writes; the host holds one tensor at a time. A model that `create_model` does not
+    make, such as a detector, keeps its own names; for `vit.ViT` there is `models.save_pretrained`.
+
+    Args:
+        model: of any layout; of a `FeatureMaps` the model in it, without a classifier.
+        path: the file, ``NAME.safetensors``.
+
+    Raises:
+        CheckpointError: the file cannot be written, or its ending is that of PyTorch's files.
+
+    Example:
+        >>> model = flow.vision.create_model("deit_tiny_patch16_224", num_classes=4, num_hidden_layers=1)
+        >>> flow.vision.models.save_checkpoint(model, "deit.safetensors")
+        >>> sorted(flow.checkpoint.open_safetensors("deit.safetensors"))[:3]
+        ['blocks.0.attn.proj.bias', 'blocks.0.attn.proj.weight', 'blocks.0.attn.qkv.bias']
+    """
+    if Path(path).suffix in PICKLED:
+        asked = f"save_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
+        fix = f"{Path(path).stem}.safetensors; or flow.save(model.state_dict(), path), by sbpjax's own names"
+        raise CheckpointError(asked, f"the ending {Path(path).suffix}", "what is written is a file of safetensors", fix)
+    model = model.body if isinstance(model, FeatureMaps) else model
+    where = getattr(model, "weights_of", Part)
+    tensors = FileTensors((where(name), tensor) for name, tensor in _kept(model).items())
+    save_safetensors(tensors, path, {"format": "pt"})
+
+
+def _kept(model: nn.Module) -> dict[str, flow.Tensor]:
+    """Return a model's parameters and those buffers that are in files: others are made anew."""
+    kept = model.state_dict().keys()
+    return {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
+
+
 def _fix(model: nn.Module, wrong: list[str], parts: Mapping[str, Part], arrays: Mapping[str, Any]) -> str:
     """Return what mends it: another number of classes, where nothing but the classifier differs."""
     heads = [f"{layer}.{last}" for layer in getattr(model, "CLASSIFIER", ()) for last in ("weight", "bias")]
@@ -92,7 +130,7 @@ def _array(part: Part, array: Any) -> Any:
 def _opened(path: Path, asked: str) -> Mapping[str, Any]:
     if not path.exists():
         raise CheckpointError(asked, "there is no such file", "checkpoint= is a file or a folder", "look at its path")
-    if path.suffix not in (".pth", ".pt", ".bin", ".tar"):
+    if path.suffix not in PICKLED:
         return open_safetensors(path)
     found = read_torch(path)
     while isinstance(found, Mapping) and (

@@ -7,10 +7,12 @@ scale of the branch. Parameters have timm's names. Sources: arxiv.org/abs/2201.0
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax.models.weights import Part
 
 from .blocks import ChannelNorm, DropPath, ImageConfig, ImageModel, PooledHead, rising, truncated_weights
 from .registry import register_model
@@ -29,6 +31,7 @@ class ConvNeXtConfig(ImageConfig):
         response_norm: whether hidden units are divided by their mean size (v2).
         drop_rate: probability of a zero among the pooled features, in training.
         drop_path_rate: of the last block, in training; those before it have less.
+        conv_mlp: whether files have the products of an MLP as convolutions of 1 x 1, as timm's of the small sizes do.
     """
 
     depths: tuple[int, ...] = (3, 3, 9, 3)
@@ -37,6 +40,7 @@ class ConvNeXtConfig(ImageConfig):
     response_norm: bool = False
     drop_rate: float = 0.0
     drop_path_rate: float = 0.0
+    conv_mlp: bool = False
 
 
 class ResponseNorm(nn.Module):
@@ -151,6 +155,11 @@ class ConvNeXt(ImageModel):
         self.head = PooledHead(self.num_features, config.num_classes, dropout=config.drop_rate, norm=norm)
         truncated_weights(self)
 
+    def weights_of(self, name: str) -> Part:
+        """Return where a parameter is in timm's files."""
+        is_product = name.endswith((".mlp.fc1.weight", ".mlp.fc2.weight"))
+        return Part(name, ones=2 if self.config.conv_mlp and is_product else 0)
+
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps behind the stages, the finest first: `(B, channels[i], ...)`."""
         x, found = self.stem(self.checked(images)), []
@@ -174,8 +183,9 @@ _SIZES = {
     "large": ((3, 3, 27, 3), 192), "xlarge": ((3, 3, 27, 3), 256), "huge": ((3, 3, 27, 3), 352),
 }  # fmt: skip
 for _size, (_depths, _first) in _SIZES.items():
+    _one = ConvNeXtConfig(depths=_depths, widths=_widths(_first), conv_mlp=_first <= 80)
     if _size != "huge":
-        register_model(f"convnext_{_size}", ConvNeXt, ConvNeXtConfig(depths=_depths, widths=_widths(_first)))
+        register_model(f"convnext_{_size}", ConvNeXt, _one)
     if _size != "xlarge":
-        _two = ConvNeXtConfig(depths=_depths, widths=_widths(_first), response_norm=True, layer_scale=None)
+        _two = dataclasses.replace(_one, response_norm=True, layer_scale=None)
         register_model(f"convnextv2_{_size}", ConvNeXt, _two)

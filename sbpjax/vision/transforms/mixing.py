@@ -4,22 +4,27 @@ Image i is mixed with image i - 1, the first with the last. A label is then a ro
 
     images (B, C, H, W), labels (B,)    →    images (B, C, H, W), shares (B, num_classes)
 
-The batch's number and the seed decide the share; so every rank draws the same, and a global batch stays split.
+The batch's number and the seed decide the share; so every rank draws the same, and a global batch stays split. Mix
+before the step: in a traced program the number is a constant, and every batch would be mixed alike.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 
 import sbpjax as flow
 from sbpjax import Tensor
-from sbpjax.errors import DataError
+from sbpjax.errors import DataError, SbpError, message
 from sbpjax.nn import functional as F
 
 from .chance import generator
+
+BEFORE = "mix a batch before its step; with a Trainer in a Hook's before_step, which may write trainer.batch"
 
 
 class _Mixing:
@@ -30,19 +35,20 @@ class _Mixing:
             raise DataError(f"{name}(num_classes, alpha)", seen, rule, f"{name}(num_classes=10)")
         self.num_classes, self.alpha, self.seed = num_classes, float(alpha), seed
 
-    def __call__(self, images: Tensor, labels: Tensor, number: int | None = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return a batch, mixed.
 
         Args:
             images: ``(B, C, H, W)``, floating, any sbp.
             labels: ``(B,)`` whole numbers, or ``(B, num_classes)`` shares.
-            number: the batch's, from which all chance follows; needed.
+            number: the batch's, from which all chance follows; needed. In a traced program (`nn.Graph`, the loss of a
+            `Trainer`) it is a constant, and a warning says so.
 
         Returns:
             Images, and shares ``(B, num_classes)``.
 
         Raises:
-            DataError: shapes or dtypes do not fit, or there is no number.
+            DataError: shapes or dtypes do not fit, or there is no number, or one that a program traces.
         """
         asked = f"{type(self).__name__}()(images, labels, number)"
         if number is None:
@@ -55,6 +61,11 @@ class _Mixing:
         if labels.ndim == 2 and labels.shape[1] != self.num_classes:
             seen, rule = f"labels {tuple(labels.shape)}", f"labels are (B,) or (B, {self.num_classes})"
             raise DataError(asked, seen, rule, f"num_classes={labels.shape[1]}")
+        number = _on_host(number, asked)
+        if _is_traced(images):
+            seen = "a program is traced, in which the number is a constant"
+            rule = "each number mixes otherwise; a traced program is kept, and would mix every batch alike"
+            warnings.warn(message(asked, seen, rule, BEFORE), stacklevel=2)
         shares = labels if labels.ndim == 2 else F.one_hot(labels.long(), self.num_classes)
         random = generator(self.seed, number)
         images, share = self.mixed(images, random.beta(self.alpha, self.alpha), random)
@@ -64,6 +75,20 @@ class _Mixing:
     def mixed(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
         """Return the images, and what share of each is its own."""
         raise NotImplementedError
+
+
+def _on_host(number: int | Tensor, asked: str) -> int:
+    if isinstance(number, Tensor) and _is_traced(number):
+        rule = "chance follows from the number on the host, before a program runs"
+        raise DataError(asked, "a number that a program traces", rule, BEFORE)
+    return int(number)
+
+
+def _is_traced(x: Tensor) -> bool:
+    try:
+        return not x.is_meta and isinstance(x.jax(), Tracer)
+    except SbpError:  # parts of unequal sizes, or partial sums: an eager tensor that is no ordinary array
+        return False
 
 
 class MixUp(_Mixing):
@@ -135,8 +160,9 @@ def mix(first: Any, second: Any, p: float = 0.5, seed: int = 0) -> Any:
         sbpjax.Size([2, 3])
     """
 
-    def mixed(images: Tensor, labels: Tensor, number: int | None = None) -> tuple[Tensor, Tensor]:
-        chosen = first if number is None or generator(seed + 1, number).random() < p else second
-        return chosen(images, labels, number)
+    def mixed(images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        known = None if number is None else _on_host(number, "mix(first, second)(images, labels, number)")
+        chosen = first if known is None or generator(seed + 1, known).random() < p else second
+        return chosen(images, labels, known)
 
     return mixed

@@ -32,6 +32,32 @@ def test_a_split_batch_stays_split(way):
     np.testing.assert_allclose(shares.numpy(), whole[1].numpy(), atol=1e-6)
 
 
+def test_a_number_in_a_traced_program_is_a_constant():
+    either = T.mix(T.MixUp(4), T.CutMix(4))
+
+    class Mixed(flow.nn.Graph):
+        def build(self, images, labels):
+            return either(images, labels, number=3)
+
+    placement = flow.placement("cpu", [0, 1])
+    batch = [flow.tensor(x, placement=placement, sbp=flow.sbp.split(0)) for x in (IMAGES, LABELS)]
+    told = r"\(at .*test_mixing.py:\d+\)[\s\S]*would mix every batch alike[\s\S]*a Hook's before_step"
+    with pytest.warns(UserWarning, match=told):
+        images, shares = Mixed()(*batch)
+    np.testing.assert_allclose(images.numpy(), either(*batch, 3)[0].numpy(), atol=1e-6)
+    uneven = [flow.tensor(x[:3], placement=placement, sbp=flow.sbp.split(0)) for x in (IMAGES, LABELS)]
+    assert either(*uneven, 3)[1].shape == (3, 4)  # no warning
+
+
+def test_a_number_that_is_a_tensor():
+    either, number = T.mix(T.MixUp(4), T.CutMix(4)), flow.tensor(3)
+    batch = flow.tensor(IMAGES), flow.tensor(LABELS)
+    np.testing.assert_array_equal(either(*batch, number)[0].numpy(), either(*batch, 3)[0].numpy())
+    for way in (either, T.MixUp(4)):
+        with pytest.raises(DataError, match=r"a number that a program traces[\s\S]*before its step"):
+            flow.compile(way)(*batch, number)
+
+
 def test_either_and_shares_again():
     either = T.mix(T.MixUp(4), T.CutMix(4))
     values = {len(np.unique(either(flow.tensor(IMAGES), flow.tensor(LABELS), i)[0][1].numpy())) for i in range(8)}
