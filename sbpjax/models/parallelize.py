@@ -186,13 +186,18 @@ def parallelize(model: nn.Module, spec: Parallel, sharding: Sharding | None = No
     """
     layouts = Layouts(model, spec, sharding)
     for name, parameter in model.named_parameters():
-        place, layout = layouts.of[name]
-        value = parameter.data
-        if not (value.is_global or value.is_meta):
-            # As an array: it goes in parts to the devices. In several processes a local tensor would be but a part.
-            parameter.data = flow.tensor(value.numpy(), placement=place, sbp=layout)
-            continue
-        whole = value if value.is_global else value.to_global(place, [sbp.broadcast] * len(layout))
-        parameter.data = whole.to_global(place, layout)
+        grad, parameter.grad = parameter.grad, None
+        parameter.data = _moved(parameter.data, *layouts.of[name])
+        if grad is not None:
+            parameter.grad = _moved(grad, *layouts.of[name])
     layouts.prepare(model)
     return model
+
+
+def _moved(value: flow.Tensor, place: flow.placement, layout: tuple) -> flow.Tensor:
+    """Return a value of all processes in a layout."""
+    if not (value.is_global or value.is_meta):
+        # As an array: it goes in parts to the devices. In several processes a local tensor would be but a part.
+        return flow.tensor(value.numpy(), placement=place, sbp=layout)
+    whole = value if value.is_global else value.to_global(place, [sbp.broadcast] * len(layout))
+    return whole.to_global(place, layout)

@@ -53,6 +53,17 @@ def test_values_stay_and_lie_where_the_table_says():
     assert list(model.head.weight.sbp) == [S(0)]
 
 
+def test_a_gradient_goes_with_its_parameter():
+    flow.manual_seed(0)
+    model = TRAINED["llama"]()
+    model(flow.arange(6).reshape(1, 6)).sum().backward()
+    before = {name: p.grad.numpy().copy() for name, p in model.named_parameters()}
+    parallelize(model, spec(tensor=2))
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.placement == parameter.placement and parameter.grad.sbp == parameter.sbp
+        np.testing.assert_array_equal(parameter.grad.numpy(), before[name])
+
+
 def test_key_heads_that_do_not_divide_stay_whole(abstract):
     four = Layouts(abstract["llama"], spec(tensor=4)).of
     assert four["blocks.0.attention.k.weight"][1] == [B] and four["blocks.0.attention.q.weight"][1] == [S(0)]
