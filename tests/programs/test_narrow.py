@@ -29,7 +29,8 @@ def test_a_product_that_is_cast_is_stored_first():
     place = names(before).index("dot_general") + 1
     assert names(after) == [*names(before)[:place], "optimization_barrier", *names(before)[place:]]
     x, w = (jnp.asarray(np.random.default_rng(i).normal(size=s), BF16) for i, s in enumerate(((8, 4), (4, 16))))
-    np.testing.assert_array_equal(*(run(closed, x, w)[0] for closed in (before, after)))
+    # Op by op, as a compiler that sees both may leave out the rounding between them.
+    np.testing.assert_array_equal(run(after, x, w)[0], jaxpr_as_fun(before)(x, w)[0])
 
 
 def test_what_two_products_read_is_stored_once():
