@@ -31,7 +31,10 @@ _GRACE_S = 10.0  # between asking a process to end and killing it
 # Gloo prints it for every process and every group of them (jaxlib 0.10.2), and no setting of its own turns it off. It
 # does so in pieces: those of two threads may come between each other.
 _CONNECTED = re.compile(
-    r"(?:\[Gloo\] Rank \d+ is connected to )*(?:(\d+) peer ranks\. Expected number of connected peer ranks is : (\d+))?"
+    r"\[Gloo\] Rank \d+ is connected to (\d+) peer ranks\. Expected number of connected peer ranks is : (\d+)"
+)
+_PIECES = re.compile(
+    r"\d*(?:(?:\[Gloo\] Rank | is connected to | peer ranks\. |Expected number of connected peer ranks is : )\d*)+"
 )
 _KEPT_LINES = 20
 
@@ -39,7 +42,7 @@ _KEPT_LINES = 20
 def is_good_news(line: str) -> bool:
     """Return whether a line says no more than that Gloo found as many processes as it looked for."""
     found = _CONNECTED.fullmatch(line)
-    return line != "" and found is not None and found[1] == found[2]
+    return _PIECES.fullmatch(line) is not None if found is None else found[1] == found[2]
 
 
 @dataclass

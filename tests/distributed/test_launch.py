@@ -134,8 +134,13 @@ def test_ranks_that_ended_before_and_ranks_that_stand_still_are_named():
 def test_good_news_of_gloo_in_pieces():
     first, second = "[Gloo] Rank 1 is connected to ", "{} peer ranks. Expected number of connected peer ranks is : 3"
     good = [first + second.format(3), first + first + second.format(3), second.format(3), first]
+    good += [
+        "[Gloo] Rank [Gloo] Rank 0" + first[13:] + "31 peer ranks. ",
+        first[13:] + second.format(3),
+        "0" + first[13:],
+    ]
     assert all(map(launcher.is_good_news, good))
-    assert not any(map(launcher.is_good_news, ["", "8.0", first + second.format(2), first + "8.0"]))
+    assert not any(map(launcher.is_good_news, ["", "3", "8.0", first + second.format(2), first + "8.0"]))
 
 
 def test_a_number_that_another_process_has_by_now_is_left_alone():
