@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .model import TYPES
-from .patterns import is_masked_already, softmax
+from .patterns import is_masked_already, is_relu, softmax
+from .pooling import pooled
 from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
 
 # What is one node of ONNX.
@@ -209,6 +210,10 @@ def select(walk: Walk, op, operands):
     """One of two by a mask, which may be one bool."""
     if is_masked_already(walk, *operands):
         return operands[1]
+    if is_relu(walk, *operands):
+        return walk.joined(walk.graph.add("Relu", operands[2].name), op.results[0], operands[2:])
+    if (name := pooled(walk, *operands)) is not None:
+        return walk.of(name, op.results[0])
     name = walk.graph.add("Where", *(v.name for v in operands))
     same = [v for v in operands if len(v.shape) == len(facts(op.results[0])[1])]
     return walk.joined(name, op.results[0], same)

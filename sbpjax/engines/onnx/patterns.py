@@ -1,7 +1,8 @@
-"""Groups of operations that engines have as one: a softmax, and what its mask makes superfluous.
+"""Groups of operations that engines have as one: a softmax, what its mask makes superfluous, and a ReLU.
 
     exp(x - max(x)) / sum(exp(x - max(x)))                        Softmax(x)
     where(mask, Softmax(where(mask, x, lowest)), 0)               the same Softmax, if no row is masked as a whole
+    where(x <= 0, 0, x)                                           Relu(x), which engines make a part of the op before
 
 The second line is an attention: a row without any key gives zeros. Of a causal mask the rows are known, so that engines
 see product, mask, softmax, product, which they fuse.
@@ -46,3 +47,11 @@ def is_masked_already(walk: Walk, mask: Value, kept: Value, fill: Value) -> bool
         return False
     lowest = walk.known.get(masked[2])
     return lowest is not None and bool(np.all(lowest < _LOWEST)) and bool(np.all(rows.any(axis=-1)))
+
+
+def is_relu(walk: Walk, mask: Value, zero: Value, x: Value) -> bool:
+    """Return whether ``where(mask, zero, x)`` is x where it is above 0, and 0 elsewhere."""
+    compared = walk.graph.made_by(mask.name, "LessOrEqual")
+    if not compared or compared[0] != x.name or not x.kind.startswith(("f", "bf")):
+        return False
+    return all(walk.known.get(name) is not None and not np.any(walk.known[name]) for name in (compared[1], zero.name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .pooling import Part
 from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, facts, number, numbers, rule
 
 
@@ -113,24 +114,54 @@ def concatenate(walk: Walk, op, operands):
 @rule("slice")
 def cut(walk: Walk, op, operands):
     """A rectangular part, with strides."""
-    x = operands[0]
-    starts, ends, steps = (numbers(op.attributes[f"{k}"]) for k in ("start_indices", "limit_indices", "strides"))
+    bounds = (numbers(op.attributes[key]) for key in ("start_indices", "limit_indices", "strides"))
+    return _part(walk, op, operands[0], *bounds)
+
+
+@rule("real_dynamic_slice")
+def cut_dynamic(walk: Walk, op, operands):
+    """A rectangular part whose ends are computed, if only of a free size that stays whole."""
+    x, *bounds = operands
+    starts, ends, steps = (_numbers_of(walk, v.name) for v in bounds)
+    free = [d for d, n in enumerate(x.shape) if n is None]
+    if starts and ends and steps and all((starts[d], ends[d], steps[d]) == (0, None, 1) for d in free):
+        if not any(None in (starts[d], ends[d], steps[d]) for d in range(len(x.shape)) if d not in free):
+            return _part(walk, op, x, starts, ends, steps)
+    begin, end, step = (_lengths(walk, v) for v in bounds)
+    axes = walk.graph.ints(*range(len(x.shape)))
+    return walk.of(walk.graph.add("Slice", walk.full(x), begin, end, axes, step), op.results[0])
+
+
+def _part(walk: Walk, op, x: Value, starts, ends, steps) -> Value:
+    """Return a part of an array; a dim of a free size stays whole."""
     dims = [d for d, n in enumerate(x.shape) if (starts[d], steps[d]) != (0, 1) or (ends[d] != n and n is not None)]
     if not dims:
         return x
     name = walk.full(x)
     picked = [walk.graph.ints(*(v[d] for d in dims)) for v in (starts, ends)]
     axes, strides = walk.graph.ints(*dims), walk.graph.ints(*(steps[d] for d in dims))
-    return walk.of(walk.graph.add("Slice", name, *picked, axes, strides), op.results[0])
+    made = walk.graph.add("Slice", name, *picked, axes, strides)
+    if len(dims) == 1:
+        walk.parts[made] = Part(name, x.shape, dims[0], starts[dims[0]], steps[dims[0]])
+    return walk.of(made, op.results[0])
 
 
-@rule("real_dynamic_slice")
-def cut_dynamic(walk: Walk, op, operands):
-    """A rectangular part whose ends are computed."""
-    x, *bounds = operands
-    starts, ends, steps = (_lengths(walk, v) for v in bounds)
-    axes = walk.graph.ints(*range(len(x.shape)))
-    return walk.of(walk.graph.add("Slice", walk.full(x), starts, ends, axes, steps), op.results[0])
+# What may stand between a size that is free and a vector of sizes, and leaves it as it is.
+_SAME_NUMBER = ("Unsqueeze", "Squeeze", "Cast", "Reshape", "Identity", "Slice", "Gather")
+
+
+def _numbers_of(walk: Walk, name: str) -> list[int | None] | None:
+    """Return the numbers of a vector, with None for the free size itself; None if there are others."""
+    known = walk.known.get(name)
+    if known is not None:
+        return [int(n) for n in known.ravel()]
+    if (parts := walk.graph.made_by(name, "Concat")) is None:
+        node = walk.graph.makers.get(name)
+        while node is not None and node.op in _SAME_NUMBER:
+            node = walk.graph.makers.get(node.inputs[0])
+        return [None] if node is not None and node.op == "Shape" else None
+    found = [_numbers_of(walk, part) for part in parts]
+    return None if None in found else [n for part in found for n in part]  # type: ignore[union-attr]
 
 
 @rule("dynamic_slice")

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .model import NUMPY, TYPES, Graph
+
+if TYPE_CHECKING:
+    from .pooling import Part
 
 Shape = tuple[int | None, ...]
 FOLDED = 2**14  # elements: what is computed of constants up to this size is a constant of the model
@@ -98,6 +101,7 @@ class Walk:
         # Of a sum's result: what was added up, and how many of it make one.
         self.sums: dict[str, tuple[str, tuple[int, ...], int | None]] = {}
         self.known: dict[str, np.ndarray] = {}  # constants, by name
+        self.parts: dict[str, Part] = {}  # strided parts of one dim, and the largest of several: see `pooling`
 
     # -- values --------------------------------------------------------------------------------------------------------
 

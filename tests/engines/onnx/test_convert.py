@@ -177,6 +177,36 @@ def test_a_convolution_in_groups_is_one(tmp_path):
     assert node.op_type == "Conv" and {a.name: a.i for a in node.attribute}["group"] == 3
 
 
+@pytest.mark.parametrize("free", [False, True], ids=["", "free batch"])
+@pytest.mark.parametrize(
+    "f, shape, wanted",
+    [
+        (lambda x: F.max_pool2d(F.relu(x), 3, 2, 1), (2, 3, 11, 14), ["Relu", "MaxPool"]),
+        (lambda x: F.max_pool2d(x, 3, 1, 1, dilation=2), (2, 3, 11, 14), ["MaxPool"]),
+        (lambda x: F.max_pool2d(x, (3, 2), (2, 1), ceil_mode=True), (2, 3, 12, 14), ["MaxPool"]),
+        (lambda x: F.max_pool1d(x, 4), (2, 3, 14), ["MaxPool"]),
+        (lambda x: F.max_pool3d(x, 2), (2, 3, 4, 6, 8), ["MaxPool"]),
+        # What only looks like it: other values are taken, or another number than 0.
+        (lambda x: flow.where(x <= 0, -x, x), (2, 3), ["LessOrEqual", "Neg", "Where"]),
+        (lambda x: flow.where(x <= 1, 0.0, x), (2, 3), ["LessOrEqual", "Where"]),
+        (lambda x: flow.where(x[:, :, 0::2] > x[:, :, 1::2], x[:, :, 0::2], x[:, :, 1::2]), (2, 3, 8), None),
+    ],
+)
+def test_a_pooling_and_a_relu_are_one_node(f, shape, wanted, free, tmp_path):
+    import onnx
+
+    x = given(shape)
+    Plain(lambda g, x: f(x)).export(tmp_path / "x", x, onnx=True, dynamic_batch=free)
+    nodes = onnx.load(tmp_path / "x" / "model.onnx").graph.node
+    found = [n.op_type for n in nodes if n.op_type not in ("Identity", "Reshape", "Slice")]
+    assert found == wanted or (wanted is None and "Where" in found and "MaxPool" not in found)
+    loaded = flow.load_graph(tmp_path / "x")
+    before = loaded(x).numpy()
+    for engine in ENGINES:
+        getattr(loaded, f"enable_{engine}")(True, verify=False)
+        close(loaded(x), flow.tensor(before))
+
+
 def test_tensorrt_takes_the_files_without_a_gpu(tmp_path):
     trt = pytest.importorskip("tensorrt_rtx", reason="needs the wheel tensorrt-rtx, which is proprietary")
     from tests.engines.test_program import FAMILIES, arguments, forward
