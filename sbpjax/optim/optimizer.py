@@ -34,6 +34,7 @@ from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.first_call import expect_backward
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import requires_grad
 from sbpjax.tensor.row_grad import RowGrad, by_rows, dense, row_table_of
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.tensor.tape.node import RemovableHandle
@@ -287,7 +288,7 @@ class Optimizer:
 
     def _update(self) -> None:
         mark = changes.now
-        updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None and _is_trained(p)]
+        updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None and requires_grad(p)]
         if any(p.grad.__class__ is RowGrad for p in updated):
             self._make_dense()
         updates = self._repeat.of(updated)
@@ -304,7 +305,7 @@ class Optimizer:
         new_steps: dict[Any, Tensor] = {}
         for index, group in enumerate(self.param_groups):
             for param in group["params"]:
-                if param.grad is not None and _is_trained(param):
+                if param.grad is not None and requires_grad(param):
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
                     of_rows = param.grad.__class__ is RowGrad
@@ -531,11 +532,6 @@ def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
     return RemovableHandle(_after_steps, hook)
-
-
-def _is_trained(param: Tensor) -> bool:
-    """Return whether a parameter requires a gradient: one that was frozen may have one from before, or zeros."""
-    return param._edge is not None or param.requires_grad
 
 
 def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:

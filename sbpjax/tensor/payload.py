@@ -66,6 +66,11 @@ def is_shared(x: Tensor) -> bool:
     return x._cell is not None
 
 
+def requires_grad(x: Tensor) -> bool:
+    """Return ``x.requires_grad``, for loops over many parameters: most have a node, and a look at it answers."""
+    return x._edge is not None or x.requires_grad
+
+
 def node_of(x: Tensor) -> Any:
     """Return the tape's node that a tensor hangs on, of a leaf its `AccumulateGrad`; None where nothing is recorded."""
     return x._fresh()._edge

@@ -15,7 +15,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from jax.core import Tracer
 
 import sbpjax as flow
 from sbpjax import Tensor
@@ -85,6 +84,8 @@ def _on_host(number: int | Tensor, asked: str) -> int:
 
 
 def _is_traced(x: Tensor) -> bool:
+    from jax.core import Tracer  # here: workers of a loader import this file, and have no JAX
+
     try:
         return not x.is_meta and isinstance(x.jax(), Tracer)
     except SbpError:  # parts of unequal sizes, or partial sums: an eager tensor that is no ordinary array
