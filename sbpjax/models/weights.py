@@ -185,9 +185,10 @@ class FileTensors(Mapping):
     def __getitem__(self, name: str) -> flow.Tensor:
         found = sorted(self.parts[name], key=lambda row: row[0].index)
         own = [(part, p.detach() if part.row is None else p.detach()[part.row]) for part, p in found]
-        turned = [p.t() if part.transposed and p.ndim == 2 else p for part, p in own]
-        whole = turned[0] if len(turned) == 1 else flow.cat(turned, dim=found[0][0].dim)
-        return whole.reshape(*whole.shape, *[1] * found[0][0].ones) if found[0][0].ones else whole
+        theirs = [p.t() if part.transposed and p.ndim == 2 else p for part, p in own]
+        first = found[0][0]
+        joined = theirs[0] if len(theirs) == 1 else flow.cat(theirs, dim=first.dim)
+        return joined.reshape(*joined.shape, *[1] * first.ones) if first.ones else joined
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.parts)

@@ -91,11 +91,10 @@ def _pool(walk: Walk, part: Part) -> str:
 def _without_border(walk: Walk, part: Part) -> tuple[str, tuple[int, int]]:
     """Return what a part is taken from, without a border of -inf along its dim, and the border's widths."""
     padded = walk.graph.made_by(part.source, "Pad")
-    if not padded or np.any(walk.known.get(padded[2], np.zeros(1)) != -np.inf):
+    widths = padded and walk.graph.constants.get(padded[1])  # those of a dynamic pad are computed
+    if not padded or widths is None or np.any(walk.known.get(padded[2], np.zeros(1)) != -np.inf):
         return part.source, (0, 0)
-    widths = walk.graph.constants[padded[1]].tolist()
-    rank = len(part.shape)
-    front, back = widths[part.dim], widths[part.dim + rank]
-    if sum(widths) != front + back or max(front, back) >= part.count:
+    front, back = (int(widths[d]) for d in (part.dim, part.dim + len(part.shape)))
+    if widths.sum() != front + back or max(front, back) >= part.count:
         return part.source, (0, 0)
     return padded[0], (front, back)
