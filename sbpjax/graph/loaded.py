@@ -123,6 +123,7 @@ class LoadedGraph:
             seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
             raise manifest.damaged(self._asked, seen) from error
         self._inputs = found["inputs"]["leaves"]
+        self._arrays = [(np.dtype(leaf["dtype"]), leaf["shape"]) for leaf in self._inputs if "static" not in leaf]
         self._free = any(d.__class__ is str for leaf in self._inputs for d in leaf.get("shape", ()))
 
     def _tensor(self, facts: dict, weights: dict[str, np.ndarray], target: Any) -> Tensor:
@@ -165,14 +166,11 @@ class LoadedGraph:
             The tensors of its result, in the order of the manifest; None if there is no engine, or the arrays are not
             of the signature that was exported: a call says what is wrong.
         """
-        run, facts = self.program._compiled, [one for one in self._inputs if "static" not in one]
+        run = self.program._compiled
         batch = arrays[0].shape[0] if arrays and arrays[0].ndim else 0
-        fit = len(arrays) == len(facts) and all(
-            array.dtype.name == one["dtype"]
-            and len(array.shape) == len(one["shape"])
-            and all(n == (batch if m.__class__ is str else m) for n, m in zip(array.shape, one["shape"]))
-            for array, one in zip(arrays, facts)
-        )
+        fit = [(array.dtype, array.shape) for array in arrays] == [
+            (dtype, tuple([batch if n.__class__ is str else n for n in shape])) for dtype, shape in self._arrays
+        ]
         if fit and batch and isinstance(run, EngineProgram):
             return run.arrays(arrays)
         return None

@@ -23,6 +23,10 @@ class Batches:
     Args:
         graph: what `sbpjax.load_graph` gave.
         largest: the largest batch; 0 if its batch has one size.
+
+    Attributes:
+        largest: as given.
+        sizes: the sizes of batches that are run: powers of two, and the largest.
     """
 
     def __init__(self, graph: Any, largest: int):
@@ -30,14 +34,7 @@ class Batches:
         leaves = graph.manifest["inputs"]["leaves"]
         self._inputs = [leaf for leaf in leaves if "static" not in leaf]
         self._fill = _filler(graph.manifest)
-
-    @property
-    def sizes(self) -> list[int]:
-        """The sizes of batches that are run: powers of two, and the largest."""
-        if not self.largest:
-            return []
-        found = [1 << i for i in range(self.largest.bit_length()) if 1 << i < self.largest]
-        return [*found, self.largest]
+        self.sizes = _sizes(largest)
 
     def warm(self) -> None:
         """Run every size once, so that no request waits for a compiler."""
@@ -54,22 +51,30 @@ class Batches:
             return [self._run(arrays) for arrays in requests]
         rows = [arrays[0].shape[0] for arrays in requests]
         total = sum(rows)
-        size = next((n for n in self.sizes if n >= total), total)
+        more = next((n for n in self.sizes if n >= total), total) - total
         joined = []
         for parts in zip(*requests, strict=True):
-            last = parts[-1][-1:]
             # A row that is there is a valid input; zeros may be none.
-            parts = [*parts, np.repeat(last, size - total, 0)] if size > total else parts
+            parts = [*parts, *[parts[-1][-1:]] * more]
             joined.append(np.concatenate(parts) if len(parts) > 1 else parts[0])
         outputs = self._run(joined)
-        ends = np.cumsum(rows)
-        return [[out[end - n : end] for out in outputs] for n, end in zip(rows, ends)]
+        answers, start = [], 0
+        for n in rows:
+            answers.append([out[start : start + n] for out in outputs])
+            start += n
+        return answers
 
     def _run(self, arrays: Arrays) -> Arrays:
         if (outputs := self._graph.on_arrays(arrays)) is not None:
             return outputs
         found = self._fill(self._graph, [flow.from_numpy(np.ascontiguousarray(a)) for a in arrays])
         return [t.numpy() for t in tensors_of(found)]
+
+
+def _sizes(largest: int) -> list[int]:
+    if not largest:
+        return []
+    return [*(1 << i for i in range(largest.bit_length()) if 1 << i < largest), largest]
 
 
 def _filler(manifest: dict) -> Callable[[Any, list], Any]:

@@ -33,8 +33,12 @@ _INSIDE = Path("pytriton/tritonserver")
 _MODEL = """import sys
 sys.path[:0] = {path!r}
 sys.executable = {python!r}  # the embedded one has no packages
+import jax
 import triton_python_backend_utils as utils
 from sbpjax.serving.backend import TritonModel
+
+# A batch runs on the thread that waits for it: another one would have to wake up first.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 class TritonPythonModel(TritonModel):
