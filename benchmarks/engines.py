@@ -26,69 +26,21 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.models.bert import BertConfig, BertForSequenceClassification
 from sbpjax.models.gpt2 import GPT2, GPT2Config
-from sbpjax.nn import functional as F
+from sbpjax.vision.models import create_model
 from sbpjax.vision.models.vit import ViT, ViTConfig
 
 TOKENS = 128
 
 
-class BasicBlock(nn.Module):
-    """Two convolutions around which the input is added."""
+def _resnet(layers: int) -> tuple:
+    def peer():
+        import torch
 
-    def __init__(self, width: int, out: int, stride: int):
-        super().__init__()
-        self.conv1 = nn.Conv2d(width, out, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(out)
-        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(out)
-        self.short = None
-        if stride != 1 or width != out:
-            self.short = nn.Sequential(nn.Conv2d(width, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+        from tests.support.timm_alone import timm
 
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(y + (x if self.short is None else self.short(x)))
+        return timm.create_model(f"resnet{layers}"), torch.randn(1, 3, 224, 224)
 
-
-class ResNet18(nn.Module):
-    """He et al. 2015, 18 layers."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.bn = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
-        self.pool = nn.MaxPool2d(3, 2, 1)
-        sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1)]
-        sizes += [(128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
-        self.blocks = nn.Sequential(*(BasicBlock(*size) for size in sizes))
-        self.fc = nn.Linear(512, 1000)
-
-    def forward(self, x):
-        x = self.blocks(self.pool(F.relu(self.bn(self.conv(x)))))
-        return self.fc(x.mean((2, 3)))
-
-
-def _peer_resnet18():
-    import torch
-    from torch import nn as tnn
-
-    class Block(tnn.Module):
-        def __init__(self, width, out, stride):
-            super().__init__()
-            self.conv1, self.bn1 = tnn.Conv2d(width, out, 3, stride, 1, bias=False), tnn.BatchNorm2d(out)
-            self.conv2, self.bn2 = tnn.Conv2d(out, out, 3, 1, 1, bias=False), tnn.BatchNorm2d(out)
-            self.short = None
-            if stride != 1 or width != out:
-                self.short = tnn.Sequential(tnn.Conv2d(width, out, 1, stride, bias=False), tnn.BatchNorm2d(out))
-
-        def forward(self, x):
-            y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
-            return (y + (x if self.short is None else self.short(x))).relu()
-
-    sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1)]
-    sizes += [(128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
-    stem = [tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1)]
-    head = [tnn.AdaptiveAvgPool2d(1), tnn.Flatten(), tnn.Linear(512, 1000)]
-    return tnn.Sequential(*stem, *(Block(*size) for size in sizes), *head), torch.randn(1, 3, 224, 224)
+    return lambda: create_model(f"resnet{layers}"), lambda: (flow.randn(1, 3, 224, 224),), peer
 
 
 def _hf(model, example, **options):
@@ -161,7 +113,8 @@ def _peer_mlp():
 
 MODELS = {
     "mlp": (lambda: _mlp(nn), lambda: (flow.randn(1, 784),), _peer_mlp),
-    "resnet18": (ResNet18, lambda: (flow.randn(1, 3, 224, 224),), _peer_resnet18),
+    "resnet18": _resnet(18),
+    "resnet50": _resnet(50),
     "gpt2": (
         lambda: GPT2(GPT2Config(vocab_size=8192, n_positions=TOKENS, n_embd=384, n_layer=6, n_head=6)),
         lambda: (_tokens(),),
