@@ -38,7 +38,7 @@ def _resnet(layers: int) -> tuple:
 
         from tests.support.timm_alone import timm
 
-        return timm.create_model(f"resnet{layers}"), torch.randn(1, 3, 224, 224)
+        return timm().create_model(f"resnet{layers}"), torch.randn(1, 3, 224, 224)
 
     return lambda: create_model(f"resnet{layers}"), lambda: (flow.randn(1, 3, 224, 224),), peer
 
