@@ -6,12 +6,13 @@ take a fifth of the time to compile and those of a batch norm a third, and both 
 `benchmarks/eager_models.py`).
 
 These are convolutions and batch norms, programs of pointwise arithmetic, and backwards that read images, or whatever
-has four dims or more. A backward is of one shape. Other programs serve many shapes, and their bits must not depend on
-which of them came first: convolutions, and pointwise arithmetic with one product, have the same bits with both options
-(of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a vector differ from a scalar's), a batch
-norm has these options whatever its shape. Programs with the primitives of `_SLOWER` keep the usual options, since their
-loops run slower with these, a padding up to twice; so do those that draw random numbers, which have the same bits in
-each layout, arithmetic of 16-bit floats, and the programs of graphs, which are compiled once and run for hours.
+has four dims or more. A backward is of one shape, and so is an optimizer's update. Other programs serve many shapes,
+and their bits must not depend on which of them came first: convolutions, and pointwise arithmetic with one product,
+have the same bits with both options (of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a
+vector differ from a scalar's), a batch norm has these options whatever its shape. Programs with the primitives of
+`_SLOWER` keep the usual options, since their loops run slower with these, a padding up to twice; so do those that draw
+random numbers, which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are
+compiled once and run for hours.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")
 
 
 def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
-    """Return the compiler options of a local op, by its name and program; None for the usual ones."""
+    """Return the compiler options of a local op, or of an optimizer's ``update``; None for the usual ones."""
     if jax.default_backend() != "cpu":
         return None
     eqns = list(_eqns(closed.jaxpr))
@@ -47,6 +48,8 @@ def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
     inputs = [v.aval for v in closed.jaxpr.invars]
     backward = name.endswith("_backward")
     products = sum(eqn.primitive.name in _PRODUCTS for eqn in eqns)
+    if name == "update":  # the same whatever the dtypes: one function serves several
+        return QUICK if names <= _ARITHMETIC else None
     pointwise = names <= _ARITHMETIC and (backward or products <= 1)
     if pointwise and all(a.dtype in _WIDE for a in (*inputs, *(v.aval for e in eqns for v in e.outvars))):
         return QUICK

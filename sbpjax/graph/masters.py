@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sbpjax.optim.optimizer import Optimizer, is_low
+from sbpjax.optim import run
+from sbpjax.optim.optimizer import Optimizer
 
 
 def keep_masters(optimizers: Sequence[Optimizer]) -> Callable[[], None]:
     """Switch master weights on where a group has a parameter of lower precision; return what takes that back."""
     changed = []
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
-        if "master_weights" not in group and any(is_low(p.dtype) for p in group["params"]):
+        if "master_weights" not in group and any(run.is_low(p.dtype) for p in group["params"]):
             group["master_weights"] = True
             changed.append(group)
 

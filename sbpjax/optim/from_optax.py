@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import params_value
-from sbpjax.optim.optimizer import Optimizer, is_low
+from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.rules import MASTER
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, dispatch
@@ -179,7 +179,7 @@ class Optax(Optimizer):
         return all(name in (shared if owner is None else self.state[params[owner]]) for owner, name in tree.leaves)
 
     def _ready_master(self, param: Tensor, state: dict[str, Tensor], wanted: bool) -> None:
-        if not (wanted and is_low(param.dtype)):
+        if not (wanted and run.is_low(param.dtype)):
             state.pop(MASTER, None)
         elif MASTER not in state:
             for name, tensor in state.items():
@@ -193,7 +193,7 @@ class Optax(Optimizer):
         params = group["params"]
         keys = tuple(group.get("param_names") or (f"{i:06d}" for i in range(len(params))))
         masters = group.get("master_weights")
-        exact = [run.master_of(p) if masters and is_low(p.dtype) else p for p in params]
+        exact = [run.master_of(p) if masters and run.is_low(p.dtype) else p for p in params]
         shapes = {k: jax.ShapeDtypeStruct(tuple(p.shape), p.dtype.np) for k, p in zip(keys, exact)}
         found, treedef = jax.tree_util.tree_flatten_with_path(jax.eval_shape(self.tx.init, shapes))
         leaves = tuple(_place(path, leaf, keys, shapes) for path, leaf in found)

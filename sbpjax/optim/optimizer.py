@@ -16,14 +16,16 @@ Parameters that were always stepped together share one step count, a 0-d tensor;
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from sbpjax.errors import ModuleMethodError
 from sbpjax.functions.public import take_oneflow
 from sbpjax.functions.texts import WithCommon
-from sbpjax.optim import run, saving
+from sbpjax.optim import ahead, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.options import Choices, Item, clips
 from sbpjax.optim.repeat import Repeat, Update
@@ -99,7 +101,7 @@ class Optimizer:
         self._repeat = Repeat()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
-        expect_backward()
+        expect_backward(partial(ahead.compile_update, weakref.ref(self)))
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")
@@ -308,13 +310,16 @@ class Optimizer:
                 if param.grad is not None and requires_grad(param):
                     place = run.place_of(param)
                     ready = self._ready(param, index, place, new_steps)
-                    of_rows = param.grad.__class__ is RowGrad
-                    lazy = bool(group.get("is_sparse")) or row_table_of(param) is not None
-                    key = (index, id(ready["step"]), MASTER in ready, of_rows, lazy, self._states_of(param, group))
+                    key = self._key(param, index, ready, param.grad.__class__ is RowGrad)
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
-        return [self._of_place(list(buckets.items())) for buckets in places.values()]
+        return [self._of_place(list(buckets.items()), self.state) for buckets in places.values()]
+
+    def _key(self, param: Tensor, index: int, state: dict[str, Any], of_rows: bool) -> _Key:
+        group = self.param_groups[index]
+        lazy = bool(group.get("is_sparse")) or row_table_of(param) is not None
+        return index, id(state["step"]), MASTER in state, of_rows, lazy, self._states_of(param, group)
 
     def _make_dense(self) -> None:
         """Make gradients of rows dense where the update moves other rows as well."""
@@ -329,14 +334,14 @@ class Optimizer:
         """Return whether the whole update leaves rows without a gradient alone, so that one of rows equals it."""
         return False
 
-    def _of_place(self, found: list[tuple[_Key, list[Tensor]]]) -> Update:
+    def _of_place(self, found: list[tuple[_Key, list[Tensor]]], state: Mapping[Tensor, dict[str, Any]]) -> Update:
         buckets, jobs = [], []
         for (index, _, on_masters, of_rows, lazy, names), params in found:
             group = self.param_groups[index]
             names = (*names, MASTER) if on_masters else names
             buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy, of_rows))
-            states = [[self.state[p][name] for p in params] for name in names]
-            jobs.append(run.Job((), self.state[params[0]]["step"], params, states))
+            states = [[state[p][name] for p in params] for name in names]
+            jobs.append(run.Job((), state[params[0]]["step"], params, states))
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
 
     def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
@@ -362,7 +367,7 @@ class Optimizer:
                 new_steps[key] = run.new_step(param, 0 if state["step"].is_meta else int(state["step"].item()))
             state["step"] = new_steps[key]
         dtype = param.dtype
-        if group.get("master_weights") and is_low(dtype):
+        if group.get("master_weights") and run.is_low(dtype):
             dtype = float32
             if MASTER not in state:
                 state[MASTER] = run.master_of(param)
@@ -538,11 +543,6 @@ def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:
     for param in params:
         if param.ndim >= 2:
             by_rows(param, wanted)
-
-
-def is_low(dtype: Any) -> bool:
-    """Return whether parameters of a dtype can have a float32 copy that is more exact."""
-    return dtype.is_floating_point and dtype.itemsize < 4
 
 
 take_oneflow(globals(), "optim.")

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
+from sbpjax.compiler.eager_options import options_of
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
@@ -73,21 +75,44 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor |
         jobs: the tensors, one job per bucket.
         skip: a 0-d flag; where it is set, nothing changes.
     """
+    grads: list[list] = []
+    for job in jobs:
+        found: list[Any] = [p.grad for p in job.params]
+        grads.append([*(g.ids for g in found), *(g.rows for g in found)] if found[0].__class__ is RowGrad else found)
+    static, inputs, targets, donated = _arguments(buckets, jobs, grads, skip)
+    run_in_place(rules.update, static, inputs, targets, donated, jobs[0].params[0])
+
+
+def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
+    """Compile what `update_in_place` will run on one device for gradients like the parameters.
+
+    Args:
+        buckets: as there.
+        jobs: as there, with `jax.ShapeDtypeStruct`s for the step counts and states.
+    """
+    static, inputs, _, donated = _arguments(buckets, jobs, [list(job.params) for job in jobs], None)
+    structs = [_struct(facts(x)) if isinstance(x, Tensor) else x for x in inputs]
+    _compiled(rules.update, static, tuple(donated)).compile(structs)
+
+
+def _struct(array: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _arguments(buckets: tuple[Bucket, ...], jobs: list[Job], grads: list[list], skip: Tensor | None) -> tuple:
+    """Return the static facts, the inputs, those of them that are written, and their places."""
     inputs: list[Any] = [] if skip is None else [skip]
     donated: list[int] = []
     targets: list[Tensor] = []
-    for job in jobs:
+    for job, gradients in zip(jobs, grads):
         inputs += [float(n) if n.__class__ is int else n for n in job.numbers]
-        grads: list[Any] = [p.grad for p in job.params]
-        if grads[0].__class__ is RowGrad:
-            grads = [*(g.ids for g in grads), *(g.rows for g in grads)]
-        for tensors in ([job.step], job.params, grads, *job.states):
-            if tensors is not grads:
+        for tensors in ([job.step], job.params, gradients, *job.states):
+            if tensors is not gradients:
                 donated += range(len(inputs), len(inputs) + len(tensors))
                 targets += tensors
             inputs += tensors
     static = (("buckets", buckets),) if skip is None else (("buckets", buckets), ("guarded", True))
-    run_in_place(rules.update, static, inputs, targets, donated, jobs[0].params[0])
+    return static, inputs, targets, donated
 
 
 def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int], like: Tensor):
@@ -111,7 +136,7 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         return
     arrays = payloads_and_numbers(inputs)
     if place is META:
-        put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()), *arrays))))
+        put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()).plain, *arrays))))
         return
     from sbpjax.compiler import eager
 
@@ -131,19 +156,56 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
 def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
     """Do what `run_in_place` does on one device; return the arrays that the function returns beyond the targets'."""
     arrays = payloads_and_numbers(inputs)
-    results = _compiled(fn, static, _unshared(targets, arrays, donated))(*arrays)
+    results = _compiled(fn, static, _unshared(targets, arrays, donated)).call(*arrays)
     put_all(targets, results)
     return list(results[len(targets) :])
 
 
+class _Program:
+    """A program of one device, whose options are found when it is first called or compiled.
+
+    Attributes:
+        call: the function to call.
+        plain: the same without options, for traces.
+    """
+
+    __slots__ = ("_donate", "_function", "_lock", "call", "plain")
+
+    def __init__(self, fn: Callable, static: tuple, donate: tuple[int, ...]):
+        keywords = dict(static)
+
+        def update(*arrays):
+            return fn(*arrays, **keywords)
+
+        update.__name__ = fn.__name__
+        self._function, self._donate, self._lock = update, donate, threading.Lock()
+        self.plain = jax.jit(update, donate_argnums=donate)
+        self.call: Callable = self._first
+
+    def _first(self, *arrays: Any) -> Any:
+        with self._lock:  # another thread may be compiling it
+            if self.call == self._first:
+                self.call = self._chosen(arrays)
+        return self.call(*arrays)
+
+    def compile(self, arrays: Sequence) -> None:
+        """Compile it before it is called, for arrays or `jax.ShapeDtypeStruct`s."""
+        with self._lock:
+            call: Any = self._chosen(arrays) if self.call == self._first else self.call
+            call.lower(*arrays).compile()
+            self.call = call
+
+    def _chosen(self, arrays: Sequence) -> Any:
+        options = options_of(self._function.__name__, self.plain.trace(*arrays).jaxpr)
+        if options is None:
+            return self.plain
+        # Of the same function, so that JAX keeps its trace.
+        return jax.jit(self._function, donate_argnums=self._donate, compiler_options=options)
+
+
 @functools.lru_cache(maxsize=512)
-def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]):
-    keywords = dict(static)
-
-    def update(*arrays):
-        return fn(*arrays, **keywords)
-
-    return jax.jit(update, donate_argnums=donate)
+def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]) -> _Program:
+    return _Program(fn, static, donate)
 
 
 class _Holder:
@@ -189,6 +251,11 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
 def exact(param: Tensor) -> Any:
     """Return the dtype of statistics of a parameter: float64 for float64, float32 for all others."""
     return dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32
+
+
+def is_low(dtype: Any) -> bool:
+    """Return whether parameters of a dtype can have a float32 copy that is more exact."""
+    return dtype.is_floating_point and dtype.itemsize < 4
 
 
 def master_of(param: Tensor) -> Tensor:

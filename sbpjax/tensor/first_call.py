@@ -7,7 +7,8 @@ The program of an op's backward is known when the forward is recorded, a forward
 
 XLA compiles without Python's lock, so with two cores a first step takes a little more than half as long. The other
 threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles by itself what
-no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made.
+no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made. Its
+own update is compiled when no backward waits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ from . import shapes
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
 _MOST_THREADS = 4
+_MOST_OPTIMIZERS = 4  # of those that were made and not stepped, most are never
 
 
 class FirstCall:
@@ -86,23 +88,29 @@ class Ahead(FirstCall):
     def compile(self) -> None:
         """Compile on this thread."""
         shapes.at_line(self._line)
-        # An error, of whatever class, meets the call again, and is raised where the user sees it.
-        with contextlib.suppress(Exception):
+        try:
             self.chosen(self._structs)[1].lower(*self._structs).compile()
-        shapes.at_line(None)
-        self._done.set()
+        finally:
+            shapes.at_line(None)
+            self._done.set()
 
 
 _lock = threading.Lock()
 _waiting: deque[Ahead] = deque()
+_behind: deque[Callable[[], None]] = deque(maxlen=_MOST_OPTIMIZERS)
 _threads = 0
 _expected = False
 
 
-def expect_backward() -> None:
-    """Note that what is recorded will be differentiated, so that backwards are worth compiling before."""
+def expect_backward(behind: Callable[[], None]) -> None:
+    """Note that what is recorded will be differentiated, so that backwards are worth compiling before.
+
+    Args:
+        behind: compiles what comes behind the backward; another thread calls it when no backward waits.
+    """
     global _expected
     _expected = True
+    _behind.append(behind)
 
 
 def compile_ahead(op: Any, structs: list) -> None:
@@ -125,8 +133,10 @@ def _work() -> None:
     global _threads
     while True:
         with _lock:
-            if not _waiting or not threading.main_thread().is_alive():
+            if not (_waiting or _behind) or not threading.main_thread().is_alive():
                 _threads -= 1
                 return
-            ahead = _waiting.popleft()
-        ahead.compile()
+            task = _waiting.popleft().compile if _waiting else _behind.popleft()
+        # An error, of whatever class, meets the call again, and is raised where the user sees it.
+        with contextlib.suppress(Exception):
+            task()

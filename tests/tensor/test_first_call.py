@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 
 import jax
 import numpy as np
@@ -101,10 +102,14 @@ def test_nothing_is_compiled_that_may_not_be_wanted(two_cores, monkeypatch, reas
     assert isinstance(entries[0].first.call, FirstCall) and not isinstance(entries[0].first.call, Ahead)
 
 
-def test_an_error_of_the_thread_is_raised_by_the_call(two_cores):
+def test_an_error_of_the_thread_is_raised_by_the_call(monkeypatch):
     op = Op(lambda x: x.no_such_name)
     ahead = Ahead(op, [jax.ShapeDtypeStruct((3,), np.float32)])
-    ahead.compile()
+    monkeypatch.setattr(first_call, "_waiting", deque([ahead]))
+    monkeypatch.setattr(first_call, "_behind", deque([lambda: 1 / 0]))
+    monkeypatch.setattr(first_call, "_threads", 1)
+    first_call._work()
+    monkeypatch.undo()
     with pytest.raises(AttributeError, match="no_such_name"):
         ahead(np.ones(3, "f"))
 
