@@ -25,6 +25,9 @@ _DATACLASSES = os.path.join(_STANDARD, "dataclasses.py")  # makes the text of `_
 _DEPENDENCIES = ("jax", "jaxlib", "numpy", "flax", "optax")
 
 
+UNKNOWN_LINE = "<unknown>"
+
+
 def user_line() -> str:
     """Return ``file:line`` of the innermost frame outside sbpjax, JAX and NumPy."""
     frame = sys._getframe(1)
@@ -34,7 +37,7 @@ def user_line() -> str:
         if not is_library_file(name) and not of_a_dataclass:
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
-    return "<unknown>"
+    return UNKNOWN_LINE
 
 
 @functools.lru_cache(4096)  # files of a program: a trace asks for each equation
@@ -513,8 +516,8 @@ class StaticInputError(GraphError):
 class ExportError(GraphError):
     """A graph cannot be exported, or the files of an exported graph cannot be loaded here.
 
-    An export is a directory of three files that belong together: a manifest, a program, and weights. Nothing was
-    written or loaded; ``manifest.json`` says in words what the program takes and on how many devices it runs.
+    An export is a directory of files that belong together: a manifest, a program in several forms, and weights. Nothing
+    was written or loaded; ``manifest.json`` says in words what the program takes and on how many devices it runs.
     """
 
 

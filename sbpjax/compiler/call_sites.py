@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 
-from sbpjax.errors import user_line
+from sbpjax.errors import UNKNOWN_LINE, user_line
 from sbpjax.world.recent import Recent
 
 log = logging.getLogger("sbpjax")
@@ -60,7 +60,7 @@ def count(name: str, shapes: tuple, line: str | None = None) -> None:
     key = line, name, shapes[1:]
     found = (_programs.get(key) or _programs.recall(key) or 0) + 1
     _programs.keep(key, found)
-    if found == SAID_AT and line not in _said:
+    if found == SAID_AT and line not in _said and line != UNKNOWN_LINE:
         _said.add(line)
         text = "%s has compiled its %dth shape of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
         log.warning(text, line, found, name, list(shapes[0] or ()) if shapes else [])

@@ -17,6 +17,7 @@ collectives, and runs on any placement of the same hierarchy. A pipelined one be
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import shutil
 import tempfile
@@ -67,8 +68,8 @@ def export(
     folder = Path(path)
     _check_target(asked, folder)
     names = _checked_platforms(asked, platforms)
-    if not (args or kwargs) and graph._g.latest is not None:
-        args, kwargs = graph.program.arguments
+    if not (args or kwargs):
+        args, kwargs = _last_arguments(graph, asked)
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     if dynamic_batch:
@@ -139,6 +140,19 @@ def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
         ) from error
 
 
+def _last_arguments(graph: Any, asked: str) -> tuple[tuple, dict]:
+    """Return the arguments of a graph's last call; none where `build` takes none."""
+    if graph._g.latest is not None:
+        return graph.program.arguments
+    try:
+        inspect.signature(graph.build).bind()
+    except TypeError:
+        seen = "no arguments, and a graph that was not called"
+        rule = "a program is made for arguments: those of the last call, or those given"
+        raise ExportError(asked, seen, rule, "give those of build behind the path, or call the graph first") from None
+    return (), {}
+
+
 def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
     state, call = State(owners_of(graph)), Call(args, kwargs)
@@ -151,6 +165,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
         seen = ", ".join(str(tuple(t.shape)) for t in call.tensors) or "no tensor"
         rule = "dim 0 of every tensor argument is the batch, of one size"
         raise ExportError(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0")
+    given = call
     (rows,) = jax.export.symbolic_shape("batch")
     free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
     args, kwargs = call.rebuilt([t.requires_grad_() if o.requires_grad else t for t, o in zip(free, call.tensors)])
@@ -160,6 +175,10 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     try:
         return state, call, build_program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
+        # What is wrong at any size is said as it is.
+        fresh = State(owners_of(graph))
+        program = build_program(GraphStep(graph, fresh, {}), fresh, given, Options(), f"{graph.name}.build")
+        _warn_of_training(graph, asked, program)
         what = str(error).strip().partition("\n")[0]
         why: BaseException = error
         while (cause := why.__cause__ or why.__context__) is not None:

@@ -265,35 +265,36 @@ class LoadedGraph:
 
     def enable_openvino(
         self, mode: bool = True, *, precision: str = "float32", verify: bool = True, threads: int | None = None
-    ) -> None:
-        """Run it by OpenVINO, as `GraphConfig.enable_openvino` says."""
-        self._on_engine(mode, Engine("openvino", precision, verify, threads))
+    ) -> LoadedGraph:
+        """Run it by OpenVINO, as `GraphConfig.enable_openvino` says; return this graph."""
+        return self._on_engine(mode, Engine("openvino", precision, verify, threads))
 
-    def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> None:
-        """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says."""
-        self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
-
-    @at_stage("pre-alpha")
-    def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> None:
-        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says."""
-        self._on_engine(mode, Engine("tensorrt", precision, verify))
+    def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> LoadedGraph:
+        """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says; return this graph."""
+        return self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
 
     @at_stage("pre-alpha")
-    def enable_iree(self, mode: bool = True, *, verify: bool = True) -> None:
-        """Run it by IREE, as `GraphConfig.enable_iree` says."""
-        self._on_engine(mode, Engine("iree", "float32", verify))
+    def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> LoadedGraph:
+        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says; return this graph."""
+        return self._on_engine(mode, Engine("tensorrt", precision, verify))
 
-    def enable_constant_weights(self, mode: bool = True) -> None:
-        """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says."""
-        self._on_engine(mode, Engine("xla", "float32", False))
+    @at_stage("pre-alpha")
+    def enable_iree(self, mode: bool = True, *, verify: bool = True) -> LoadedGraph:
+        """Run it by IREE, as `GraphConfig.enable_iree` says; return this graph."""
+        return self._on_engine(mode, Engine("iree", "float32", verify))
 
-    def _on_engine(self, mode: bool, engine: Engine) -> None:
+    def enable_constant_weights(self, mode: bool = True) -> LoadedGraph:
+        """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says; return this one."""
+        return self._on_engine(mode, Engine("xla", "float32", False))
+
+    def _on_engine(self, mode: bool, engine: Engine) -> LoadedGraph:
         config = GraphConfig()  # checks the options as it does for a graph that is not exported
         config._set_engine(engine.name, mode, engine.precision, engine.verify, engine.threads)
         if config.engine is not None:
             check(self.program, engine)
         self.program.options = replace(self.program.options, engine=config.engine)
         self.program._compiled = None
+        return self
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

@@ -54,11 +54,15 @@ def sharding_of(model: nn.Module) -> Sharding:
     Raises:
         PlacementError: there is none.
     """
-    home = type(model).__module__.rpartition(".")[0]
+    module = type(model).__module__
+    home = module.rpartition(".")[0]
     try:
+        if not home:  # a script, or a module that is in no package
+            raise ModuleNotFoundError(module)
         return importlib.import_module(f"{home}.sharding").SHARDING
     except (ModuleNotFoundError, AttributeError):
-        asked, seen = f"parallelize({type(model).__name__}(...))", f"no SHARDING in {home}.sharding"
+        where = f"no SHARDING in {home}.sharding" if home else f"a class of {module}, which is in no package"
+        asked, seen = f"parallelize({type(model).__name__}(...))", where
         rule = "a table says what each dim of each parameter is for"
         raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, units))") from None
 

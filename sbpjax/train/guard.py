@@ -7,7 +7,8 @@
     44     1.9                     2.0                     parameters are updated
 
 Whether a step is left out is decided on the devices, inside its program; nothing waits for it. The host learns it when
-it reads the losses. If steps are left out again and again, `Watch` ends the run, and saves the last one's batch.
+it reads the losses. If steps are left out again and again, `Watch` ends the run, and saves the last one's batch; so it
+does if the losses are no numbers, which a label outside the classes makes of them, and not of the gradients.
 """
 
 from __future__ import annotations
@@ -135,14 +136,18 @@ class Watch(Hook):
 
     def __init__(self, guard: StepGuard, every: int):
         self.guard, self.every = guard, every
-        self._waiting: tuple[int, flow.Tensor, Any] | None = None
+        self._waiting: tuple[int, flow.Tensor, Any, list[flow.Tensor]] | None = None
+        self._losses: list[flow.Tensor] = []
         self._told = 0
+        self._nan_in_row = 0
 
     def after_step(self, trainer: Trainer) -> None:
         """Look at the numbers of the step before, which the devices know by now."""
         self.look(trainer)
+        self._losses.append(trainer.loss)
         if due(trainer.step, self.every, trainer.max_steps):
-            self._waiting = trainer.step, self.guard.numbers.clone(), trainer.batch
+            self._waiting = trainer.step, self.guard.numbers.clone(), trainer.batch, self._losses
+            self._losses = []
 
     def after_run(self, trainer: Trainer) -> None:
         """Look at the last numbers."""
@@ -152,25 +157,38 @@ class Watch(Hook):
         """Read numbers that are waiting; all processes call it.
 
         Raises:
-            TrainError: too many steps in a row were left out.
+            TrainError: too many steps in a row were left out, or had losses that are no numbers.
         """
         if self._waiting is None:
             return
-        (step, numbers, batch), self._waiting = self._waiting, None
+        (step, numbers, batch, losses), self._waiting = self._waiting, None
         found = numbers.tolist()
         trainer.record({"grad_norm": found[NORM], "steps_left_out": found[LEFT_OUT]}, step)
         if found[LEFT_OUT] > self._told:
             self._told = int(found[LEFT_OUT])
             trainer.say(f"up to step {step:,}, {self._told:,} steps were left out for their gradients")
-        if found[IN_ROW] >= self.guard.patience:
+        finite = [bool(np.isfinite(loss.numpy()).all()) for loss in losses]
+        before, self._nan_in_row = (
+            self._nan_in_row,
+            next((i for i, good in enumerate(reversed(finite)) if good), self._nan_in_row + len(finite)),
+        )
+        if self._nan_in_row and not before:
+            trainer.say(f"at step {step:,} the loss is no number")
+        if max(found[IN_ROW], self._nan_in_row) >= self.guard.patience:
             where = self.save(trainer, step, batch)
             mean = f"nan or above {self.guard.spike:g} × {found[MEAN]:.3g}" if self.guard.spike else "infinite or nan"
-            seen = f"{int(found[IN_ROW])} steps in a row left out; at step {step:,} the norm is {found[NORM]:.3g}"
-            rule = f"a run ends when {self.guard.patience} steps in a row have gradients whose norm is {mean}"
             fix = (
                 f"look at the batch in {where}" if where else "give the run a directory: out=, to find the batch there"
             )
-            raise TrainError(f"training up to step {step:,}", seen, rule, f"{fix}; a smaller rate, or longer warm-up")
+            if found[IN_ROW] >= self.guard.patience:
+                seen = f"{int(found[IN_ROW])} steps in a row left out; at step {step:,} the norm is {found[NORM]:.3g}"
+                rule = f"a run ends when {self.guard.patience} steps in a row have gradients whose norm is {mean}"
+                fix += "; a smaller rate, or longer warm-up"
+            else:
+                seen = f"the losses of {self._nan_in_row} steps in a row are nan or infinite, their gradients are not"
+                rule = f"a run ends when {self.guard.patience} steps in a row have a loss that is no number"
+                fix += ": are its labels among the classes?"
+            raise TrainError(f"training up to step {step:,}", seen, rule, fix)
 
     def save(self, trainer: Trainer, step: int, batch: Any) -> str | None:
         """Write a batch as ``OUT/left_out_STEP.npz``; return where that is."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from sbpjax.compiler import call_sites
+from sbpjax.errors import UNKNOWN_LINE
 
 TEXT = "compiling op programs: 3, 2.4 s so far; nn.Graph compiles the step as one"
 
@@ -21,6 +22,14 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
             waited.add(0.8)
     assert [record.getMessage() for record in caplog.records] == lines
     assert waited.programs == 9
+
+
+@pytest.mark.parametrize(("line", "said"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])
+def test_only_a_line_of_the_users_is_told_of_its_shapes(line, said, caplog):
+    with caplog.at_level(logging.WARNING, logger="sbpjax"):
+        for size in range(call_sites.SAID_AT + 5):
+            call_sites.count("sine", ((size,),), line)
+    assert len(caplog.records) == said
 
 
 def test_a_program_that_waits_for_its_ops_reads_it_on_stderr():

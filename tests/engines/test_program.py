@@ -187,16 +187,14 @@ def test_iree_takes_the_program_as_it_is(name, tmp_path):
         graph.config.enable_iree(True)
         for _ in range(2):
             close(graph(*arguments(name)), wanted)
-        loaded = flow.load_graph(tmp_path / "x")
-        loaded.enable_iree(True)
+        loaded = flow.load_graph(tmp_path / "x").enable_iree(True)
         close(loaded(*arguments(name)), wanted)
 
 
 @NEEDS_IREE
 def test_iree_gets_no_free_size(tmp_path):
     Plain(lambda g, x: g.model(x), model=linear()).export(tmp_path / "x", flow.ones(3, 4), dynamic_batch=True)
-    loaded = flow.load_graph(tmp_path / "x")
-    loaded.enable_iree(True)
+    loaded = flow.load_graph(tmp_path / "x").enable_iree(True)
     with pytest.raises(EngineError, match=r"(?s)with a free size.*rule: .*fixed.*fix:.*enable_openvino"):
         loaded(flow.ones(3, 4))
 

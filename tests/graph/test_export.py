@@ -1,5 +1,6 @@
 """Exported graphs: written as files, and run by another process that cannot import the model."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -16,7 +17,7 @@ from safetensors import safe_open
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import ExportError, GraphTypeError, StateDictError
+from sbpjax.errors import ExportError, GraphTypeError, OpError, StateDictError
 from sbpjax.graph import TensorSpec
 from sbpjax.tracing import tree
 from tests.support import graphs
@@ -470,6 +471,24 @@ def test_a_batch_that_cannot_be_free(tmp_path):
     with pytest.raises(ExportError, match=r"(?s)of shapes \(3,\), \(4,\).*of one size"):
         Plain(lambda g, x, y: (x, y)).export(tmp_path / "g", flow.ones(3), flow.ones(4), dynamic_batch=True)
     assert not (tmp_path / "g").exists() and not list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_at_any_size_is_not_said_to_be_the_batch(tmp_path):
+    graph = Plain(lambda g, x: g.model(x), model=nn.Linear(4, 2))
+    with pytest.raises(OpError, match=r"x \(1, 5\), weight \(2, 4\)"):
+        graph.export(tmp_path / "g", flow.ones(1, 5), dynamic_batch=True)
+    trains = Plain(lambda g, x: g.model(x), model=nn.BatchNorm1d(4))
+    with pytest.warns(UserWarning, match="training mode"), contextlib.suppress(ExportError):
+        trains.export(tmp_path / "g", flow.ones(3, 4), dynamic_batch=True)
+
+
+def test_a_graph_that_was_not_called_has_no_arguments(tmp_path):
+    class AddOne(nn.Graph):
+        def build(self, x):
+            return x + 1
+
+    with pytest.raises(ExportError, match=r"(?s)a graph that was not called.*behind the path, or call the graph first"):
+        AddOne().export(tmp_path / "g")
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------

@@ -117,6 +117,12 @@ class Two(nn.Module):
         return self.down(self.up(x).relu())
 
 
+def test_a_class_of_a_script_has_no_table(monkeypatch):
+    monkeypatch.setattr(Two, "__module__", "__main__")
+    with pytest.raises(PlacementError, match=r"(?s)a class of __main__, which is in no package.*fix: .*Sharding"):
+        parallelize(Two(), spec(tensor=2))
+
+
 def test_a_model_of_ones_own():
     with pytest.raises(PlacementError, match="no SHARDING in tests.models.sharding"):
         parallelize(Two(), spec(tensor=2))

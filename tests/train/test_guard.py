@@ -73,6 +73,29 @@ def test_the_run_ends_with_the_batch_saved(tmp_path):
     assert hooks[0].manager(made).latest() == 5 and len(losses(tmp_path)) >= 5
 
 
+@pytest.mark.parametrize(("every", "step"), [(1, 6), (2, 6), (5, 10)])
+def test_losses_that_are_no_numbers_end_the_run_too(every, step, tmp_path):
+    """A label outside the classes makes such a loss, with gradients that are numbers."""
+
+    def loss(model, x, y):
+        return model.loss(x, y).detach() * 0 + flow.where(y.max() > 1e6, float("nan"), model.loss(x, y))
+
+    hooks = [State()]
+    made = trainer(
+        tmp_path,
+        steps=20,
+        data=Wrong(16, 400, 1e9),
+        loss=loss,
+        guard=StepGuard(patience=4),
+        log_every=every,
+        hooks=hooks,
+    )
+    with pytest.raises(TrainError, match=r"(?s)losses of \d+ steps in a row are nan.*gradients are not.*left_out_"):
+        made.fit()
+    assert made.step in (step, step + 1) and (tmp_path / f"left_out_{step}.npz").exists()
+    assert np.isfinite(hooks[0].seen[-1]).all()
+
+
 def test_its_counts_come_back(tmp_path):
     hooks = lambda: [Checkpoints(every=2, keep_last=None)]  # noqa: E731
     trainer(tmp_path, data=Wrong(8, 16, np.nan), hooks=hooks()).fit()

@@ -105,6 +105,8 @@ class Evaluation(Hook):
     def after_step(self, trainer: Trainer) -> None:
         """Evaluate if it is time."""
         if due(trainer.step, self.every, trainer.max_steps):
+            for hook in trainer.hooks:
+                hook.before_evaluation(trainer)
             trainer.evaluated(self.run(trainer))
 
     def run(self, trainer: Trainer) -> dict[str, float]:

@@ -37,6 +37,9 @@ class Hook:
     def after_step(self, trainer: Trainer) -> None:
         """Do something behind a step; `trainer.step` counts it already, `trainer.loss` may still be computing."""
 
+    def before_evaluation(self, trainer: Trainer) -> None:
+        """Do something before an evaluation that is due behind a step."""
+
     def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
         """Do something with the metrics of an evaluation."""
 

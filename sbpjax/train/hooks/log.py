@@ -2,7 +2,8 @@
 
     step 20 runs on the devices     the host reads the losses of steps 11 to 20 when it has handed out step 21
 
-The host asks for a loss only when the next step is already queued: the devices never stand still for it.
+The host asks for a loss only when the next step is already queued: the devices never stand still for it. The clock is
+read when the losses are there: handing out steps says nothing of how long they take.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from .hook import Hook, due
 if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
 
+_LONG_S = 5.0  # a first step that took longer is worth a word
+
 
 class Log(Hook):
     """Write the mean loss of every so many steps, the rate, and how fast the run is.
@@ -32,7 +35,8 @@ class Log(Hook):
     def __init__(self, every: int = 10):
         self.every = every
         self._losses: list[Any] = []
-        self._waiting: tuple[int, dict[str, float], list[Any]] | None = None
+        self._waiting: tuple[int, float, list[Any]] | None = None  # of a record: its step, rate and losses
+        self._first: Any = None  # the loss of the first step, until that is done
         self._clock_s = self._data_s = 0.0
         self._peak: float | None = None
         self._flops = 0.0
@@ -42,34 +46,44 @@ class Log(Hook):
         """Begin to count."""
         self._peak = peak_flops(trainer)
         self._flops = flops_per_step(trainer) if self._peak else 0.0
-        self._losses, self._waiting, self._step = [], None, None
+        self._losses, self._waiting, self._first, self._step = [], None, None, None
+        self._clock_s = time.perf_counter()
 
-    def _begin(self, trainer: Trainer) -> None:
-        self._clock_s, self._data_s, self._step = time.perf_counter(), trainer.data_s, trainer.step
+    def _begin(self, trainer: Trainer, step: int) -> None:
+        self._clock_s, self._data_s = time.perf_counter(), trainer.data_s
+        self._first, self._step = None, step
 
     def after_step(self, trainer: Trainer) -> None:
         """Read what was ready at the step before; note what there is to read."""
-        if self._waiting is not None:
-            self.read(trainer)
+        if self._first is not None:
+            self._see_first(trainer)
+        elif self._step is None:
+            self._first = trainer.loss
+        self.read(trainer)
         self._losses.append(trainer.loss)
-        if self._step is None:
-            self._begin(trainer)
         if due(trainer.step, self.every, trainer.max_steps):
-            self._waiting = trainer.step, self._numbers(trainer), self._losses
+            self._waiting = trainer.step, float(trainer.optimizer.param_groups[0]["lr"]), self._losses
             self._losses = []
-            self._begin(trainer)
 
-    def _numbers(self, trainer: Trainer) -> dict[str, float]:
-        found = {"lr": float(trainer.optimizer.param_groups[0]["lr"])}
-        steps = trainer.step - (self._step or 0)
+    def _see_first(self, trainer: Trainer) -> None:
+        """Wait for the first step, since the second is queued by now; the clock begins behind it."""
+        self._first.numpy()
+        seconds = time.perf_counter() - self._clock_s
+        if seconds > _LONG_S:
+            trainer.say(f"the first step took {seconds:.0f} s; it is compiled, and the others are not")
+        self._begin(trainer, trainer.step - 1)
+
+    def _speed(self, trainer: Trainer, step: int) -> dict[str, float]:
+        """Return how fast the steps were that the devices have done since the last record."""
+        steps = 0 if self._step is None else step - self._step
         if not steps:
-            return found
+            return {}
         step_s = (time.perf_counter() - self._clock_s) / steps
-        found |= {
+        found = {
             "step_ms": step_s * 1e3,
             "data_ms": (trainer.data_s - self._data_s) / steps * 1e3,
             "samples_per_s": trainer.batch_size / step_s,
-            "eta_s": (trainer.max_steps - trainer.step) * step_s,
+            "eta_s": (trainer.max_steps - step) * step_s,
             "host_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
         if self._peak:
@@ -83,14 +97,18 @@ class Log(Hook):
         """Read the losses that are waiting, and hand them to the writers; all processes call it."""
         if self._waiting is None:
             return
-        (step, numbers, losses), self._waiting = self._waiting, None
-        mean = float(np.mean([np.mean(loss.numpy()) for loss in losses]))
-        trainer.record({"loss": mean, **numbers}, step)
+        (step, rate, losses), self._waiting = self._waiting, None
+        mean = float(np.mean([np.mean(loss.numpy()) for loss in losses]))  # the devices have done the step now
+        trainer.record({"loss": mean, "lr": rate, **self._speed(trainer, step)}, step)
+        self._begin(trainer, step)
+
+    def before_evaluation(self, trainer: Trainer) -> None:
+        """Write what came before the evaluation before it."""
+        self.read(trainer)
 
     def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
-        """Write what came before the evaluation before it, and leave its time out of the speed."""
-        self.read(trainer)
-        self._begin(trainer)
+        """Leave its time out of the speed."""
+        self._begin(trainer, trainer.step)
 
     def after_run(self, trainer: Trainer) -> None:
         """Read what is left."""

@@ -2,11 +2,13 @@
 
     {"step": 10, "loss": 4.1, "lr": 0.0002, …}
 
-The file is that of the run: what a killed run wrote behind its last checkpoint goes when it is resumed.
+The file is that of the run: what a killed run wrote behind its last checkpoint goes when it is resumed. A run that
+begins anew in the same directory keeps the file of the one before, as ``metrics.1.jsonl``, ``metrics.2.jsonl`` …
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -26,7 +28,10 @@ class JsonLines(Writer):
         if out is None:
             return
         path = out / "metrics.jsonl"
-        kept = [line for line in path.read_text().splitlines() if _step(line) <= step] if path.exists() and step else []
+        if not step and path.exists() and path.stat().st_size:
+            free = next(n for n in itertools.count(1) if not (out / f"metrics.{n}.jsonl").exists())
+            os.replace(path, out / f"metrics.{free}.jsonl")
+        kept = [line for line in path.read_text().splitlines() if _step(line) <= step] if path.exists() else []
         part = path.with_name("metrics.jsonl.part")
         part.write_text("".join(f"{line}\n" for line in kept))
         os.replace(part, path)

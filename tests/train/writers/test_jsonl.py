@@ -23,10 +23,17 @@ def test_what_is_behind_the_step_of_a_resume_goes(tmp_path):
     again.write(3, {"loss": 7.0})
     again.close()
     assert [(one["step"], one["loss"]) for one in read(tmp_path)] == [(1, 0.5), (2, 1.0), (3, 7.0)]
-    fresh = JsonLines()
-    fresh.open(tmp_path, 0, 9)
-    fresh.close()
-    assert read(tmp_path) == []
+
+
+def test_a_run_that_begins_anew_keeps_the_file_of_the_one_before(tmp_path):
+    for number in range(3):
+        writer = JsonLines()
+        writer.open(tmp_path, 0, 9)
+        writer.write(1, {"loss": float(number)})
+        writer.close()
+    assert read(tmp_path) == [{"step": 1, "loss": 2.0}]
+    for number, name in enumerate(("metrics.1.jsonl", "metrics.2.jsonl")):
+        assert json.loads((tmp_path / name).read_text()) == {"step": 1, "loss": float(number)}
 
 
 def test_what_is_no_number_is_written_by_name(tmp_path):
