@@ -221,9 +221,7 @@ def read(text: bytes, asked: str) -> dict:
 
 def damaged(asked: str, seen: str) -> ExportError:
     """Return the error for files that do not fit together."""
-    return ExportError(
-        asked, seen, "the files of an export are written together and fit each other", "export again"
-    )
+    return ExportError(asked, seen, "the files of an export are written together and fit each other", "export again")
 
 
 def _unwritable(asked: str, seen: str) -> ExportError:
