@@ -258,7 +258,7 @@ class LoadedGraph:
         where = "" if facts["sbp"] is None else f" in ({', '.join(facts['sbp'])}) on {self.placement!r}"
         rule = f"an exported graph has one signature: {facts['path']} is {_facts(facts)}{where}"
         if self._free:
-            rule += "; batch is free, and the same for all"
+            rule += "; batch is any number from 1 on, and the same for all"
         return GraphTypeError(f"{self.name}(...), loaded", seen, rule, fix)
 
     # -- engines -------------------------------------------------------------------------------------------------------

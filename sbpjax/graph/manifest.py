@@ -174,7 +174,8 @@ def content(folder: Path, asked: str) -> bytes:
     """
     if not folder.is_dir():
         seen = "a file" if folder.exists() else "no such directory"
-        raise ExportError(asked, seen, "an exported graph is a directory", f'graph.export("{folder}", x)')
+        fix = f'load_graph("{folder.parent}")' if folder.is_file() else f'graph.export("{folder}", x)'
+        raise ExportError(asked, seen, "an exported graph is a directory", fix)
     missing = [name for name in (MANIFEST, PROGRAM, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise ExportError(

@@ -81,7 +81,8 @@ class Explanation(Shown):
         moving = sum(b.bytes > 0 for b in self.boxings)
         inner = f", {self.plan.inner_bytes} B of them inside equations" if self.plan.inner_bytes else ""
         grid = " × ".join(map(str, self.plan.sizes))
-        return f"{self.title} on {grid} ranks: {self.bytes} B per device in {moving} boxing{'s' * (moving != 1)}{inner}"
+        where = f"{grid} rank{'s' * (grid != '1')}"
+        return f"{self.title} on {where}: {self.bytes} B per device in {moving} boxing{'s' * (moving != 1)}{inner}"
 
     def _blocks(self) -> Iterable[Any]:
         yield self._summary()

@@ -43,6 +43,19 @@ def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
             raise TrainError("Trainer(...)", seen, f"{name} is {rule}", fix)
 
 
+def check_loss(model: nn.Module, loss: Any) -> None:
+    """Refuse a model without a loss.
+
+    Raises:
+        TrainError: it is.
+    """
+    if loss is None and not callable(getattr(model, "loss", None)):
+        seen = f"{type(model).__name__} without a method loss"
+        rule = "model.loss(*batch) is minimised, or what loss= says"
+        fix = "loss=lambda model, x, y: nn.functional.cross_entropy(model(x), y)"
+        raise TrainError("Trainer(...)", seen, rule, fix)
+
+
 def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
     """Refuse micro-batches that are not alike, and what a pipeline cannot do.
 

@@ -37,7 +37,7 @@ from sbpjax.models import Parallel
 from sbpjax.models.parallelize import Sharding, sharding_of
 
 from . import batches
-from .checks import check_batch, check_data, check_kinds, check_tokens
+from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
 from .guard import StepGuard, Watch
 from .hooks import Checkpoints, Evaluation, Hook, Log
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
@@ -122,6 +122,7 @@ class Trainer:
         options: StepOptions | Mapping[str, Any] | None = None,
     ):
         check_kinds(model, optimizer, data, max_steps)
+        check_loss(model, loss)
         check_tokens(model, data)
         if loss is None:  # another loss may have labels of another kind
             check_data(model, data)

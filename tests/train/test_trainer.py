@@ -164,3 +164,15 @@ def test_groups_without_weight_decay():
     groups = parameter_groups(Tower())
     assert [p.ndim for p in groups[0]["params"]] == [2] * 4 and groups[1]["weight_decay"] == 0.0
     assert TOWER.blocks == "blocks"
+
+
+def test_a_model_of_a_script_needs_no_table(monkeypatch, tmp_path):
+    monkeypatch.setattr(Tower, "__module__", "__main__")
+    made = trainer(tmp_path, sharding=None)
+    made.fit()
+    assert made.sharding is None and made.step == 6
+
+
+def test_a_model_without_a_loss_is_refused():
+    with pytest.raises(TrainError, match=r"(?s)Linear without a method loss.*fix: +loss=lambda model, x, y"):
+        Trainer(model=nn.Linear(4, 4), optimizer=optim.AdamW, data=Points(8), batch_size=8, max_steps=1)

@@ -73,6 +73,8 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
     except (OSError, SyntaxError, ValueError, IndexError, library.DecompressionBombError) as error:
         rule = "a file with the ending of an image is one, and whole"
         fix = "remove it, or write it anew; on_error='skip' takes the next one in its place"
+        if isinstance(error, FileNotFoundError):
+            fix = "the path of a file that is there"
         raise ImageFileError(f"{asked or 'read_image'}, {os.fspath(path)}", f"{error}", rule, fix) from None
 
 
