@@ -196,7 +196,8 @@ class _Program:
             self.call = call
 
     def _chosen(self, arrays: Sequence) -> Any:
-        options = options_of(self._function.__name__, self.plain.trace(*arrays).jaxpr)
+        name = self._function.__name__
+        options = options_of(name, self.plain.trace(*arrays).jaxpr) if name == rules.update.__name__ else None
         if options is None:
             return self.plain
         # Of the same function, so that JAX keeps its trace.
