@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "2")  # the first models run data parallel, too
+
 import sbpjax
 from sbpjax import mock_torch
 from tests.support.timm_alone import timm, without_torchvision
