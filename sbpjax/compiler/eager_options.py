@@ -40,7 +40,7 @@ _WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")
 
 
 def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
-    """Return the compiler options of a local op, or of an optimizer's ``update``; None for the usual ones."""
+    """Return the compiler options of a local op, by its name and program; None for the usual ones."""
     if jax.default_backend() != "cpu":
         return None
     eqns = list(_eqns(closed.jaxpr))
@@ -48,8 +48,6 @@ def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
     inputs = [v.aval for v in closed.jaxpr.invars]
     backward = name.endswith("_backward")
     products = sum(eqn.primitive.name in _PRODUCTS for eqn in eqns)
-    if name == "update":  # the same whatever the dtypes: one function serves several
-        return QUICK if names <= _ARITHMETIC else None
     pointwise = names <= _ARITHMETIC and (backward or products <= 1)
     if pointwise and all(a.dtype in _WIDE for a in (*inputs, *(v.aval for e in eqns for v in e.outvars))):
         return QUICK
@@ -57,6 +55,13 @@ def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
         if not backward or max((a.ndim for a in inputs), default=0) < _DIMS:
             return None
     return QUICK if (_SLOWER | RANDOM).isdisjoint(names) else None
+
+
+def options_of_update(closed: ClosedJaxpr) -> dict | None:
+    """Return those of an optimizer's update, the same whatever its dtypes: one function serves several."""
+    if jax.default_backend() != "cpu":
+        return None
+    return QUICK if all(eqn.primitive.name in _ARITHMETIC for eqn in _eqns(closed.jaxpr)) else None
 
 
 def _eqns(jaxpr) -> Iterator[JaxprEqn]:

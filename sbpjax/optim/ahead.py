@@ -48,11 +48,9 @@ def _state(optimizer: Optimizer, param: Tensor, group: dict[str, Any]) -> dict[s
     """Return the shapes of the state that a parameter gets in its first step."""
     on_master = bool(group.get("master_weights")) and run.is_low(param.dtype)
     dtype = (float32 if on_master else param.dtype).np
-    names = (*optimizer._states_of(param, group), MASTER) if on_master else optimizer._states_of(param, group)
-    found = {}
-    for name in names:
-        shape = None if name == MASTER else optimizer._shape(name, param)
-        found[name] = jax.ShapeDtypeStruct(
-            param.shape if shape is None else shape, dtype if shape is None else run.exact(param).np
-        )
+    alike = jax.ShapeDtypeStruct(param.shape, dtype)
+    found = {MASTER: alike} if on_master else {}
+    for name in optimizer._states_of(param, group):
+        shape = optimizer._shape(name, param)
+        found[name] = alike if shape is None else jax.ShapeDtypeStruct(shape, run.exact(param).np)
     return found

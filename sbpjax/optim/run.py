@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-from sbpjax.compiler.eager_options import options_of
+from sbpjax.compiler.eager_options import options_of_update
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
@@ -169,7 +169,7 @@ class _Program:
         plain: the same without options, for traces.
     """
 
-    __slots__ = ("_donate", "_function", "_lock", "call", "plain")
+    __slots__ = ("_donate", "_function", "_is_update", "_lock", "call", "plain")
 
     def __init__(self, fn: Callable, static: tuple, donate: tuple[int, ...]):
         keywords = dict(static)
@@ -178,6 +178,7 @@ class _Program:
             return fn(*arrays, **keywords)
 
         update.__name__ = fn.__name__
+        self._is_update = fn is rules.update
         self._function, self._donate, self._lock = update, donate, threading.Lock()
         self.plain = jax.jit(update, donate_argnums=donate)
         self.call: Callable = self._first
@@ -196,8 +197,7 @@ class _Program:
             self.call = call
 
     def _chosen(self, arrays: Sequence) -> Any:
-        name = self._function.__name__
-        options = options_of(name, self.plain.trace(*arrays).jaxpr) if name == rules.update.__name__ else None
+        options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
         if options is None:
             return self.plain
         # Of the same function, so that JAX keeps its trace.

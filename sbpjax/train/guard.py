@@ -167,20 +167,19 @@ class Watch(Hook):
         if found[LEFT_OUT] > self._told:
             self._told = int(found[LEFT_OUT])
             trainer.say(f"up to step {step:,}, {self._told:,} steps were left out for their gradients")
-        finite = [bool(np.isfinite(loss.numpy()).all()) for loss in losses]
-        before, self._nan_in_row = (
-            self._nan_in_row,
-            next((i for i, good in enumerate(reversed(finite)) if good), self._nan_in_row + len(finite)),
-        )
+        before = self._nan_in_row
+        for loss in losses:
+            self._nan_in_row = 0 if np.isfinite(loss.numpy()).all() else self._nan_in_row + 1
         if self._nan_in_row and not before:
             trainer.say(f"at step {step:,} the loss is no number")
         if max(found[IN_ROW], self._nan_in_row) >= self.guard.patience:
             where = self.save(trainer, step, batch)
-            mean = f"nan or above {self.guard.spike:g} × {found[MEAN]:.3g}" if self.guard.spike else "infinite or nan"
             fix = (
                 f"look at the batch in {where}" if where else "give the run a directory: out=, to find the batch there"
             )
             if found[IN_ROW] >= self.guard.patience:
+                spike = self.guard.spike
+                mean = f"nan or above {spike:g} × {found[MEAN]:.3g}" if spike else "infinite or nan"
                 seen = f"{int(found[IN_ROW])} steps in a row left out; at step {step:,} the norm is {found[NORM]:.3g}"
                 rule = f"a run ends when {self.guard.patience} steps in a row have gradients whose norm is {mean}"
                 fix += "; a smaller rate, or longer warm-up"
