@@ -14,6 +14,7 @@ own update is compiled when no backward waits.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from sbpjax.errors import user_line
 from sbpjax.world.cores import cores
 
 from . import shapes
+from .cold import cold
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
 _MOST_THREADS = 4
@@ -52,8 +54,15 @@ class FirstCall:
     def __call__(self, *arrays: Any) -> Any:
         if not trace_state_clean():
             return self._plain(*arrays)
-        self._op.options, self._op.call = self.chosen(arrays)
+        self._op.options, self._op.call = self._first(arrays)
         return self._op.call(*arrays)
+
+    def _first(self, arrays: Sequence) -> tuple:
+        """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
+        options, usual = self.chosen(arrays)
+        if not shapes.are_many(self._op.name):
+            return options, usual
+        return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
 
     def chosen(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
@@ -89,7 +98,7 @@ class Ahead(FirstCall):
         """Compile on this thread."""
         shapes.at_line(self._line)
         try:
-            self.chosen(self._structs)[1].lower(*self._structs).compile()
+            self._first(self._structs)[1].lower(*self._structs).compile()
         finally:
             shapes.at_line(None)
             self._done.set()

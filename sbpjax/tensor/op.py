@@ -23,6 +23,7 @@ from sbpjax.world.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
 from sbpjax.world.recent import Recent, most_programs
 
 from . import shapes
+from .cold import cold
 from .first_call import FirstCall, compile_ahead
 from .wrong_call import check_attributes
 
@@ -77,9 +78,10 @@ class Op:
         call.__name__ = self.name
         return call
 
-    def jitted(self) -> Callable:
-        """Return a compiled function of its own."""
-        return jax.jit(self.function(), compiler_options=self.options)
+    def jitted(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
+        """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
+        function = self.function()
+        return cold(function, jax.jit(function, compiler_options=self.options), arrays, replace)
 
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""

@@ -2,7 +2,9 @@
 
 ``op.call`` is a ``jax.jit`` function, which keeps a program for every shape without bound. An op that has compiled 16
 of them goes over to `ByShape`: a table of single programs, shared by all such ops, that drops those not used for
-longest. Ops with fewer shapes, nearly all, never pay for the look into that table.
+longest. Ops with fewer shapes, nearly all, never pay for the look into that table. Programs of the table, and those of
+ops of a name that has compiled 64, are compiled quickly first, see `sbpjax.tensor.cold`: of ``x[:i]`` each i is an op
+of its own, and so is each shape's backward.
 
 JAX tells listeners of each compilation (`jax.monitoring`), with the name of the function but not the function itself:
 the op whose trace came last on this thread is the one.
@@ -10,6 +12,7 @@ the op whose trace came last on this thread is the one.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +25,12 @@ from sbpjax.world.recent import Recent, most_programs
 
 # Shapes of one op, from which on its programs are counted and dropped.
 MANY = 16
+# Programs of ops of one name, from which on they are compiled quickly first; layers of a large model have fewer.
+_MANY_OF_A_NAME = 64
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 _programs = Recent(most_programs())
+_names = Recent(4096)
 
 
 # Compilations of one thread are told in that thread.
@@ -43,10 +49,10 @@ class ByShape:
     Args:
         op: the op.
         whole: its function for all shapes, which serves traces.
-        make: makes a function of its own.
+        make: makes a function of its own for some inputs, given them and what is called with one that replaces it.
     """
 
-    def __init__(self, op: Any, whole: Callable, make: Callable[[], Callable]) -> None:
+    def __init__(self, op: Any, whole: Callable, make: Callable[[tuple, Callable], Callable]) -> None:
         self._op, self._whole, self._make = op, whole, make
 
     # `op.call` is asked for `lower` and the like by reports.
@@ -64,8 +70,16 @@ class ByShape:
             else:
                 kinds.append((x.__class__, getattr(x, "shape", None), getattr(x, "dtype", None)))
         key = tuple(kinds)
-        call = _programs.get(key) or _programs.recall(key) or _programs.keep(key, self._make())
+        call = _programs.get(key) or _programs.recall(key) or _programs.keep(key, self._new(key, arrays))
         return call(*arrays)
+
+    def _new(self, key: tuple, arrays: tuple) -> Callable:
+        return self._make(arrays, functools.partial(_programs.keep, key))
+
+
+def are_many(name: str) -> bool:
+    """Return whether ops of a name have compiled so many programs that more will come."""
+    return (_names.get(name) or _names.recall(name) or 0) >= _MANY_OF_A_NAME
 
 
 def traced(op: Any, arrays: tuple) -> None:
@@ -89,6 +103,7 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
         return
     call_sites.waited.add(duration)
     op.programs += 1
+    _names.keep(op.name, (_names.get(op.name) or _names.recall(op.name) or 0) + 1)
     if op.programs == MANY:
         op.spread()
     call_sites.count(op.name, shapes, _traced.line)

@@ -7,7 +7,7 @@ from jax import lax
 from jax import numpy as jnp
 
 import sbpjax as flow
-from sbpjax.compiler.eager_options import QUICK, options_of
+from sbpjax.compiler.eager_options import COLD, QUICK, cold_options_of, options_of
 from sbpjax.ops import conv, norm
 from sbpjax.tensor.op import Op
 
@@ -120,7 +120,8 @@ def test_an_op_takes_its_options_from_its_first_trace():
     assert traced == [X.shape, (1, *X.shape[1:])]
     op.spread()
     op.call(X[:, :1])
-    assert op.call._make()._jit_info.compiler_options_kvs == tuple(QUICK.items())
+    made = op.call._make((X,), None)
+    assert made._jit_info.compiler_options_kvs == tuple(QUICK.items())
 
 
 def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
@@ -134,3 +135,51 @@ def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
     np.testing.assert_allclose(jax.grad(lambda x: op.call(x).sum())(X), 1 - np.tanh(X) ** 2, atol=1e-6)
     np.testing.assert_allclose(jax.vmap(op.call)(X), np.tanh(X), rtol=1e-6)
     assert "tanh" in str(jax.make_jaxpr(op.call)(X))
+
+
+# Its sums are in another order, and little is gained.
+needs_cold = pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="`COLD` is for jaxlib 0.10 alone")
+ALIKE = {
+    "cat": lambda x: jnp.concatenate([x, x], -1),
+    "pieces": lambda x: jnp.flip(jnp.swapaxes(x[..., 1:], 0, -1)),
+    "taken": lambda x: jnp.take(x, jnp.arange(x.shape[0]) // 2, axis=0),
+    "put": lambda x: jnp.zeros_like(x).at[jnp.arange(x.shape[0]) // 2].add(x),
+    "sum": lambda x: x.sum(-1) / 3,
+    "first": lambda x: x.sum(0),
+    "extremes": lambda x: (x.max(), x.min(0), x.argmax(-1)),
+    "softmax": jax.nn.softmax,
+    "log_softmax": lambda x: jax.nn.log_softmax(x, 0),
+    "functions": lambda x: (jnp.exp(x), jnp.log(abs(x)), jnp.sqrt(abs(x)), lax.logistic(x), jnp.where(x > 0, 1 / x, x)),
+    "products": lambda x: jnp.maximum(x * 1.7, -x) ** 2,
+    "numbers": lambda x: x.astype("int32").sum() - 3,
+}
+
+
+@needs_cold
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("shape", [(3, 117), (16, 18, 5), (2, 3000), (9, 1, 7, 3), (257, 2)])
+def test_cold_programs_compute_the_same_bits(name, shape):
+    x = (np.random.RandomState(len(shape)).randn(*shape) * 20).astype("f")
+    lowered = jax.jit(ALIKE[name]).lower(x)
+    assert cold_options_of(jax.make_jaxpr(ALIKE[name])(x)) == COLD
+    usual, quick = lowered.compile(USUAL)(x), lowered.compile(COLD)(x)
+    for a, b in zip(jax.tree.leaves(usual), jax.tree.leaves(quick), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(),  # two dims are added up in vectors
+        lambda x: x * x + x,  # may be contracted
+        lambda x: (x * x).sum(-1),
+        jnp.tanh,
+        lambda x: lax.rsqrt(abs(x)),
+        lambda x: x @ x.T,
+        lambda x: jnp.cumsum(x, 0),  # seven times as slow
+        lambda x: x.astype("bfloat16").T,
+        lambda x: jax.random.normal(jax.random.key(0), x.shape),
+    ],
+)
+def test_programs_whose_bits_or_speed_differ_are_never_cold(function):
+    assert cold_options_of(jax.make_jaxpr(function)(X[0, 0])) is None
