@@ -1,9 +1,9 @@
 """What is said of compiling eager ops: how long it takes, once, and which lines make it happen again and again.
 
-A loop over batches of ever-changing length compiles every op of its body for each: the 60th shape of an op at one line
-is worth a word. The layers of a model that share a line differ in their weights, so shapes of all inputs but the first
-are part of what is counted; lines without weights, and those that draw them, meet up to 50 in the first step of a large
-model, and no more.
+A loop over batches of ever-changing length compiles every op of its body for each: a line that does so in ten steps,
+told by their backwards, is worth a word, and so is the 60th shape of an op at one line. The layers of a model that
+share a line differ in their weights, so shapes of all inputs but the first are part of what is counted; lines without
+weights, and those that draw them, meet up to 50 in the first step of a large model, and no more.
 
 Both are warnings of the logger ``sbpjax``; ``SBPJAX_COMPILE_NOTE=off`` leaves out the first.
 """
@@ -17,7 +17,8 @@ from sbpjax.errors import UNKNOWN_LINE, user_line
 from sbpjax.world.recent import Recent
 
 log = logging.getLogger("sbpjax")
-SAID_AT = 60
+SAID_AT = 60  # shapes
+SAID_IN = 10  # steps
 
 SLOW_S = 2.0
 
@@ -49,6 +50,18 @@ class Waited:
 waited = Waited()
 
 
+class Steps:
+    """How many backwards have run."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+
+steps = Steps()
+
+
 def count(name: str, shapes: tuple, line: str | None = None) -> None:
     """Count a program of a line of the user's.
 
@@ -59,9 +72,10 @@ def count(name: str, shapes: tuple, line: str | None = None) -> None:
     """
     line = line or user_line()
     key = line, name, shapes[1:]
-    found = (_programs.get(key) or _programs.recall(key) or 0) + 1
-    _programs.keep(key, found)
-    if found == SAID_AT and line not in _said and line != UNKNOWN_LINE:
+    found, in_steps, last = _programs.get(key) or _programs.recall(key) or (0, 0, -1)
+    found, in_steps = found + 1, in_steps + (last != steps.done)
+    _programs.keep(key, (found, in_steps, steps.done))
+    if (found == SAID_AT or in_steps == SAID_IN) and line not in _said and line != UNKNOWN_LINE:
         _said.add(line)
-        text = "%s has compiled its %dth shape of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
+        text = "%s has compiled %d shapes of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
         log.warning(text, line, found, name, list(shapes[0] or ()) if shapes else [])

@@ -41,7 +41,8 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("c", (), "legendre_polynomial_p laguerre_polynomial_l"),
     # layers and losses of real numbers
     ("c", (), "soft_margin_loss cross_entropy sparse_softmax_cross_entropy nll_loss mse_loss gaussian_nll_loss pdist"),
-    ("c", (), "_with_statistics _per_sample layer_norm group_norm local_response_norm embedding_bag rms_norm"),
+    ("c", (), "batch_norm_with_statistics _per_sample layer_norm group_norm local_response_norm rms_norm"),
+    ("c", (), "embedding_bag"),
     ("c", (), "interpolate grid_sample avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"),
     ("c", (), "fractional_max_pool2d fractional_max_pool3d"),
     # what has no sum or no mean in its own dtype
@@ -56,7 +57,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("b", (0,), "index_add scatter_add max_unpool1d max_unpool2d"),
     ("b", (), "margin_ranking_loss gaussian_nll_loss"),
     ("b", (1,), "multilabel_soft_margin_loss lu_solve lu_unpack ldexp"),
-    ("bi", (1, 2), "_with_statistics"),
+    ("bi", (1, 2), "batch_norm_with_statistics"),
     # one dtype
     ("=", (0, 1), "isclose heaviside lerp lstsq cdist grid_sample"),
     ("=", (0, 2), "tensor_scatter_nd_update put"),

@@ -92,13 +92,13 @@ def global_loader(
 
 
 def evaluation_loader(
-    data: Any, batch_size: int, spec: Parallel, most: int | None, sbp: Any = None
+    data: Any, batch_size: int, spec: Parallel, most: int | None, sbp: Any = None, check: Check | None = None
 ) -> tuple[GlobalLoader, Any]:
     """Return the loader of an evaluation, and the `PaddedBatches` that say how many samples of a batch count."""
     batches = PaddedBatches(len(data), batch_size, most)
     loader = DataLoader(data, batch_sampler=batches)
     layouts = layouts_of(loader, tuple(spec.batch) if sbp is None else sbp)
-    return GlobalLoader(loader, spec.placement, layouts), batches
+    return GlobalLoader(loader, spec.placement, layouts, check), batches
 
 
 def layouts_of(loader: DataLoader, sbp: tuple[Any, ...]) -> Any:

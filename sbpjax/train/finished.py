@@ -47,9 +47,14 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
 
     run, asked = Path(run), f"load_run({os.fspath(run)!r})"
     if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
-        there = "no such directory" if not run.is_dir() else "no config.yaml, or no checkpoints"
-        rule = "a run leaves its config.yaml and its checkpoints in its directory"
-        raise TrainError(asked, there, rule, f"python -m sbpjax.train CONFIG trainer.out={run}")
+        there, fix = "no such directory", f"python -m sbpjax.train CONFIG trainer.out={run}"
+        if run.is_dir():
+            there = " and ".join(f"no {name}" for name in ("config.yaml", "checkpoints") if not (run / name).exists())
+        if (run / "checkpoints").is_dir():  # of a Trainer made in Python
+            kept = os.fspath(run / "checkpoints")
+            fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False)"
+        rule = "a run from a configuration leaves its config.yaml and its checkpoints in its directory"
+        raise TrainError(asked, there, rule, fix)
     config = load_config(run / "config.yaml").trainer
     model = instantiate(config.model, "trainer.model")
     hooks = _hooks(config)

@@ -79,7 +79,8 @@ class Trainer:
             that are no class.
         guard: leaves out steps whose gradients are no good; False for none. By default those that hold what is no
             number; for float16 with a loss scaler.
-        hooks: what is done between steps, in this order; with names, if you like.
+        hooks: what is done between steps, in this order, but averages first and checkpoints last; with names, if you
+            like.
         writers: where metrics go; by default a bar or lines on stdout, and ``metrics.jsonl`` in `out`.
         out: the run's directory; without it nothing is written.
         log_every: steps between two records of the loss.
@@ -148,7 +149,7 @@ class Trainer:
             model, self.optimizer, self.schedule, loss, self.guard, self.options, self._blocks()
         )
         watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
-        self.hooks: list[Hook] = [Log(log_every), *watch, *_listed(hooks)]
+        self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_listed(hooks), key=lambda hook: hook.order)]
         self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
         self.step, self.data_s = 0, 0.0
         self.batch: Any = None

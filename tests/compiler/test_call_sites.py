@@ -32,6 +32,17 @@ def test_only_a_line_of_the_users_is_told_of_its_shapes(line, said, caplog):
     assert len(caplog.records) == said
 
 
+def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):
+    with caplog.at_level(logging.WARNING, logger="sbpjax"):
+        for step in range(call_sites.SAID_IN):
+            assert not caplog.records
+            for size in (2 * step, 2 * step + 1):
+                call_sites.count("sine", ((size,),), "steps.py:7")
+            monkeypatch.setattr(call_sites.steps, "done", call_sites.steps.done + 1)
+    (record,) = caplog.records
+    assert "steps.py:7 has compiled 19 shapes of sine, now [18]" in record.getMessage()
+
+
 def test_a_program_that_waits_for_its_ops_reads_it_on_stderr():
     code = """
 import sbpjax

@@ -58,6 +58,7 @@ def default_collate(batch: list) -> Any:
     """
     first = batch[0]
     if is_tensor(first):
+        _check_alike([tuple(sample.shape) for sample in batch])
         return _sbpjax().stack(list(batch), 0)
     if _is_array(first):
         arrays = [np.asarray(sample) for sample in batch]
@@ -91,12 +92,15 @@ class _Unequal(DataTypeError, RuntimeError):
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    if any(a.shape != arrays[0].shape for a in arrays):
-        shapes = [list(a.shape) for a in arrays]
-        rule = "stack expects each tensor to be equal size"
-        fix = "DataLoader(..., collate_fn=...) that pads or crops"
-        raise _Unequal("default_collate(batch)", f"shapes {shapes}", rule, fix)
+    _check_alike([a.shape for a in arrays])
     return np.stack(arrays)
+
+
+def _check_alike(shapes: list[tuple[int, ...]]) -> None:
+    if any(shape != shapes[0] for shape in shapes):
+        rule = "stack expects each tensor to be equal size"
+        fix = "Resize((height, width)) or a crop for images; else DataLoader(..., collate_fn=...) that pads"
+        raise _Unequal("default_collate(batch)", f"shapes {[list(shape) for shape in shapes]}", rule, fix)
 
 
 def _like(given: Any, made: Any) -> Any:

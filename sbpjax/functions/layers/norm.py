@@ -18,7 +18,8 @@ def _normalised(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
     return ops.batch_norm(x, None, None, weight, bias, training=True, eps=eps)[0]
 
 
-def _with_statistics(x: Any, mean: Any, var: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+def batch_norm_with_statistics(x: Any, mean: Any, var: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+    """Return an array normalised with statistics that are given; the op of `batch_norm` in evaluation."""
     return ops.batch_norm(x, mean, var, weight, bias, training=False, eps=eps)[0]
 
 
@@ -65,7 +66,7 @@ def batch_norm(
                 "Expected running_mean and running_var to be defined when training=False",
                 "training=True takes the batch's own statistics",
             )
-        return apply(_with_statistics, input, running_mean, running_var, weight, bias, eps=eps)
+        return apply(batch_norm_with_statistics, input, running_mean, running_var, weight, bias, eps=eps)
     if running_mean is None or running_var is None:
         return apply(_normalised, input, weight, bias, eps=eps)
     moving = isinstance(momentum, Tensor)

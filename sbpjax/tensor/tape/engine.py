@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from sbpjax.compiler import call_sites
 from sbpjax.errors import AutogradError
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.local import LocalNode
@@ -54,6 +55,7 @@ def walk(
     # A hook or a Function runs ops in here: they are recorded if, and only if, the backward is to be differentiated.
     mode.grad = create_graph
     mode.walks += 1
+    call_sites.steps.done += 1
     try:
         while True:
             # Before the next node: an optimizer in a hook on a leaf may update, and free, a gradient while the rest of

@@ -105,10 +105,18 @@ class ArrayImages(Images):
     def __init__(self, pixels: np.ndarray, labels: Any, **options: Any) -> None:
         self.pixels, self.labels = np.asarray(pixels), np.asarray(labels)
         self.pixels = self.pixels[..., None] if self.pixels.ndim == 3 else self.pixels
-        if self.pixels.ndim != 4 or self.pixels.dtype != np.uint8 or self.labels.shape != self.pixels.shape[:1]:
-            seen = f"pixels {self.pixels.shape} {self.pixels.dtype}, labels {self.labels.shape}"
-            rule = "pixels are (N, H, W, C) or (N, H, W) uint8, labels (N,)"
-            raise DataError("ArrayImages(pixels, labels)", seen, rule, "pixels.astype(np.uint8)")
+        fix = None
+        if self.pixels.dtype != np.uint8:
+            shares = self.pixels.dtype.kind == "f" and self.pixels.size and self.pixels.max() <= 1
+            fix = f"({'pixels * 255' if shares else 'pixels'}).round().astype(np.uint8): values from 0 to 255"
+        elif self.pixels.ndim != 4 or self.labels.shape != self.pixels.shape[:1]:
+            fix = "one image and one label for each sample"
+        elif self.labels.dtype.kind not in "iu":
+            fix = "labels.astype(np.int64), of classes counted from 0"
+        if fix is not None:
+            seen = f"pixels {self.pixels.shape} {self.pixels.dtype}, labels {self.labels.shape} {self.labels.dtype}"
+            rule = "pixels are (N, H, W, C) or (N, H, W) uint8, labels (N,) integers"
+            raise DataError("ArrayImages(pixels, labels)", seen, rule, fix)
         super().__init__(len(self.pixels), **options)
 
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:

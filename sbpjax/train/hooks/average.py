@@ -68,6 +68,7 @@ class Average(Hook):
     """
 
     name = "average"
+    order = -1
 
     def __init__(self, decay: float = 0.999, *, warm_up: bool = False):
         if not 0 < decay < 1:

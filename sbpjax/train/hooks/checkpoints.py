@@ -43,6 +43,8 @@ class Checkpoints(Hook):
         100
     """
 
+    order = 1
+
     def __init__(
         self,
         *,
@@ -85,6 +87,8 @@ class Checkpoints(Hook):
         """Refuse a metric that its evaluation does not make."""
         of = (self.metric or "").rpartition("/")[0]
         if of and self.metric not in metrics and any(name.rpartition("/")[0] == of for name in metrics):
+            self.save(trainer)  # what is said now costs nothing of the run
+            self.manager(trainer).wait()
             self._unknown(", ".join(sorted(metrics)), f"metric={nearest(str(self.metric), metrics)!r}")
 
     def _unknown(self, known: str, fix: str) -> None:

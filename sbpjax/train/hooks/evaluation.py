@@ -113,7 +113,8 @@ class Evaluation(Hook):
         """Return the metrics of the model as it is now; all processes call it."""
         size = trainer.batch_size if self.batch_size is None else self.batch_size
         averaging = isinstance(self.evaluator, MeanLoss)
-        loader, padded = evaluation_loader(self.data, size, trainer.parallel, self.batches, trainer.batch_sbp)
+        check = trainer.loader.check if self.predict is None else None
+        loader, padded = evaluation_loader(self.data, size, trainer.parallel, self.batches, trainer.batch_sbp, check)
         whole = sum(padded.real(i) == size for i in range(len(padded)))
         if averaging and not whole:
             rule = "without an evaluator, the loss is averaged over whole batches"

@@ -4,8 +4,9 @@
         def after_step(self, trainer):
             trainer.record({"rate": trainer.optimizer.param_groups[0]["lr"]})
 
-The trainer calls hooks in their order; a hook that keeps something across a restart has `state_dict` and
-`load_state_dict`.
+The trainer calls hooks in their order, but `Average` before the others, which see its averages, and `Checkpoints`
+behind them: their state is saved as it is at the end of the step. A hook that keeps something across a restart has
+`state_dict` and `load_state_dict`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ class Hook:
 
     Attributes:
         name: under which its state is in checkpoints.
+        order: hooks with a lower one are called first, those with the same one as they are given.
     """
 
     name: str = ""
+    order: int = 0
 
     def set_up(self, trainer: Trainer) -> None:
         """Make what the hook needs, when the trainer is built; the state of a resumed run comes later."""

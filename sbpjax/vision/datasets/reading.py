@@ -21,6 +21,8 @@ class ImageFileError(DataError):
 def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tuple[str, int]]]:
     """Return the names of the folders in a folder, sorted, and of each image below them its path and class.
 
+    A folder without an image is a class too, and is told of: held-out images may lack a class.
+
     Raises:
         DataError: there is no folder, or no image.
     """
@@ -35,7 +37,11 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
             found += [(os.path.join(folder, file), label) for file in images]
     if not found:
         rule = f"images are in a folder per class, with endings {', '.join(ENDINGS)}"
-        raise DataError(asked, f"{len(classes)} folders without an image", rule, "another path")
+        seen = f"{len(classes)} folders, none with an image below it" if classes else "no folders in it"
+        raise DataError(asked, seen, rule, "another path")
+    labels = {label for _, label in found}
+    if empty := [name for i, name in enumerate(classes) if i not in labels]:
+        warnings.warn(f"{asked}: no image of class {', '.join(map(repr, empty[:5]))}", UserWarning, stacklevel=3)
     return classes, found
 
 

@@ -7,6 +7,7 @@ from sbpjax.errors import DataError
 from sbpjax.train.data import ArrayImages, ImageFolder
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:.*no image of class")  # `root` has such a one
 
 
 @pytest.fixture
@@ -32,6 +33,11 @@ def test_a_folder_of_classes(root):
     assert sample["images"].dtype == np.float32 and sample["labels"] == 1
     middle = np.load(root / "b1.npy")[:, 2:10].transpose(2, 0, 1) / 255
     np.testing.assert_allclose(found[2]["images"][2] * 2, middle[2], atol=1e-6)
+
+
+def test_a_class_without_an_image_is_told_of(root):
+    with pytest.warns(UserWarning, match="no image of class 'empty'"):
+        ImageFolder(root, 8)
 
 
 def test_damaged_files(root):
@@ -74,16 +80,32 @@ def test_arrays_with_a_margin():
 
 def test_refused(root, tmp_path):
     with pytest.raises(DataError, match="there is no such folder"):
-        ImageFolder(root / "none", 8)
+        ImageFolder(root / "missing", 8)
     with pytest.raises(DataError, match=f"fix:  {root}"):
         ImageFolder(f"{root}s", 8)
     with pytest.raises(DataError, match="on_error is one of 'raise', 'skip'"):
         ImageFolder(root, 8, on_error="ignore")
-    with pytest.raises(DataError, match="without an image"):
-        ImageFolder(root / "empty", 8)
+    for name in ("one", "two"):
+        (tmp_path / "hollow" / name).mkdir(parents=True)
+    with pytest.raises(DataError, match="no folders in it"):
+        ImageFolder(root / "empty" / "deeper", 8)
+    with pytest.raises(DataError, match="2 folders, none with an image"):
+        ImageFolder(tmp_path / "hollow", 8)
     (root / "a" / "broken.png").write_bytes(b"no image")
     with pytest.raises(DataError, match="broken.png"):
         list(ImageFolder(root, 8))
-    for pixels, labels in ((np.zeros((2, 4, 4)), [0, 1]), (np.zeros((2, 4, 4), np.uint8), [0])):
-        with pytest.raises(DataError, match="pixels are \\(N, H, W, C\\)"):
-            ArrayImages(pixels, labels)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "labels", "fix"),
+    [
+        (np.full((2, 4, 4), 0.5), [0, 1], r"\(pixels \* 255\).round\(\).astype\(np.uint8\)"),
+        (np.full((2, 4, 4), 200), [0, 1], r"\(pixels\).round\(\).astype\(np.uint8\)"),
+        (np.zeros((2, 4, 4), np.uint8), [0], "one label for each"),
+        (np.zeros((2, 4, 4), np.uint8), [0, 1.5], r"labels.astype\(np.int64\)"),
+    ],
+)
+def test_refused_arrays(pixels, labels, fix):
+    with pytest.raises(DataError, match=fix) as found:
+        ArrayImages(pixels, labels)
+    assert "pixels are (N, H, W, C)" in str(found.value)

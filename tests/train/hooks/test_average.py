@@ -53,6 +53,20 @@ def test_evaluations_use_it_and_it_comes_back(tmp_path):
     assert again.metrics["validation/loss"] == pytest.approx(made.metrics["validation/loss"], rel=1e-5)
 
 
+def test_the_order_of_hooks_changes_nothing(tmp_path):
+    def run(folder, order, steps):
+        hooks = {"a": Average(0.8), "e": Evaluation(Points(8), every=2), "c": Checkpoints(every=2, keep_last=None)}
+        made = trainer(folder, hooks=[hooks[letter] for letter in order])
+        made.resume(steps) if steps else None
+        made.fit()
+        return made.metrics["validation/loss"]
+
+    first = run(tmp_path / "aec", "aec", None)
+    for order in ("cea", "eca"):
+        assert run(tmp_path / order, order, None) == first
+        assert run(tmp_path / order, order, 4) == first
+
+
 class Normed(nn.Module):
     """A batch norm, whose running statistics and counter are its state too."""
 

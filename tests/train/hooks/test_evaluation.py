@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import models
-from sbpjax.errors import TrainError
-from sbpjax.train import Evaluation
+from sbpjax import models, optim
+from sbpjax.errors import DataError, TrainError
+from sbpjax.train import Evaluation, Trainer
+from sbpjax.train.data import ArrayImages
+from sbpjax.train.evaluation import Accuracy
 from tests.train.cases import Points, Tower, losses, records, trainer
 
 
@@ -57,3 +59,15 @@ def test_dropout_is_off_and_training_is_not_disturbed(tmp_path):
     assert losses(tmp_path / "a") == losses(tmp_path / "b") and made.model.training
     assert [step for step, one in records(tmp_path / "b").items() if "validation/loss" in one] == [2, 4, 6]
     assert made.evaluate() == made.evaluate() == {"validation/loss": made.metrics["validation/loss"]}
+
+
+def test_labels_of_held_out_data_are_checked():
+    pixels, labels = np.zeros((8, 32, 32, 3), np.uint8), np.arange(8) % 3
+    model = flow.vision.create_model("resnet18", num_classes=3, depths=(1, 1, 1, 1), width=4)
+    held_out = ArrayImages(pixels, labels + 1)
+    made = Trainer(
+        model=model, optimizer=lambda groups: optim.SGD(groups, lr=0.1), data=ArrayImages(pixels, labels),
+        batch_size=4, max_steps=1, hooks=[Evaluation(held_out, Accuracy())], writers=[],
+    )  # fmt: skip
+    with pytest.raises(DataError, match="labels are 0 to 2"):
+        made.fit()
