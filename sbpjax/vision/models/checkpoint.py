@@ -130,6 +130,10 @@ def _array(part: Part, array: Any) -> Any:
 def _opened(path: Path, asked: str) -> Mapping[str, Any]:
     if not path.exists():
         raise CheckpointError(asked, "there is no such file", "checkpoint= is a file or a folder", "look at its path")
+    if path.is_dir() and not any(path.glob("*.safetensors")):
+        rule = "checkpoint= is a file of weights, or a folder with one of safetensors"
+        fix = f"model.load_state_dict(sbpjax.load({str(path)!r})) of sbpjax.save, or save_checkpoint"
+        raise CheckpointError(asked, "a folder without a file of safetensors", rule, fix)
     if path.suffix not in PICKLED:
         return open_safetensors(path)
     found = read_torch(path)

@@ -142,3 +142,11 @@ def test_an_ending_of_other_files(tmp_path):
         save_checkpoint(model, tmp_path / "one.pth")
     with pytest.raises(CheckpointError, match="No such file or directory"):
         save_checkpoint(model, tmp_path / "nowhere" / "one.safetensors")
+
+
+def test_a_folder_that_save_wrote(tmp_path):
+    model = vision.create_model("resnet18", num_classes=3, depths=(1, 1, 1, 1), width=4)
+    flow.save(model.state_dict(), tmp_path / "m.pth")
+    with pytest.raises(CheckpointError, match=r"model.load_state_dict\(sbpjax.load\(.*m.pth"):
+        load_checkpoint(model, tmp_path / "m.pth")
+    model.load_state_dict(flow.load(tmp_path / "m.pth"))
