@@ -19,6 +19,7 @@ from sbpjax.world.jaxprs import ClosedJaxpr
 
 # At 8 ns an element, what a compilation is spared.
 _ELEMENTS = 1 << 22
+_LEAST_CALLS = 4
 
 
 class Cold:
@@ -36,9 +37,9 @@ class Cold:
     def __init__(self, quick: Callable, usual: Callable, replace: Callable[[Callable], Any], times: int) -> None:
         self._quick, self._usual, self._replace, self._times = quick, usual, replace, times
 
-    # `op.call` is asked for `lower` and the like by reports.
+    # `op.call` is asked for `lower` and the like by reports, and by what compiles on another thread.
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._usual, name)
+        return getattr(self._quick, name)
 
     def __call__(self, *arrays: Any) -> Any:
         self._times -= 1
@@ -59,8 +60,7 @@ def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callabl
     """
     closed = usual.trace(*arrays).jaxpr
     options = cold_options_of(closed)
-    times = _ELEMENTS // _most_elements(closed)
-    if options is None or times < 4:
+    if options is None or (times := _ELEMENTS // _most_elements(closed)) < _LEAST_CALLS:
         return usual
     return Cold(jax.jit(function, compiler_options=options), usual, replace, times)
 

@@ -8,6 +8,7 @@ from jax import numpy as jnp
 import sbpjax as flow
 from sbpjax.tensor import cold, shapes
 from sbpjax.tensor.cold import Cold
+from sbpjax.tensor.first_call import Ahead
 from sbpjax.tensor.op import Op
 from sbpjax.world.recent import Recent
 
@@ -79,3 +80,17 @@ def test_gradients_of_ever_new_shapes(monkeypatch):
         wanted[-1] = 1 / n
         wanted[-1, 0] += 1
         np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-6)
+
+
+def test_another_thread_compiles_what_will_be_called(monkeypatch):
+    monkeypatch.setattr(shapes, "_MANY_OF_A_NAME", 0)
+    op, compiled = Op(lambda x: x[1:], name="pieces"), []
+    ahead = Ahead(op, [jax.ShapeDtypeStruct(X.shape, X.dtype)])
+    listen = lambda event, duration, **_: compiled.append(event.endswith("backend_compile_duration"))  # noqa: E731
+    ahead.compile()
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        np.testing.assert_array_equal(ahead(X), X[1:])
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert isinstance(op.call, Cold) and not any(compiled)
