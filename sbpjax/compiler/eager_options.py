@@ -33,18 +33,16 @@ from sbpjax.programs.primitives import (
     ARG_REDUCTIONS,
     BROADCASTS,
     CALLS,
-    CASTS,
     CHEAP,
     DYNAMIC,
     JITS,
-    LINEAR,
     MOVES,
     PIECES,
     RANDOM,
     REDUCTIONS,
     SCATTER_SUMS,
     SCATTERS,
-    SIMPLE,
+    STEADIEST,
     STEADY,
     SUMS,
 )
@@ -62,10 +60,10 @@ _PRODUCTS = frozenset(("mul", "square", "integer_pow"))
 _WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
 # Whose bits are those of the usual options at level 0; the `_INEXACT` contain products and sums.
 _SUMMED = SUMS | SCATTER_SUMS | {"reduce_sum", "reduce_prod"}
-_INEXACT = frozenset(("exp", "log", "logistic"))
+_INEXACT = STEADIEST - {"div", "sqrt"}
 _ALIKE = (
-    (SIMPLE - {"one_minus_square"}) | LINEAR | CASTS | MOVES | BROADCASTS | PIECES | DYNAMIC | SCATTERS | REDUCTIONS
-    | ARG_REDUCTIONS | _SUMMED | _INEXACT | set(JITS) | set(CALLS) | {"mul", "select_n", "div", "sqrt", "gather"}
+    (CHEAP - {"one_minus_square"}) | STEADIEST | MOVES | BROADCASTS | PIECES | DYNAMIC | SCATTERS | REDUCTIONS
+    | ARG_REDUCTIONS | set(JITS) | set(CALLS) | {"gather"}
 )  # fmt: skip
 
 

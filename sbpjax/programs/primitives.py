@@ -39,6 +39,8 @@ CHEAP = SIMPLE | LINEAR | SUMS | CASTS | _names("mul select_n")
 RANDOM = _names("random_bits threefry2x32 random_wrap random_unwrap random_fold_in")
 # Dear ones whose bits XLA's CPU compiler leaves alike at all of its optimization levels.
 STEADY = _names("div sqrt tanh logistic")
+# Dear ones whose bits the lowest level, at which nothing is vectorised, leaves alike too.
+STEADIEST = _names("div sqrt exp log logistic")
 COSTLY = TRANSCENDENTAL | SPECIAL | RANDOM | {"div"}  # worth keeping where it is read twice
 
 # --- The same elements, elsewhere ----------------------------------------------------------------------------------
