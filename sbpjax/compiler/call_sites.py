@@ -72,7 +72,7 @@ def count(name: str, shapes: tuple, line: str | None = None) -> None:
     """
     line = line or user_line()
     key = line, name, shapes[1:]
-    found, in_steps, last = _programs.get(key) or _programs.recall(key) or (0, 0, -1)
+    found, in_steps, last = _programs.find(key) or (0, 0, -1)
     found, in_steps = found + 1, in_steps + (last != steps.done)
     _programs.keep(key, (found, in_steps, steps.done))
     if (found == SAID_AT or in_steps == SAID_IN) and line not in _said and line != UNKNOWN_LINE:

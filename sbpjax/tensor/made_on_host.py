@@ -159,8 +159,7 @@ def _on_cpu(device, placement) -> bool:
 
 def _often(kind: tuple) -> bool:
     """Return whether values of a kind were made so often that a program of their own pays."""
-    times = _made.get(kind) or _made.recall(kind)
-    return (times or 0) >= _TIMES
+    return (_made.find(kind) or 0) >= _TIMES
 
 
 def _count(kind: tuple) -> None:

@@ -70,16 +70,15 @@ class ByShape:
             else:
                 kinds.append((x.__class__, getattr(x, "shape", None), getattr(x, "dtype", None)))
         key = tuple(kinds)
-        call = _programs.get(key) or _programs.recall(key) or _programs.keep(key, self._new(key, arrays))
+        call = _programs.get(key) or _programs.recall(key)
+        if call is None:
+            call = _programs.keep(key, self._make(arrays, functools.partial(_programs.keep, key)))
         return call(*arrays)
-
-    def _new(self, key: tuple, arrays: tuple) -> Callable:
-        return self._make(arrays, functools.partial(_programs.keep, key))
 
 
 def are_many(name: str) -> bool:
     """Return whether ops of a name have compiled so many programs that more will come."""
-    return (_names.get(name) or _names.recall(name) or 0) >= _MANY_OF_A_NAME
+    return (_names.find(name) or 0) >= _MANY_OF_A_NAME
 
 
 def traced(op: Any, arrays: tuple) -> None:
@@ -103,7 +102,7 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
         return
     call_sites.waited.add(duration)
     op.programs += 1
-    _names.keep(op.name, (_names.get(op.name) or _names.recall(op.name) or 0) + 1)
+    _names.keep(op.name, (_names.find(op.name) or 0) + 1)
     if op.programs == MANY:
         op.spread()
     call_sites.count(op.name, shapes, _traced.line)

@@ -43,6 +43,10 @@ class Recent(dict):
         value = self._older.pop(key, None)
         return None if value is None else self.keep(key, value)
 
+    def find(self, key: Any) -> Any:
+        """Return a value, or None: ``get`` and `recall`, where the call does not matter."""
+        return self.get(key) or self.recall(key)
+
     def keep(self, key: Any, value: Any) -> Any:
         """Add a value, and return it."""
         if len(self) >= self._young:

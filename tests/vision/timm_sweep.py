@@ -156,7 +156,8 @@ def _config(real, name):
 
 
 def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
-    return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-30))
+    # What is no number differs by infinity: a maximum with NaN is what comes first.
+    return float(np.nan_to_num(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-30), nan=np.inf))
 
 
 def is_right(found: dict) -> bool:
