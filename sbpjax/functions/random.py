@@ -17,7 +17,7 @@ from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.ops import random as _random
 from sbpjax.ops import random_blocks
 from sbpjax.sbp import algebra
-from sbpjax.tensor import dispatch, made_on_host
+from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.creation import _float_dtype, make, size_of, where_to
@@ -25,8 +25,9 @@ from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import COPY, check_writable, inplace
 from sbpjax.tensor.like import place_like
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import put_from, refreshed
+from sbpjax.tensor.payload import put_from
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.undrawn import fill, place_to_fill
 
 
 def _draw(
@@ -38,6 +39,11 @@ def _draw(
     requires_grad: bool = False,
     inputs: tuple = (),
 ) -> Tensor:
+    return make(fn, static, (_key(generator, options, asked), *inputs), options, asked, requires_grad)
+
+
+def _key(generator, options: tuple[Any, Any, Any], asked: str):
+    """Return the next key of a generator for a draw where the options say."""
     _, placement, sbp = where_to(*options, asked)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
         raise SbpError(
@@ -46,8 +52,7 @@ def _draw(
             "random creation allows only broadcast or split: a sum of random numbers has another distribution",
             "make it as broadcast, then x.to_global(sbp=...)",
         )
-    key = generator_or_default(generator).key()
-    return make(fn, static, (key, *inputs), options, asked, requires_grad)
+    return generator_or_default(generator).key()
 
 
 def rand(
@@ -318,16 +323,20 @@ def randint_like(
 
 
 def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = ()) -> Tensor:
-    refreshed(x)
+    options = place_to_fill(x)
     check_writable(x, asked)
     if x.is_meta:
         return x
     static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
-    value = _draw(fn, static, generator, place_like(x, None, None, None), asked, False, inputs)
-    if not x.requires_grad or not mode.grad:
-        put_from(x, value)
+    inputs = (_key(generator, options, asked), *inputs)
+    recorded = x.requires_grad and mode.grad
+    if not recorded and fill(x, fn, static, inputs, options, asked):
         return x
-    return inplace(x, COPY, (value,))
+    value = make(fn, static, inputs, options, asked)
+    if recorded:
+        return inplace(x, COPY, (value,))
+    put_from(x, value)
+    return x
 
 
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
@@ -393,20 +402,17 @@ def by_inverse_(
         generator: where the numbers come from.
     """
     asked = "trunc_normal_"
-    refreshed(self)
+    options = place_to_fill(self)
     check_writable(self, asked)
     if self.is_meta:
         return self
     static = (("shape", tuple(self.shape)), ("dtype", self.dtype.np), ("low", low), ("high", high))
-    options = place_like(self, None, None, None)
     key = generator_or_default(generator).key()
     # Each op rounds, to a narrow dtype and before the mean is added, which a block's program would not do.
     if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
         numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
         then = random_blocks.inverse_of_erf, [jnp.asarray(x) for x in numbers]
-        value = made_on_host.drawn(_random.uniform, static, [key], *where_to(*options, asked), then)
-        if value is not None:
-            put_from(self, value)
+        if fill(self, _random.uniform, static, (key,), options, asked, then):
             return self
     put_from(self, make(_random.uniform, static, (key,), options, asked))
     self.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)

@@ -116,7 +116,8 @@ def _has_free_size(static: tuple) -> bool:
 def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor | None:
     """Return a tensor made without a program of its shape; None if only such a program makes it."""
     if fn is not _constant and fn is not _full:
-        return made_on_host.drawn(fn, static, inputs, device, placement, sbp)
+        draw = made_on_host.draw(fn, static, inputs, device, placement, sbp)
+        return None if draw is None else draw()
     options = dict(static)
     value = inputs[0] if inputs else options["value"]
     return made_on_host.filled(options["shape"], options["dtype"], value, device, placement, sbp)

@@ -26,9 +26,9 @@ from . import dtype as dtypes
 _DEFAULT_SEED = 67280421310721
 
 
-# How many keys are folded on the host before a program does it: lowering that program takes 40 ms, and many scripts
-# initialise a few layers and draw no more; a key by hand takes 0.1 ms, three times the program's.
-_by_hand = 32
+# How many keys are folded on the host before a program does it: making that program takes 150 ms, and many scripts
+# initialise a model and draw no more; a key by hand takes 0.1 ms, three times the program's.
+_by_hand = 1024
 _WORD = 0xFFFF_FFFF
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 

@@ -29,6 +29,7 @@ from .op import Op, op_of
 from .storage import base_of, repeated_by, write
 from .tape.op_node import OpNode
 from .tensor import LOCAL, PLACED, Tensor, inplace_error
+from .undrawn import is_undrawn, overwrite
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
 # PyTorch merely warns of.
@@ -301,6 +302,8 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
         # The tensor stays a sum: from broadcast that moves nothing, the value becomes the summand of the first rank.
         if self._layout.shape is not None and self._layout.partial_axes and source.shape == self.shape:
             source = source.to_global(self.placement, self.sbp)
+    if is_undrawn(self):
+        return overwrite(self, lambda: inplace(self, COPY, (source,)))
     return inplace(self, COPY, (source,))
 
 
@@ -317,6 +320,8 @@ def fill_(self: Tensor, value) -> Tensor:
         >>> flow.ones(2).fill_(7)
         tensor([7., 7.])
     """
+    if is_undrawn(self) and not is_undrawn(value):
+        return overwrite(self, lambda: fill_(self, value))
     return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
 
 
@@ -333,6 +338,8 @@ def zero_(self: Tensor) -> Tensor:
         >>> flow.ones(2).zero_()
         tensor([0., 0.])
     """
+    if is_undrawn(self):
+        return overwrite(self, lambda: zero_(self))
     return self if _filled_on_host(self, 0, "zero_") else inplace(self, ZERO)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -60,8 +61,10 @@ def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, pla
     most = _ON_CPU_BYTES if _on_cpu(device, placement) else _FILLED_BYTES
     if not plain or math.prod(shape) * dtype.itemsize > most or not trace_state_clean():
         return None
+    if not _whole(len(shape), placement, sbp):
+        return None
     _count(kind)
-    return _put(lambda: np.full(shape, value, dtype), len(shape), device, placement, sbp)
+    return _put(np.full(shape, value, dtype), device, placement, sbp)
 
 
 # Each number depends on the key and its own index alone, and none of them on an array.
@@ -71,8 +74,10 @@ _BY_ELEMENT = frozenset(
 )  # fmt: skip
 
 
-def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None, then=None) -> Tensor | None:
-    """Return random numbers drawn in blocks, or None where a program of their shape is to draw them.
+def draw(
+    fn, static: tuple, inputs: list, device=None, placement=None, sbp=None, then=None
+) -> Callable[[], Tensor] | None:
+    """Return a function that draws random numbers in blocks; None where a program of their shape is to draw them.
 
     Args:
         fn: a function of `sbpjax.ops.random`.
@@ -99,8 +104,10 @@ def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None
     size = math.prod(shape)
     if not size or size * np.dtype(options.get("dtype") or np.float64).itemsize > _ON_CPU_BYTES:
         return None
+    if not _whole(len(shape), placement, sbp):
+        return None
     _count(kind)
-    return _put(lambda: _joined(fn, options, inputs, size, then).reshape(shape), len(shape), device, placement, sbp)
+    return lambda: _put(_joined(fn, options, inputs, size, then).reshape(shape), device, placement, sbp)
 
 
 def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray:
@@ -116,8 +123,8 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
     found, start = None, 0
     while start < size:
         block = _SMALL if size - start <= _MOST_SMALL * _SMALL else _LARGE
-        op = op_of(fn, (("shape", (block,)), *options.items()))
-        part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
+        op = op_of(random_blocks.stretch, (("fn", fn), ("shape", (block,)), *options.items()))
+        part = call_kept(op, [jax.device_put(random_blocks.block(words, start)), *numbers])
         part = np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]]))[: size - start]
         if len(part) == size:
             return part
@@ -166,15 +173,20 @@ def _count(kind: tuple) -> None:
     _made.keep(kind, (_made.get(kind) or 0) + 1)
 
 
-def _put(make, ndim: int, device, placement, sbp) -> Tensor | None:
+def _whole(ndim: int, placement, sbp) -> bool:
+    """Return whether ranks hold parts or copies of a tensor, and no summands of it."""
     if placement is None:
-        # Aliased (JAX's default on CPU), donated memory would be NumPy's.
-        return wrap(jax.device_put(make(), device, may_alias=False))
+        return True
     try:
         codes = algebra.parse(sbp, placement.hierarchy, ndim)
     except SbpError:  # planning will say what is wrong with it
-        return None
+        return False
     # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.
-    if algebra.P in codes:
-        return None
-    return wrap_any(*conversions.from_logical(make(), placement, sbp))._as_asked()
+    return algebra.P not in codes
+
+
+def _put(values: np.ndarray, device, placement, sbp) -> Tensor:
+    if placement is None:
+        # Aliased (JAX's default on CPU), donated memory would be NumPy's.
+        return wrap(jax.device_put(values, device, may_alias=False))
+    return wrap_any(*conversions.from_logical(values, placement, sbp))._as_asked()

@@ -174,6 +174,8 @@ class Snapshot:
     __slots__ = ("_facts", "_inner", "_meta", "_seen", "array", "grad", "storage")
 
     def __init__(self, x: Tensor, weakly: bool = False) -> None:
+        if weakly and x._kind == STORED:  # where its payload lies would go with the storage
+            x._fresh()
         self.array, self.grad = x._array, x.grad
         self._facts = x._layout, x._kind, x._edge, x._idx, x._ver
         self._meta = None if weakly else (x._meta,)

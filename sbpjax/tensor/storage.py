@@ -69,8 +69,10 @@ def drop_own_cell(x: Tensor) -> bool:
     cell = x._cell
     if cell is None:
         return True
+    if cell.__class__ is not Cell:
+        return cell.drop(x)
     # A view keeps its cell even alone: the cell holds more than the view shows.
-    if cell.__class__ is not Cell or sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None:
+    if sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None:
         return False
     x._fresh()
     x._ver, x._cell = cell.version, None
@@ -110,7 +112,7 @@ def regenerate(x: Tensor) -> None:
     """Read a tensor anew from its storage, and hang it on its base's new node."""
     cell = x._cell
     if cell.__class__ is not Cell:
-        cell.settle(x)  # see `sbpjax.tensor.stored`
+        cell.settle(x)  # see `sbpjax.tensor.stored` and `undrawn`
         return
     if x._meta is not None and x._meta.pending is not None:
         forget(x)

@@ -58,6 +58,10 @@ class Stored(Cell):
         x._cell = None
         x._ver = self.version
 
+    def drop(self, x: Tensor) -> bool:
+        """Return False: the tensor stays where it is."""
+        return False
+
 
 class Stack:
     """A payload that stands for one tensor, or for a stack of them.

@@ -260,7 +260,7 @@ class Tensor(Attached):
         """
         from sbpjax.tensor.tape.node import AccumulateGrad
 
-        self._fresh()
+        self._fresh_edge()
         if requires_grad not in (True, False):
             rule = "requires_grad must be a bool"
             raise OpTypeError("x.requires_grad = value", repr(requires_grad)[:60], rule, "True or False")

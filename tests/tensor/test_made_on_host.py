@@ -8,6 +8,7 @@ from sbpjax import nn, sbp
 from sbpjax.functions.random import by_inverse_
 from sbpjax.nn import init
 from sbpjax.tensor import made_on_host, shapes
+from sbpjax.tensor.payload import payload
 
 
 def split() -> dict:
@@ -25,7 +26,7 @@ def by_programs(monkeypatch):
 
 
 def bits(x) -> bytes:
-    return np.asarray(x._array).tobytes()
+    return np.asarray(payload(x)).tobytes()
 
 
 # ---------------------------------------------------------------------------------------------------------- constants

@@ -144,7 +144,7 @@ class ImageFolder(Images):
         files: of each image, its path and the number of its class.
 
     Raises:
-        DataError: there is no image in it, one cannot be read, or Pillow is not installed.
+        DataError: there is no image in it, one cannot be read, `size` is no number, or Pillow is not installed.
 
     Example:
         >>> from PIL import Image
@@ -167,6 +167,9 @@ class ImageFolder(Images):
         **options: Any,
     ) -> None:
         self.on_error = checked_on_error(on_error, "ImageFolder")
+        if not isinstance(size, int) or size < 1:
+            rule = "images are brought to squares, and size is their side in pixels"
+            raise DataError("ImageFolder(root, size)", f"size={size!r}", rule, "size=224")
         self.size, self._asked = size, f"ImageFolder({os.fspath(root)!r})"
         self.classes, self.files = find_images(root, self._asked)
         super().__init__(len(self.files), mean=mean, std=std, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax.errors import OpTypeError
 from sbpjax.utils.data import Dataset
 from sbpjax.vision.transforms import Transform
 
@@ -25,9 +26,14 @@ class VisionDataset(Dataset):
 
     Raises:
         DataError: `on_error` is neither.
+        OpTypeError: `transform` cannot be called.
     """
 
     def __init__(self, transform: Callable[[Any], Any] | None = None, on_error: str = "raise") -> None:
+        if transform is not None and not callable(transform):
+            seen = f"transform is a {type(transform).__name__}"
+            rule = "a transform is called with each image"
+            raise OpTypeError(f"{type(self).__name__}(...)", seen, rule, "transform=Compose([...])")
         self.transform, self.on_error, self.epoch = transform, checked_on_error(on_error, type(self).__name__), 0
 
     def set_epoch(self, epoch: int) -> None:

@@ -61,7 +61,7 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     if wrong:
         shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         rule = f"the file has the {len(own)} parameters and buffers of the model, in their shapes"
-        raise CheckpointError(asked, shown, rule, _fix(model, wrong, parts, arrays))
+        raise CheckpointError(asked, shown, rule, _fix(model, wrong, arrays))
     with flow.no_grad():
         for name, part in parts.items():
             if part.name in arrays:
@@ -108,11 +108,12 @@ def _kept(model: nn.Module) -> dict[str, flow.Tensor]:
     return {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
 
 
-def _fix(model: nn.Module, wrong: list[str], parts: Mapping[str, Part], arrays: Mapping[str, Any]) -> str:
+def _fix(model: nn.Module, wrong: list[str], arrays: Mapping[str, Any]) -> str:
     """Return what mends it: another number of classes, where nothing but the classifier differs."""
     heads = [f"{layer}.{last}" for layer in getattr(model, "CLASSIFIER", ()) for last in ("weight", "bias")]
-    theirs = [parts[name].name for name in heads if name in parts and parts[name].name in arrays]
-    if theirs and all(any(text.startswith(f"{name} ") for name in theirs) for text in wrong):
+    where = getattr(model, "weights_of", Part)
+    theirs = [name for name in (where(head).name for head in heads) if name in arrays]
+    if theirs and all(any(text.startswith((f"{name} ", f"{name},")) for name in theirs) for text in wrong):
         classes = arrays[theirs[0]].shape[0]
         return f"create_model(..., num_classes={classes}, checkpoint=...), then model.reset_classifier(num_classes)"
     return "the name and the options that the file was trained with"

@@ -106,6 +106,11 @@ def model_config(name: str) -> Any:
 def _entry(name: str, asked: str) -> Entry:
     if name in _ENTRIES:
         return _ENTRIES[name]
+    known = str(name).split(".")[0]
+    if known in _ENTRIES:  # as timm names weights: "resnet50.a1_in1k"
+        rule = "the architecture is before the dot, the weights are behind it"
+        fix = f"create_model({known!r}), or from_hub({f'timm/{name}'!r}) with these weights"
+        raise ConfigError(asked, f"{name!r}", rule, fix)
     near = _near(name)
     seen = f"no model is called {name!r}" + (f"; near: {', '.join(near)}" if near else "")
     fix = f"create_model({near[0]!r})" if near else "vision.list_models() has all names"
@@ -161,7 +166,8 @@ def create_model(
     known = [f.name for f in dataclasses.fields(entry.config)]
     for field in changes:
         if field not in known:
-            near = nearest(field, known)
+            # The nearest to dropout is another thing.
+            near = None if field == "drop_rate" else nearest(field, known)
             fix = f"{near}=..." if near else f"create_model({name!r}), with fields of {type(entry.config).__name__}"
             seen, rule = f"{field}={changes[field]!r}", f"the fields of {name} are {', '.join(known)}"
             raise ConfigError(asked, seen, rule, fix)

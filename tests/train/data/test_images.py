@@ -83,6 +83,8 @@ def test_refused(root, tmp_path):
         ImageFolder(root / "missing", 8)
     with pytest.raises(DataError, match=f"fix:  {root}"):
         ImageFolder(f"{root}s", 8)
+    with pytest.raises(DataError, match=r"size=\(8, 8\)[\s\S]*their side in pixels"):
+        ImageFolder(root, (8, 8))
     with pytest.raises(DataError, match="on_error is one of 'raise', 'skip'"):
         ImageFolder(root, 8, on_error="ignore")
     for name in ("one", "two"):

@@ -72,5 +72,7 @@ def test_damaged_files_are_named_raised_or_left_out(root):
 def test_wrong_calls(root):
     with pytest.raises(DataError, match="there is no such folder"):
         ImageFolder(root / "none")
+    with pytest.raises(TypeError, match=r"transform is a list[\s\S]*Compose"):
+        ImageFolder(root, [])
     with pytest.raises(DataError, match="on_error is one of 'raise', 'skip'"):
         ImageFolder(root, on_error="ignore")

@@ -149,6 +149,12 @@ def test_wrong_names_and_options(monkeypatch):
         vision.create_model("resnet18", drop_path=0.1)
     with pytest.raises(ConfigError, match=r"\(at .*test_registry.py:\d+\)\s+seen: num_classes=-1"):
         vision.create_model("resnet18", num_classes=-1)
+    with pytest.raises(ConfigError, match="num_classes='3'"):
+        vision.create_model("resnet18", num_classes="3")
+    with pytest.raises(ConfigError, match=r"drop_rate=0.1[\s\S]*with fields of ResNetConfig"):
+        vision.create_model("resnet18", drop_rate=0.1)
+    with pytest.raises(ConfigError, match=r"before the dot[\s\S]*from_hub\('timm/resnet18.a1_in1k'\)"):
+        vision.create_model("resnet18.a1_in1k")
     with pytest.raises(ConfigError, match="in_chans=0"):
         vision.create_model("resnet18", in_chans=0)
     with pytest.raises(ConfigError, match=r"frozen dataclass[\s\S]*ImageConfig"):
@@ -166,6 +172,8 @@ def test_wrong_checkpoints(tmp_path):
     told = r"fc.weight \(4, 256\), for \(10, 256\)[\s\S]*num_classes=4, checkpoint=...\), then model.reset_classifier"
     with pytest.raises(CheckpointError, match=told):
         vision.create_model("resnet50", num_classes=10, checkpoint=file, **TINY)
+    with pytest.raises(CheckpointError, match=r"fc.weight, which the model has not[\s\S]*num_classes=4, checkpoint="):
+        vision.create_model("resnet50", num_classes=0, checkpoint=file, **TINY)
     with pytest.raises(CheckpointError, match=r"layer1[\s\S]*and \d+ more[\s\S]*the options that the file"):
         vision.create_model("resnet18", num_classes=4, checkpoint=file, **TINY)
     with pytest.raises(CheckpointError, match="no such file"):

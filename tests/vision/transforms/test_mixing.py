@@ -67,7 +67,9 @@ def test_either_and_shares_again():
 
 
 def test_wrong_calls():
-    with pytest.raises(DataError, match="there are two classes at least"):
+    with pytest.raises(DataError, match="num_classes='3'"):
+        T.MixUp("3")
+    with pytest.raises(DataError, match="two classes or more"):
         T.MixUp(1)
     for way in (T.MixUp(4), T.mix(T.MixUp(4), T.CutMix(4))):
         with pytest.raises(DataError, match=r"no number[\s\S]*number=step"):

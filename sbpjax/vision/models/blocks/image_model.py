@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import ConfigError, DataError, OpTypeError, OpValueError
@@ -28,10 +30,11 @@ class ImageConfig:
     in_chans: int = 3
 
     def __post_init__(self) -> None:
-        if self.num_classes < 0:
-            self.refuse(f"num_classes={self.num_classes}", "num_classes is 0 or more", "num_classes=1000")
-        if self.in_chans < 1:
-            self.refuse(f"in_chans={self.in_chans}", "an image has one channel or more", "in_chans=3")
+        if not _is_number(self.num_classes, 0):
+            rule = "num_classes is a whole number, 0 or more"
+            self.refuse(f"num_classes={self.num_classes!r}", rule, "num_classes=1000")
+        if not _is_number(self.in_chans, 1):
+            self.refuse(f"in_chans={self.in_chans!r}", "an image has one channel or more, a whole number", "in_chans=3")
 
     def refuse(self, seen: str, rule: str, fix: str) -> None:
         """Raise the error of a configuration that contradicts itself.
@@ -40,6 +43,10 @@ class ImageConfig:
             ConfigError: always.
         """
         raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
+
+
+def _is_number(value: Any, least: int) -> bool:
+    return isinstance(value, int | np.integer) and value >= least
 
 
 class ImageModel(nn.Module):

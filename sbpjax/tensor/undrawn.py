@@ -1,0 +1,135 @@
+"""Random numbers in place that are drawn when somebody reads them.
+
+A layer fills its weights, a model fills them again as its paper says, and a checkpoint writes over both. Only numbers
+that are read are drawn: `normal_` and its like take their key from the generator, in its order, and leave the drawing
+to the first read.
+
+    w = flow.empty(768, 768)
+    w.uniform_(-1, 1)             # takes a key
+    w.normal_(0, 0.02)            # takes the next key; the uniform numbers are never drawn
+    w.numpy()                     # draws
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from . import made_on_host
+from .creation import where_to
+from .like import place_like
+from .mode import mode
+from .payload import is_array, put_from
+from .storage import Cell, drop_own_cell
+from .stored import Elsewhere
+from .tensor import STORED, Tensor
+
+_drawing = threading.RLock()  # two threads that read a tensor get one array
+
+
+class Undrawn(Cell):
+    """The storage of a tensor whose numbers are not drawn yet.
+
+    Attributes:
+        draw: draws them.
+        options: where the tensor lies: ``(device, placement, sbp)``.
+    """
+
+    __slots__ = ("draw", "options")
+
+    def __init__(self, draw: Callable[[], Tensor], options: tuple, version: int) -> None:
+        super().__init__(None, None, version)
+        self.draw, self.options = draw, options
+        # Never equal to the `_seen = 0` of its tensor, so every reader comes to `settle`.
+        self.stamp = 1
+
+    def settle(self, x: Tensor) -> None:
+        """Draw the numbers; the tensor has no cell afterwards."""
+        with _drawing, ExitStack() as stack:
+            if x._cell is not self:
+                return
+            # Whoever reads may be tracing, or have chosen another device for what it makes itself.
+            if not trace_state_clean():
+                stack.enter_context(jax.ensure_compile_time_eval())
+            stack.enter_context(jax.default_device(None))
+            value = self.draw()
+            x._hold(value._array, value._layout)
+            x._ver = self.version
+            x._cell = None
+
+    def drop(self, x: Tensor) -> bool:
+        """Draw the numbers: nobody else shows the tensor, so it needs no cell."""
+        self.settle(x)
+        return True
+
+
+def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
+    """Return ``(device, placement, sbp)`` of a tensor whose value does not matter, since it is written next."""
+    cell = x._cell
+    return cell.options if cell.__class__ is Undrawn else place_like(x, None, None, None)
+
+
+def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str, then=None) -> bool:
+    """Fill a tensor with random numbers; return False where a program of their shape is to draw them.
+
+    Args:
+        x: the tensor, which may be written, and whose tape is no concern.
+        fn: a function of `sbpjax.ops.random`.
+        static: its attributes.
+        inputs: a key, and numbers.
+        options: what `place_to_fill` gave.
+        asked: what the user called.
+        then: see `made_on_host.draw`.
+    """
+    draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
+    if draw is None:
+        return False
+    if not _can_wait(x):
+        put_from(x, draw())
+        return True
+    x._cell = Undrawn(draw, options, x._version + 1)
+    x._seen = 0
+    # Shape and dtype are asked for all the time, and must not draw.
+    x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
+    x._kind = STORED
+    return True
+
+
+def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
+    """Return what a function returns that writes every element of an undrawn tensor, without drawing its numbers."""
+    cell = x._cell
+    blank = None
+    if not _traces():
+        blank = made_on_host.filled(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
+    if blank is None:
+        x._fresh()
+        return write()
+    before = x._array, x._layout, x._kind, x._ver
+    x._hold(blank._array, blank._layout)
+    x._cell, x._ver = None, cell.version
+    try:
+        return write()
+    except BaseException:  # it may not be written, or not with this
+        x._array, x._layout, x._kind, x._ver = before
+        x._cell, x._seen = cell, 0
+        raise
+
+
+def is_undrawn(x: Any) -> bool:
+    """Return whether a tensor's numbers are not drawn yet."""
+    return isinstance(x, Tensor) and x._cell.__class__ is Undrawn
+
+
+def _traces() -> bool:
+    return mode.touch is not None or mode.capture is not None
+
+
+def _can_wait(x: Tensor) -> bool:
+    if _traces():
+        return False
+    return x._cell.__class__ is Undrawn or (is_array(x) and drop_own_cell(x))

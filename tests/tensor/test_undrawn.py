@@ -1,0 +1,257 @@
+"""Random numbers in place are drawn by the first read: the same numbers, and none that nobody reads."""
+
+import copy
+import pickle
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.tensor import made_on_host
+from sbpjax.tensor.payload import payload
+from sbpjax.tensor.undrawn import is_undrawn
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """The sizes of what was drawn so far."""
+    sizes = []
+    original = made_on_host._joined
+
+    def joined(fn, options, inputs, size, *rest):
+        sizes.append(size)
+        return original(fn, options, inputs, size, *rest)
+
+    monkeypatch.setattr(made_on_host, "_joined", joined)
+    monkeypatch.setattr(made_on_host, "_made", made_on_host.Recent(64))
+    return sizes
+
+
+def places() -> list[dict]:
+    return [{}, {"device": "cpu:1"}, {"placement": flow.placement("cpu", range(4)), "sbp": flow.sbp.split(0)}]
+
+
+def filled(options=None, seed=3):
+    flow.manual_seed(seed)
+    return flow.empty(8, 5, **(options or {})).normal_()
+
+
+def numbers(seed=3) -> list:
+    flow.manual_seed(seed)
+    return flow.empty(8, 5).normal_().tolist()
+
+
+@pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
+def test_only_the_last_fill_before_a_read_is_drawn(draws, options):
+    flow.manual_seed(0)
+    x = flow.empty(8, 5, **options)
+    before = payload(x)
+    x.uniform_(-1, 1)
+    x.normal_(0, 0.02)
+    y = flow.empty(8, 5, **options).uniform_()
+    assert draws == [] and is_undrawn(x)
+    assert x.shape == (8, 5) and x.dtype is flow.float32 and not x.is_meta and x.numel() == 40 and x.is_leaf
+    assert x._version == 2 and draws == []
+    found = x.numpy(), y.numpy()
+    assert draws == [40, 40] and not is_undrawn(x) and x._version == 2
+    assert payload(x).sharding == before.sharding and payload(x).committed == before.committed
+
+    flow.manual_seed(0)
+    at_once = flow.empty(8, 5, **options)
+    seen = at_once.detach()  # who shares its storage sees each write
+    at_once.uniform_(-1, 1)
+    at_once.normal_(0, 0.02)
+    assert not is_undrawn(at_once)
+    np.testing.assert_array_equal(found[0], at_once.numpy())
+    np.testing.assert_array_equal(found[0], seen.numpy())
+    np.testing.assert_array_equal(found[1], flow.empty(8, 5, **options).uniform_().numpy())
+
+
+@pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
+@pytest.mark.parametrize("write", ["copy", "fill", "zero"])
+def test_numbers_that_are_written_over_are_not_drawn(draws, options, write):
+    x = filled(options)
+    if write == "copy":
+        x.copy_(flow.full((8, 5), 2.0, **options))
+    elif write == "fill":
+        x.fill_(2.0)
+    else:
+        x.zero_()
+    assert (x.numpy() == (0 if write == "zero" else 2)).all()
+    assert draws == [] and x._version == 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.copy_(flow.ones(3)),
+        lambda x: x.copy_(flow.ones(8, 5, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.broadcast)),
+        lambda x: x.fill_(flow.ones(2)),
+        lambda x: x.requires_grad_().zero_(),
+    ],
+    ids=["shape", "placement", "value", "leaf"],
+)
+def test_a_write_that_is_refused_leaves_the_numbers(write):
+    wanted = numbers()
+    x = filled()
+    with pytest.raises((RuntimeError, ValueError)):
+        write(x)
+    assert x.tolist() == wanted
+
+
+def test_a_parts_write_and_views_see_the_numbers():
+    wanted = numbers()
+    x = filled()
+    x[0] = 7.0
+    assert x[1:].tolist() == wanted[1:] and (x[0].numpy() == 7).all()
+    y = filled()
+    row = y[2]
+    y.mul_(2)
+    np.testing.assert_array_equal(row.numpy(), 2 * np.float32(wanted[2]))
+    z = filled()
+    z.copy_(z)
+    assert z.tolist() == wanted
+    filled().fill_(filled()[0, 0])
+
+
+def test_a_read_in_a_trace_draws_outside_it():
+    wanted = numbers()
+    x = filled()
+    assert jax.jit(lambda: payload(x) + 0)().tolist() == wanted
+    assert x.tolist() == wanted
+    y = filled()
+    assert jax.vmap(lambda i: payload(y)[i])(np.arange(8)).tolist() == wanted
+    assert y.tolist() == wanted
+    z = filled()
+
+    @flow.compile
+    def double():
+        return z * 2
+
+    np.testing.assert_array_equal(double().numpy(), 2 * np.float32(wanted))
+    assert z.tolist() == wanted
+
+
+def test_a_graph_writes_a_tensor_that_is_not_drawn():
+    wanted = np.float32(numbers())
+
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("x", filled())
+            self.register_buffer("y", filled())
+
+        def forward(self):
+            self.x.add_(1)
+            self.y.copy_(self.x)
+            return self.x.sum()
+
+    class Step(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.counts = Counts()
+
+        def build(self):
+            return self.counts()
+
+    graph = Step()
+    graph(), graph()
+    np.testing.assert_array_equal(graph.counts.x.numpy(), wanted + 1 + 1)
+    np.testing.assert_array_equal(graph.counts.y.numpy(), graph.counts.x.numpy())
+    loose = filled()
+
+    @flow.compile
+    def write():
+        loose.uniform_()
+
+    with pytest.raises(RuntimeError, match="state="):
+        write()
+    assert loose.tolist() == wanted.tolist()  # nothing of the trace is left in it
+
+
+def test_another_default_device_of_the_reader_is_not_where_the_numbers_lie():
+    x, wanted = filled(), numbers()
+    with jax.default_device(jax.devices()[2]):
+        assert x.tolist() == wanted
+    assert payload(x).devices() == {jax.devices()[0]}
+
+
+def test_threads_that_read_a_tensor_get_one_array(draws):
+    for _ in range(10):
+        x, found = filled(), []
+        barrier = threading.Barrier(4)
+
+        def read(x=x, found=found, barrier=barrier):
+            barrier.wait()
+            found.append(payload(x))
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        [t.start() for t in threads], [t.join() for t in threads]
+        assert len({id(a) for a in found}) == 1
+    assert draws == [40] * 10
+
+
+def test_what_fails_while_it_is_drawn_is_drawn_by_the_next_read(monkeypatch):
+    wanted, x = numbers(), filled()
+    original = made_on_host._joined
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(made_on_host, "_joined", full)
+    with pytest.raises(MemoryError):
+        x.sum()
+    monkeypatch.setattr(made_on_host, "_joined", original)
+    assert x.tolist() == wanted
+
+
+def test_the_state_of_a_generator_is_as_if_all_were_drawn():
+    generator = flow.Generator().manual_seed(5)
+    x = flow.empty(3).normal_(generator=generator)
+    state = generator.get_state().tolist()
+    after = flow.rand(2, generator=generator).tolist()
+    assert state == [5, 1]
+    generator.manual_seed(9)  # a key that was taken stays taken
+    again = flow.Generator().manual_seed(5)
+    assert x.tolist() == flow.empty(3).normal_(generator=again).tolist()
+    assert flow.rand(2, generator=again).tolist() == after
+
+
+def test_a_model_is_built_and_loaded_without_a_draw(draws):
+    flow.manual_seed(1)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(8, 4))
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            nn.init.trunc_normal_(parameter, std=0.02)
+    optimizer = flow.optim.AdamW(model.parameters(), lr=0.1)
+    assert draws == []
+    frozen = copy.deepcopy(model).state_dict()
+    drawn = len(draws)
+    model.load_state_dict(frozen)
+    model.train().requires_grad_(True)
+    assert len(draws) == drawn
+    # deepcopy drew the originals; a model that nobody copied is loaded without
+    other = nn.Linear(8, 4)
+    other.load_state_dict({"weight": flow.ones(4, 8), "bias": flow.zeros(4)})
+    assert len(draws) == drawn and (other.weight.numpy() == 1).all()
+    model(flow.ones(2, 3, 3, 3)).sum().backward()
+    optimizer.step()
+    assert np.isfinite(model[0].weight.numpy()).all()
+
+
+def test_copies_and_files_have_the_numbers(tmp_path):
+    wanted = numbers()
+    assert copy.deepcopy(filled()).tolist() == wanted
+    assert pickle.loads(pickle.dumps(filled())).tolist() == wanted
+    flow.save({"x": filled()}, tmp_path / "x")
+    assert flow.load(tmp_path / "x")["x"].tolist() == wanted
+    assert filled().to(flow.float64).tolist() == wanted
+    assert filled().data.tolist() == filled().clone().tolist() == wanted
+    assert nn.Parameter(filled()).tolist() == wanted
+    assert filled().to_global(**places()[2]).tolist() == wanted
+    x = flow.empty(8, 5)
+    x.data = filled()
+    assert x.tolist() == wanted
