@@ -12,6 +12,7 @@ to the first read.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,6 +21,9 @@ from typing import Any
 import jax
 from jax._src.core import trace_state_clean  # no public name
 
+from sbpjax.ops import random
+
+from . import dtype as dtypes
 from . import made_on_host
 from .creation import where_to
 from .like import place_like
@@ -89,7 +93,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
     draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
     if draw is None:
         return False
-    if not _can_wait(x):
+    if not _can_wait(x) or not _is_sure(fn, static):
         put_from(x, draw())
         return True
     x._cell = Undrawn(draw, options, x._version + 1)
@@ -98,6 +102,16 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
     x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
     x._kind = STORED
     return True
+
+
+def _is_sure(fn, static: tuple) -> bool:
+    """Return whether a draw refuses nothing: whoever reads a tensor must not be told what is wrong with its filling."""
+    options = dict(static)
+    if not dtypes.of(options["dtype"]).is_floating_point:
+        return False
+    if fn is random.uniform:
+        return -math.inf < options["low"] <= options["high"] < math.inf
+    return fn is random.normal
 
 
 def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
