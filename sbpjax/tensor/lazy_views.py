@@ -29,7 +29,7 @@ from .local import LocalNode
 from .mode import mode
 from .op import Op, entry_of, op_of, struct_of
 from .tape.op_node import record_op
-from .tensor import LOCAL, Meta, Tensor
+from .tensor import LOCAL, STORED, Meta, Tensor
 
 # Programs are kept per chain of steps, and chains of every length and kind would be endless.
 _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
@@ -142,7 +142,7 @@ class Pending:
 def views(x: Tensor, op: Op) -> tuple | None:
     """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
     # In a trace a view is an equation, which XLA removes; laziness would gain nothing, and could outlive the trace.
-    if x._kind or not trace_state_clean():
+    if (x._kind and (x._kind != STORED or x._fresh()._kind)) or not trace_state_clean():
         return None
     cell, meta = x._cell, x._meta
     if cell is not None and cell.stamp != x._seen:

@@ -207,7 +207,7 @@ class Tensor(Attached):
 
         if self._layout is not None:
             return PlacementDevice(self._layout.placement)
-        if self._kind:
+        if self._kind not in (LOCAL, STORED):
             import jax
 
             if self.is_meta:
