@@ -10,7 +10,7 @@ import math
 from operator import index as as_int
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError, SbpError
@@ -411,7 +411,7 @@ def by_inverse_(
     # Each op rounds, to a narrow dtype and before the mean is added, which a block's program would not do.
     if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
         numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
-        then = random_blocks.inverse_of_erf, [jnp.asarray(x) for x in numbers]
+        then = random_blocks.inverse_of_erf, [jax.device_put(x) for x in numbers]
         if fill(self, _random.uniform, static, (key,), options, asked, then):
             return self
     put_from(self, make(_random.uniform, static, (key,), options, asked))

@@ -117,7 +117,7 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
         dtype = options["dtype"]
         if jnp.issubdtype(dtype, jnp.floating):
             fn, options = random_blocks.uniform_between, {"dtype": dtype}
-            inputs = [inputs[0], *map(jnp.asarray, random_blocks.bounds_of(*bounds, dtype))]
+            inputs = [inputs[0], *map(jax.device_put, random_blocks.bounds_of(*bounds, dtype))]
     numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs[1:]]
     words = np.asarray(jax.random.key_data(inputs[0]))
     found, start = None, 0

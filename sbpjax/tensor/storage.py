@@ -21,7 +21,7 @@ from . import dispatch
 from .lazy_views import forget
 from .mode import mode
 from .op import op_of
-from .tensor import Tensor, attach, inplace_error, wrap_any
+from .tensor import STORED, Tensor, attach, inplace_error, wrap_any
 from .view_steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
 
 # Counted by `sys.getrefcount`, so it holds for CPython only: elsewhere a cell would seem shared, and be kept, which is
@@ -354,7 +354,8 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         fix = "x.data = sbpjax.tensor(value)"
         raise OpTypeError("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix)
-    self._fresh()
+    if self._kind != STORED:  # what is elsewhere need not come for this
+        self._fresh()
     value._fresh()
     meta = self._own_meta()
     # From here on it is a tensor of its own: a later write reaches the new storage, not what it was once a view of.

@@ -71,17 +71,19 @@ def test_only_the_last_fill_before_a_read_is_drawn(draws, options):
 
 
 @pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
-@pytest.mark.parametrize("write", ["copy", "fill", "zero"])
+@pytest.mark.parametrize("write", ["copy", "fill", "zero", "data"])
 def test_numbers_that_are_written_over_are_not_drawn(draws, options, write):
     x = filled(options)
     if write == "copy":
         x.copy_(flow.full((8, 5), 2.0, **options))
     elif write == "fill":
         x.fill_(2.0)
-    else:
+    elif write == "zero":
         x.zero_()
+    else:
+        x.data = flow.full((8, 5), 2.0, **options)
     assert (x.numpy() == (0 if write == "zero" else 2)).all()
-    assert draws == [] and x._version == 2
+    assert draws == [] and x._version == (0 if write == "data" else 2)
 
 
 @pytest.mark.parametrize(

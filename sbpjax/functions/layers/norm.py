@@ -10,6 +10,7 @@ from sbpjax.ops import norm as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.inplace import into
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 
@@ -80,8 +81,8 @@ def batch_norm(
         if moving:
             mean = running_mean + (mean.detach() - running_mean) * momentum
             var = running_var + (var.detach() - running_var) * momentum
-        running_mean.copy_(mean.detach())
-        running_var.copy_(var.detach())
+        into(running_mean, mean.detach(), "batch_norm")
+        into(running_var, var.detach(), "batch_norm")
     return out
 
 
@@ -117,8 +118,8 @@ def instance_norm(
         pins = (None, running_mean.sbp, running_var.sbp)
     out, mean, var = run(op_of(ops.instance_norm, static), (input, running_mean, running_var, weight, bias), pins)
     with no_grad():
-        running_mean.copy_(mean.detach())
-        running_var.copy_(var.detach())
+        into(running_mean, mean.detach(), "instance_norm")
+        into(running_var, var.detach(), "instance_norm")
     return out
 
 
