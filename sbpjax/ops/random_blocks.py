@@ -2,12 +2,12 @@
 
 Compiling a draw takes 0.2 to 2 s of CPU time, and a model has tens of shapes of weights. Element i of a draw depends on
 the key and i alone, so the numbers of a ``(64, 16, 1, 1)`` weight are the first 1,024 of the same key's flat stream.
-A *block* is a key and a start: from it every function of `sbpjax.ops.random` that draws element by element gives the
-stretch from there.
+A *block key* is a key and a start: under it every function of `sbpjax.ops.random` that draws element by element gives
+the stretch from there.
 
-    normal(key, 0.0, 1.0, shape=(96, 64))                             # 6,144 numbers: a program of this shape
-    stretch(block(words, 0), 0.0, 1.0, fn=normal, shape=(4096,))      # their first 4,096, and
-    stretch(block(words, 4096), 0.0, 1.0, fn=normal, shape=(4096,))   # the others and 2,048 more: one program for all
+    normal(key, 0.0, 1.0, shape=(96, 64))                     # 6,144 numbers: a program of this shape
+    normal(block_key(words, 0), 0.0, 1.0, shape=(4096,))      # their first 4,096, and
+    normal(block_key(words, 4096), 0.0, 1.0, shape=(4096,))   # the others and 2,048 more: one program for all shapes
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _fold_in(key, data):
 
 
 def _seed(seed):
-    raise NotImplementedError("a block is made of a key and a start, by `block`")
+    raise NotImplementedError("a block key is made of a key and a start, by block_key")
 
 
 def _jax_random() -> Any:
@@ -88,26 +88,15 @@ def _impl() -> Any:
     )
 
 
-def block(words, start: int) -> np.ndarray:
-    """Return the data of the key of the stretch of a stream from an element on, ``uint32[4]``.
+def block_key(words, start: int):
+    """Return the key of the stretch of a stream from an element on.
 
     Args:
         words: the data of a threefry key, ``uint32[2]``.
         start: the first element.
     """
-    return np.array([*words, start >> 32, start & 0xFFFF_FFFF], np.uint32)
-
-
-def stretch(block, /, *inputs, fn, **options):
-    """Return what a function of `sbpjax.ops.random` draws from a block on.
-
-    Args:
-        block: see there. The key is made of it in the program: made before it costs as much as a small block.
-        inputs: the other inputs of the function.
-        fn: the function.
-        options: its attributes.
-    """
-    return fn(jax.random.wrap_key_data(block, impl=_impl()), *inputs, **options)
+    data = np.array([*words, start >> 32, start & 0xFFFF_FFFF], np.uint32)
+    return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=_impl())
 
 
 def uniform_between(key, scale, low, top, under, /, shape, dtype):

@@ -123,8 +123,8 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
     found, start = None, 0
     while start < size:
         block = _SMALL if size - start <= _MOST_SMALL * _SMALL else _LARGE
-        op = op_of(random_blocks.stretch, (("fn", fn), ("shape", (block,)), *options.items()))
-        part = call_kept(op, [jax.device_put(random_blocks.block(words, start)), *numbers])
+        op = op_of(fn, (("shape", (block,)), *options.items()))
+        part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
         part = np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]]))[: size - start]
         if len(part) == size:
             return part

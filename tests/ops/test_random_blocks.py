@@ -21,8 +21,8 @@ def of_the_shape(fn, inputs, static):
 def in_blocks(fn, inputs, static):
     size = math.prod(SHAPE)
     words = np.asarray(jax.random.key_data(KEY))
-    draw = jax.jit(lambda block, *rest: random_blocks.stretch(block, *rest, fn=fn, shape=(BLOCK,), **static))
-    parts = [draw(random_blocks.block(words, start), *inputs) for start in range(0, size, BLOCK)]
+    block = jax.jit(lambda key, *rest: fn(key, *rest, shape=(BLOCK,), **static))
+    parts = [block(random_blocks.block_key(words, start), *inputs) for start in range(0, size, BLOCK)]
     return np.concatenate(parts)[:size].reshape(SHAPE)
 
 
@@ -62,12 +62,8 @@ def test_bounds_may_be_inputs(low, high, dtype):
 
 def test_a_block_may_start_beyond_32_bits():
     words = np.asarray(jax.random.key_data(KEY))
-
-    def bits(start):
-        block = random_blocks.block(words, start)
-        return np.asarray(random_blocks.stretch(block, fn=jax.random.bits, shape=(200,)))
-
-    a, b = bits(1 << 32), bits((1 << 32) + 100)
+    first, second = (random_blocks.block_key(words, (1 << 32) + start) for start in (0, 100))
+    a, b = (np.asarray(jax.random.bits(key, (200,))) for key in (first, second))
     np.testing.assert_array_equal(a[100:], b[:100])
-    low = bits(0)
+    low = np.asarray(jax.random.bits(random_blocks.block_key(words, 0), (200,)))
     assert not np.any(a == low)
