@@ -15,8 +15,9 @@ import numpy as np
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.device import META
 from sbpjax.tensor.dtype import float32
-from sbpjax.tensor.payload import is_array, requires_grad
+from sbpjax.tensor.payload import requires_grad
 from sbpjax.tensor.row_grad import row_table_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def compile_update(reference: weakref.ReferenceType[Optimizer]) -> None:
     for index, group in enumerate(optimizer.param_groups):
         step = jax.ShapeDtypeStruct((), np.int64)
         for param in filter(requires_grad, group["params"]):
-            if param.is_global or not is_array(param) or row_table_of(param) is not None:
+            if param.is_global or run.place_of(param) in (META, run.TRACE) or row_table_of(param) is not None:
                 return
             states[param] = {"step": step, **_state(optimizer, param, group)}
             key = optimizer._key(param, index, states[param], of_rows=False)

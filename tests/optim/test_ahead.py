@@ -8,6 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn, optim
 from sbpjax.optim import ahead
+from sbpjax.tensor.undrawn import is_undrawn
 from tests.tensor.test_first_call import compiled, two_cores  # noqa: F401  (fixtures)
 
 
@@ -57,6 +58,15 @@ def test_the_step_compiles_nothing_more(name, masters, compiled):  # noqa: F811
     other.use_master_weights(masters)
     for a, b in zip(found, stepped(params, other)):
         np.testing.assert_array_equal(a, b)
+
+
+def test_weights_need_not_be_drawn_for_it(compiled):  # noqa: F811
+    layer = nn.Linear(5, 19)
+    optimizer = optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+    ahead.compile_update(weakref.ref(optimizer))
+    assert is_undrawn(layer.weight) and len(updates(compiled)) == 1
+    stepped(list(layer.parameters()), optimizer)
+    assert len(updates(compiled)) == 1
 
 
 def test_a_step_that_runs_something_else_compiles_that(compiled):  # noqa: F811
