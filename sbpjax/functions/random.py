@@ -16,6 +16,7 @@ import numpy as np
 from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.ops import random as _random
 from sbpjax.ops import random_blocks
+from sbpjax.ops.dims import fail
 from sbpjax.sbp import algebra
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
@@ -349,11 +350,16 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) ->
     Returns:
         The tensor, in its sbp, on which the numbers do not depend.
 
+    Raises:
+        OpValueError: ``a`` is above ``b``, or one of them is not finite.
+
     Example:
         >>> x = flow.empty(100).uniform_(2, 3)
         >>> (x >= 2).all() and (x < 3).all()
         tensor(True)
     """
+    if not (a <= b and math.isfinite(b - a)):
+        fail("value", "x.uniform_(...)", f"a={a}, b={b}", "a is not above b, and both are finite", "x.uniform_(0, 1)")
     return _fill(self, _random.uniform, (("low", float(a)), ("high", float(b))), generator, "uniform_")
 
 

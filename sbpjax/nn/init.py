@@ -85,6 +85,8 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
     """Fill with normal numbers, conditioned on lying in [a, b]."""
+    if not a <= b:
+        _refuse(f"trunc_normal_(a={a}, b={b})", tensor, "a is not above b", f"trunc_normal_(a={b}, b={a})")
 
     def below(x: float) -> float:
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0

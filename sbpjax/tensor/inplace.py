@@ -24,12 +24,14 @@ from sbpjax.ops.promote import category
 from sbpjax.tensor.tape.node import AccumulateGrad
 
 from . import dispatch, made_on_host
+from .creation import where_to
 from .mode import mode
 from .op import Op, op_of
+from .payload import put_from
 from .storage import base_of, repeated_by, write
 from .tape.op_node import OpNode
 from .tensor import LOCAL, PLACED, Tensor, inplace_error
-from .undrawn import is_undrawn, overwrite
+from .undrawn import is_undrawn, overwrite, place_to_fill
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
 # PyTorch merely warns of.
@@ -320,8 +322,6 @@ def fill_(self: Tensor, value) -> Tensor:
         >>> flow.ones(2).fill_(7)
         tensor([7., 7.])
     """
-    if is_undrawn(self) and not is_undrawn(value):
-        return overwrite(self, lambda: fill_(self, value))
     return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
 
 
@@ -338,22 +338,29 @@ def zero_(self: Tensor) -> Tensor:
         >>> flow.ones(2).zero_()
         tensor([0., 0.])
     """
-    if is_undrawn(self):
-        return overwrite(self, lambda: zero_(self))
     return self if _filled_on_host(self, 0, "zero_") else inplace(self, ZERO)
 
 
 def _filled_on_host(x: Tensor, value, asked: str) -> bool:
     """Write a number into a tensor without a program of its shape; return whether that was done."""
-    if not isinstance(x, Tensor) or x._fresh()._kind not in (LOCAL, PLACED) or (x._edge is not None and mode.grad):
+    if not isinstance(x, Tensor):
         return False
-    array, layout = x._array, x._layout
-    place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(array),)
+    undrawn = is_undrawn(x)
+    if not (undrawn or x._fresh()._kind in (LOCAL, PLACED)) or (x._edge is not None and mode.grad):
+        return False
+    layout = x._layout
+    if undrawn:
+        place = where_to(*place_to_fill(x), asked)
+    else:
+        place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(x._array),)
     made = made_on_host.filled(tuple(x.shape), x.dtype.np, value, *place)
     if made is None:
         return False
     check_writable(x, asked)
-    _become(x, made, asked, False)
+    if undrawn:
+        put_from(x, made)
+    else:
+        _become(x, made, asked, False)
     return True
 
 

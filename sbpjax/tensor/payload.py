@@ -63,7 +63,7 @@ def is_traced(x: Any) -> bool:
 
 def is_shared(x: Tensor) -> bool:
     """Return whether a tensor's storage is, or was, shown by other tensors as well."""
-    return x._cell is not None
+    return x._cell is not None and x._fresh()._cell is not None  # one that was elsewhere has none when it is here
 
 
 def requires_grad(x: Tensor) -> bool:

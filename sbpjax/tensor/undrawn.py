@@ -57,10 +57,11 @@ class Undrawn(Cell):
         with _drawing, ExitStack() as stack:
             if x._cell is not self:
                 return
-            # Whoever reads may be tracing, or have chosen another device for what it makes itself.
+            # Whoever reads may be tracing, or have chosen another device or no 64 bits for what it makes itself.
             if not trace_state_clean():
                 stack.enter_context(jax.ensure_compile_time_eval())
             stack.enter_context(jax.default_device(None))
+            stack.enter_context(jax.enable_x64(True))
             value = self.draw()
             x._hold(value._array, value._layout)
             x._ver = self.version

@@ -104,6 +104,34 @@ def test_a_write_that_is_refused_leaves_the_numbers(write):
     assert x.tolist() == wanted
 
 
+@pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
+def test_its_shape_changes_in_place(options):
+    x = filled(options)
+    wanted = filled(options).numpy()
+    np.testing.assert_array_equal(x.t_().numpy(), wanted.T)
+    y = flow.empty(1, 5, **(options if "sbp" not in options else options | {"sbp": flow.sbp.broadcast})).normal_()
+    assert y.squeeze_(0).shape == (5,)
+
+
+def test_a_reader_without_64_bits_changes_no_draw():
+    flow.manual_seed(3)
+    wanted = flow.randn(3, dtype=flow.float64).tolist()
+    flow.manual_seed(3)
+    x = flow.empty(3, dtype=flow.float64).normal_()
+    with jax.enable_x64(False):
+        x.numpy()
+    y = flow.empty(3, dtype=flow.float64).normal_()
+    assert x.tolist() == wanted and x.numpy().dtype == y.numpy().dtype == np.float64
+
+
+def test_a_fill_that_cannot_be_is_refused_where_it_is_asked_for():
+    for code in (lambda x: x.uniform_(2, 1), lambda x: x.uniform_(0, float("inf")), lambda x: x.normal_(0, -1)):
+        with pytest.raises(RuntimeError, match=r"^x\.(uniform|normal)_"):
+            code(flow.empty(3))
+    with pytest.raises(RuntimeError, match=r"trunc_normal_\(a=2, b=1\)"):
+        nn.init.trunc_normal_(flow.empty(3), a=2, b=1)
+
+
 def test_a_parts_write_and_views_see_the_numbers():
     wanted = numbers()
     x = filled()
