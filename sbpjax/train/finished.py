@@ -52,7 +52,7 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
             there = " and ".join(f"no {name}" for name in ("config.yaml", "checkpoints") if not (run / name).exists())
         if (run / "checkpoints").is_dir():  # of a Trainer made in Python
             kept = os.fspath(run / "checkpoints")
-            fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False)"
+            fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False): its last weights"
         rule = "a run from a configuration leaves its config.yaml and its checkpoints in its directory"
         raise TrainError(asked, there, rule, fix)
     config = load_config(run / "config.yaml").trainer

@@ -93,7 +93,8 @@ class Checkpoints(Hook):
 
     def _unknown(self, known: str, fix: str) -> None:
         rule = "the metric of a checkpoint is one of an evaluation"
-        raise TrainError("Checkpoints(...)", f"metric={self.metric!r}; there are {known}", rule, fix)
+        there = f"there are {known}" if known else "there is no Evaluation, and so no metric"
+        raise TrainError("Checkpoints(...)", f"metric={self.metric!r}; {there}", rule, fix)
 
     def before_run(self, trainer: Trainer) -> None:
         """Begin to watch for SIGTERM, which only the main thread of a program can."""

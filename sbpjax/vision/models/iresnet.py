@@ -13,7 +13,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import OpValueError
 
-from .blocks import ImageConfig, ImageModel
+from .blocks import ImageConfig, ImageModel, checked_classes
 from .registry import register_model
 
 
@@ -112,7 +112,7 @@ class IResNet(ImageModel):
             num_classes: length of the vector; 0 leaves both out.
         """
         self.fc, self.features = nn.Identity(), nn.Identity()
-        if num_classes:
+        if checked_classes(num_classes):
             self.fc = nn.Linear(self.num_features, num_classes)
             self.features = nn.BatchNorm1d(num_classes)
             self.features.weight.requires_grad = False  # the length of a vector is the loss's affair

@@ -106,10 +106,11 @@ def model_config(name: str) -> Any:
 def _entry(name: str, asked: str) -> Entry:
     if name in _ENTRIES:
         return _ENTRIES[name]
-    known = str(name).split(".")[0]
+    tag = str(name).removeprefix("hf-hub:").removeprefix("hf_hub:").removeprefix("timm/")
+    known = tag.split(".")[0]
     if known in _ENTRIES:  # as timm names weights: "resnet50.a1_in1k"
-        rule = "the architecture is before the dot, the weights are behind it"
-        fix = f"create_model({known!r}), or from_hub({f'timm/{name}'!r}) with these weights"
+        rule = "a name is that of the architecture, without that of the weights"
+        fix = f"create_model({known!r}), or from_hub({f'timm/{tag}'!r}) with these weights"
         raise ConfigError(asked, f"{name!r}", rule, fix)
     near = _near(name)
     seen = f"no model is called {name!r}" + (f"; near: {', '.join(near)}" if near else "")
@@ -124,6 +125,15 @@ def _near(name: str) -> list[str]:
         found.append(one)
         del left[one]
     return found
+
+
+# What timm and torchvision call otherwise.
+_OTHER_NAMES = {
+    "checkpoint_path": "checkpoint=...",
+    "weights": "checkpoint=..., or pretrained=True",
+    "out_indices": "features_only=True, then maps[i] of the maps that it returns",
+    "global_pool": "num_classes=0 for pooled features, features_only=True for maps",
+}
 
 
 def create_model(
@@ -166,9 +176,8 @@ def create_model(
     known = [f.name for f in dataclasses.fields(entry.config)]
     for field in changes:
         if field not in known:
-            # The nearest to dropout is another thing.
-            near = None if field == "drop_rate" else nearest(field, known)
-            fix = f"{near}=..." if near else f"create_model({name!r}), with fields of {type(entry.config).__name__}"
+            near = None if field == "drop_rate" else nearest(field, known)  # the nearest to dropout is another thing
+            fix = _OTHER_NAMES.get(field) or (f"{near}=..." if near else "leave it out: there is nothing like it")
             seen, rule = f"{field}={changes[field]!r}", f"the fields of {name} are {', '.join(known)}"
             raise ConfigError(asked, seen, rule, fix)
     if num_classes is not None:

@@ -28,7 +28,7 @@ BEFORE = "mix a batch before its step; with a Trainer in a Hook's before_step, w
 
 class _Mixing:
     def __init__(self, num_classes: int, alpha: float, seed: int) -> None:
-        if not isinstance(num_classes, int) or num_classes < 2 or alpha <= 0:
+        if not isinstance(num_classes, int) or num_classes < 2 or not isinstance(alpha, (int, float)) or alpha <= 0:
             name = type(self).__name__
             seen, rule = f"num_classes={num_classes!r}, alpha={alpha}", "two classes or more, and alpha is above 0"
             raise DataError(f"{name}(num_classes, alpha)", seen, rule, f"{name}(num_classes=10)")
@@ -57,6 +57,9 @@ class _Mixing:
             seen = f"images {tuple(images.shape)} {images.dtype}, labels {tuple(labels.shape)}"
             rule = "images are (B, C, H, W), floating, and each has a label"
             raise DataError(asked, seen, rule, "mix behind ToTensor and the batch")
+        if labels.ndim == 1 and (labels.is_floating_point() or labels.dtype == flow.bool):
+            rule = "labels are whole numbers, one per image, or (B, num_classes) shares"
+            raise DataError(asked, f"labels {tuple(labels.shape)} {labels.dtype}", rule, "labels.long()")
         if labels.ndim == 2 and labels.shape[1] != self.num_classes:
             seen, rule = f"labels {tuple(labels.shape)}", f"labels are (B,) or (B, {self.num_classes})"
             raise DataError(asked, seen, rule, f"num_classes={labels.shape[1]}")
@@ -160,6 +163,9 @@ def mix(first: Any, second: Any, p: float = 0.5, seed: int = 0) -> Any:
         >>> either(flow.ones(2, 3, 4, 4), flow.tensor([0, 2]), 7)[1].shape
         sbpjax.Size([2, 3])
     """
+    if (classes := getattr(first, "num_classes", None)) != (others := getattr(second, "num_classes", classes)):
+        seen, rule = f"num_classes={classes} and {others}", "shares of both are of the same classes"
+        raise DataError("mix(first, second)", seen, rule, f"num_classes={classes} of both")
 
     def mixed(images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
         known = None if number is None else _on_host(number, "mix(first, second)(images, labels, number)")

@@ -140,6 +140,19 @@ def test_pretrained(tmp_path, monkeypatch):
         hub.set_dir(before)
 
 
+WRONG_OPTIONS = [
+    ({"num_classes": "3"}, "num_classes=3"),
+    ({"num_classes": 10.0}, "num_classes=10"),
+    ({"num_classes": True}, "num_classes=1"),
+    ({"width": "4"}, "width=4"),
+    ({"depths": 2}, r"depths=\(.*\)"),
+    ({"drop_path_rate": ".1"}, "drop_path_rate=0.1"),
+    ({"drop_path_rate": 2.0}, "drop_path_rate=0.1"),
+    ({"drop_rate": 0.1}, "leave it out: there is nothing like it"),
+    ({"checkpoint_path": "x"}, "checkpoint=..."),
+]
+
+
 def test_wrong_names_and_options(monkeypatch):
     with pytest.raises(ConfigError, match=r"resnet-50[\s\S]*near: resnet50[\s\S]*create_model\('resnet50'\)"):
         vision.create_model("resnet-50")
@@ -149,12 +162,20 @@ def test_wrong_names_and_options(monkeypatch):
         vision.create_model("resnet18", drop_path=0.1)
     with pytest.raises(ConfigError, match=r"\(at .*test_registry.py:\d+\)\s+seen: num_classes=-1"):
         vision.create_model("resnet18", num_classes=-1)
-    with pytest.raises(ConfigError, match="num_classes='3'"):
-        vision.create_model("resnet18", num_classes="3")
-    with pytest.raises(ConfigError, match=r"drop_rate=0.1[\s\S]*with fields of ResNetConfig"):
-        vision.create_model("resnet18", drop_rate=0.1)
-    with pytest.raises(ConfigError, match=r"before the dot[\s\S]*from_hub\('timm/resnet18.a1_in1k'\)"):
-        vision.create_model("resnet18.a1_in1k")
+    for wrong, fix in WRONG_OPTIONS:
+        with pytest.raises(ConfigError, match=rf"fix:  {fix}$"):
+            vision.create_model("resnet18", **wrong)
+    with pytest.raises(ConfigError, match="image_size is of type int"):
+        vision.create_model("vit_tiny_patch16_224", image_size=(16, 16))
+    for name in ("resnet18.a1_in1k", "hf-hub:timm/resnet18.a1_in1k"):
+        with pytest.raises(
+            ConfigError, match=r"fix:  create_model\('resnet18'\), or from_hub\('timm/resnet18.a1_in1k'\)"
+        ):
+            vision.create_model(name)
+    model = vision.create_model("resnet18", num_classes=4, **TINY)
+    with pytest.raises(ConfigError, match=r"reset_classifier[\s\S]*num_classes='3'"):
+        model.reset_classifier("3")
+    assert model.fc.weight.shape[0] == 4
     with pytest.raises(ConfigError, match="in_chans=0"):
         vision.create_model("resnet18", in_chans=0)
     with pytest.raises(ConfigError, match=r"frozen dataclass[\s\S]*ImageConfig"):

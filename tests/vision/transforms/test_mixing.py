@@ -69,6 +69,12 @@ def test_either_and_shares_again():
 def test_wrong_calls():
     with pytest.raises(DataError, match="num_classes='3'"):
         T.MixUp("3")
+    with pytest.raises(DataError, match="alpha=0.2"):
+        T.MixUp(3, alpha="0.2")
+    with pytest.raises(DataError, match="num_classes=3 and 4"):
+        T.mix(T.MixUp(3), T.CutMix(4))
+    with pytest.raises(DataError, match=r"fix:  labels.long\(\)"):
+        T.MixUp(3)(flow.ones(2, 3, 4, 4), flow.tensor([0.5, 1.7]), number=0)
     with pytest.raises(DataError, match="two classes or more"):
         T.MixUp(1)
     for way in (T.MixUp(4), T.mix(T.MixUp(4), T.CutMix(4))):

@@ -12,6 +12,7 @@ from .heads import PooledHead as PooledHead
 from .image_model import FeatureMaps as FeatureMaps
 from .image_model import ImageConfig as ImageConfig
 from .image_model import ImageModel as ImageModel
+from .image_model import checked_classes as checked_classes
 from .inverted import Stage as Stage
 from .inverted import inverted_stages as inverted_stages
 from .mlp import MLP as MLP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,14 @@ from sbpjax import nn
 from sbpjax.errors import ConfigError, DataError, OpTypeError, OpValueError
 from sbpjax.nn import functional as F
 from sbpjax.vision.models import truth
+
+# Which values a field takes, by how its type is written.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int, np.integer),
+    "float": (int, float, np.number),
+    "bool": (bool, np.bool_),
+    "tuple[int, ...]": (tuple, list),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +38,17 @@ class ImageConfig:
     in_chans: int = 3
 
     def __post_init__(self) -> None:
-        if not _is_number(self.num_classes, 0):
-            rule = "num_classes is a whole number, 0 or more"
-            self.refuse(f"num_classes={self.num_classes!r}", rule, "num_classes=1000")
-        if not _is_number(self.in_chans, 1):
-            self.refuse(f"in_chans={self.in_chans!r}", "an image has one channel or more, a whole number", "in_chans=3")
+        for field in fields(self):
+            value, kinds = getattr(self, field.name), _KINDS.get(str(field.type))
+            if kinds is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+                fix = f"{field.name}={_alike(value, field)!r}"
+                self.refuse(f"{field.name}={value!r}", f"{field.name} is of type {field.type}", fix)
+            if field.name.endswith("_rate") and not 0 <= value < 1:
+                self.refuse(f"{field.name}={value!r}", "a rate is from 0 to below 1", f"{field.name}=0.1")
+        if self.num_classes < 0:
+            self.refuse(f"num_classes={self.num_classes}", "num_classes is 0 or more", "num_classes=1000")
+        if self.in_chans < 1:
+            self.refuse(f"in_chans={self.in_chans}", "an image has one channel or more", "in_chans=3")
 
     def refuse(self, seen: str, rule: str, fix: str) -> None:
         """Raise the error of a configuration that contradicts itself.
@@ -45,8 +59,24 @@ class ImageConfig:
         raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
 
 
-def _is_number(value: Any, least: int) -> bool:
-    return isinstance(value, int | np.integer) and value >= least
+def _alike(value: Any, field: Field) -> Any:
+    """Return what may have been meant by a value of a wrong type: "10" is 10."""
+    try:
+        return {"int": int, "float": float}[str(field.type)](value)
+    except (KeyError, TypeError, ValueError):
+        return field.default
+
+
+def checked_classes(num_classes: int) -> int:
+    """Return the classes of a new classifier.
+
+    Raises:
+        ConfigError: it is no number of classes.
+    """
+    if not isinstance(num_classes, int) or isinstance(num_classes, bool) or num_classes < 0:
+        rule = "num_classes is a whole number, 0 or more"
+        raise ConfigError("reset_classifier(num_classes)", f"num_classes={num_classes!r}", rule, "num_classes=10")
+    return num_classes
 
 
 class ImageModel(nn.Module):
@@ -166,6 +196,7 @@ class ImageModel(nn.Module):
             >>> model.fc.weight.shape
             sbpjax.Size([10, 512])
         """
+        checked_classes(num_classes)
         for name in self.CLASSIFIER:
             parent, _, last = name.rpartition(".")
             layer = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
