@@ -27,11 +27,10 @@ from . import dispatch, made_on_host
 from .creation import where_to
 from .mode import mode
 from .op import Op, op_of
-from .payload import put_from
 from .storage import base_of, repeated_by, write
 from .tape.op_node import OpNode
 from .tensor import LOCAL, PLACED, Tensor, inplace_error
-from .undrawn import is_undrawn, overwrite, place_to_fill
+from .undrawn import is_undrawn, overwrite, place_to_fill, replace
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
 # PyTorch merely warns of.
@@ -358,7 +357,7 @@ def _filled_on_host(x: Tensor, value, asked: str) -> bool:
         return False
     check_writable(x, asked)
     if undrawn:
-        put_from(x, made)
+        replace(x, lambda: made)
     else:
         _become(x, made, asked, False)
     return True

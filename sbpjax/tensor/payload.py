@@ -174,7 +174,8 @@ class Snapshot:
     __slots__ = ("_facts", "_inner", "_meta", "_seen", "array", "grad", "storage")
 
     def __init__(self, x: Tensor, weakly: bool = False) -> None:
-        if weakly and x._kind == STORED:  # where its payload lies would go with the storage
+        # Who shares undrawn numbers may read them meanwhile; where a payload lies would go with the storage.
+        if x._kind == STORED and not x._cell.drop(x) and weakly:
             x._fresh()
         self.array, self.grad = x._array, x.grad
         self._facts = x._layout, x._kind, x._edge, x._idx, x._ver

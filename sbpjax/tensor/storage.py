@@ -259,8 +259,7 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
 
 def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
-    if x._cell.__class__ is not Cell:  # a stored tensor leaves its stack
-        x._ver, x._cell = x._cell.version, None
+    if x._cell.__class__ is not Cell and x._cell.leave(x):
         x._set(array, layout)
         return
     value = wrap_any(array, layout)
@@ -327,6 +326,8 @@ def detach(self: Tensor) -> Tensor:
         >>> (x * 2).detach().requires_grad
         False
     """
+    if self._kind == STORED and (out := self._cell.detached(self)) is not None:
+        return out
     self._fresh()
     out = wrap_any(self._array, self._layout)
     share(self, out, ())

@@ -62,6 +62,14 @@ class Stored(Cell):
         """Return False: the tensor stays where it is."""
         return False
 
+    def leave(self, x: Tensor) -> bool:
+        """Take a tensor that is written over from its stack."""
+        x._ver, x._cell = self.version, None
+        return True
+
+    def detached(self, x: Tensor) -> None:
+        """Return None: what shares its storage needs it here."""
+
 
 class Stack:
     """A payload that stands for one tensor, or for a stack of them.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -31,29 +32,31 @@ from .mode import mode
 from .payload import is_array, put_from
 from .storage import Cell, drop_own_cell
 from .stored import Elsewhere
-from .tensor import STORED, Tensor
+from .tensor import STORED, Tensor, wrap_any
 
 _drawing = threading.RLock()  # two threads that read a tensor get one array
 
 
 class Undrawn(Cell):
-    """The storage of a tensor whose numbers are not drawn yet.
+    """The storage of a tensor whose numbers are not drawn yet, and of others that show the same: ``w.data``.
 
     Attributes:
         draw: draws them.
         options: where the tensor lies: ``(device, placement, sbp)``.
+        shown: references to the tensors, where there are others.
     """
 
-    __slots__ = ("draw", "options")
+    __slots__ = ("draw", "options", "shown")
 
     def __init__(self, draw: Callable[[], Tensor], options: tuple, version: int) -> None:
         super().__init__(None, None, version)
         self.draw, self.options = draw, options
-        # Never equal to the `_seen = 0` of its tensor, so every reader comes to `settle`.
+        self.shown: list[weakref.ref[Tensor]] = []
+        # Never equal to the `_seen = 0` of its tensors, so every reader comes to `settle`.
         self.stamp = 1
 
     def settle(self, x: Tensor) -> None:
-        """Draw the numbers; the tensor has no cell afterwards."""
+        """Draw the numbers. A tensor that is alone has no storage to share afterwards."""
         with _drawing, ExitStack() as stack:
             if x._cell is not self:
                 return
@@ -63,14 +66,38 @@ class Undrawn(Cell):
             stack.enter_context(jax.default_device(None))
             stack.enter_context(jax.enable_x64(True))
             value = self.draw()
-            x._hold(value._array, value._layout)
-            x._ver = self.version
-            x._cell = None
+            others = self.others(x)
+            cell = Cell(value._array, value._layout, self.version) if others else None
+            for tensor in (x, *others):
+                tensor._hold(value._array, value._layout)
+                tensor._ver = self.version
+                tensor._cell = cell
+
+    def others(self, x: Tensor) -> list[Tensor]:
+        """Return the other tensors that show these numbers."""
+        found = [reference() for reference in self.shown]
+        return [t for t in found if t is not None and t is not x and t._cell is self]
 
     def drop(self, x: Tensor) -> bool:
-        """Draw the numbers: nobody else shows the tensor, so it needs no cell."""
+        """Draw the numbers; return whether nobody else shows them."""
         self.settle(x)
+        return x._cell is None
+
+    def leave(self, x: Tensor) -> bool:
+        """Let a tensor that is written over go; False if others show the same, for whom the numbers are drawn."""
+        if self.others(x):
+            self.settle(x)
+            return False
+        x._ver, x._cell = self.version, None
         return True
+
+    def detached(self, x: Tensor) -> Tensor:
+        """Return a tensor off the tape that shows the same numbers, without drawing them."""
+        alias = wrap_any(x._array, x._layout)
+        alias._kind, alias._cell, alias._seen, alias._ver = STORED, self, 0, self.version
+        alias._own_meta()
+        self.shown = [weakref.ref(t) for t in (x, *self.others(x), alias)]
+        return alias
 
 
 def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
@@ -94,15 +121,33 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
     draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
     if draw is None:
         return False
-    if not _can_wait(x) or not _is_sure(fn, static):
+    sure = _is_sure(fn, static)
+    if is_undrawn(x) and not _traces():
+        replace(x, draw if sure else _given(draw()))
+    elif sure and not _traces() and is_array(x) and drop_own_cell(x):
+        x._cell = Undrawn(draw, options, x._ver + 1)
+        x._seen = 0
+        x._array = Elsewhere(x._array)  # shape and dtype are asked for all the time, and must not draw
+        x._kind = STORED
+    else:
         put_from(x, draw())
-        return True
-    x._cell = Undrawn(draw, options, x._version + 1)
-    x._seen = 0
-    # Shape and dtype are asked for all the time, and must not draw.
-    x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
-    x._kind = STORED
     return True
+
+
+def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
+    """Give an undrawn tensor, and those that show the same, another value."""
+    with _drawing:  # another thread may be drawing it
+        cell = x._cell
+        if cell.__class__ is Undrawn:
+            cell.draw = draw
+            if not (x._meta is not None and x._meta.data_alias):  # as of writes to what is drawn
+                cell.version += 1
+            return
+    put_from(x, draw())
+
+
+def _given(value: Tensor) -> Callable[[], Tensor]:
+    return lambda: value
 
 
 def _is_sure(fn, static: tuple) -> bool:
@@ -119,7 +164,7 @@ def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
     """Return what a function returns that writes every element of an undrawn tensor, without drawing its numbers."""
     cell = x._cell
     blank = None
-    if not _traces():
+    if not _traces() and not cell.others(x):
         blank = made_on_host.filled(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
     if blank is None:
         x._fresh()
@@ -142,9 +187,3 @@ def is_undrawn(x: Any) -> bool:
 
 def _traces() -> bool:
     return mode.touch is not None or mode.capture is not None
-
-
-def _can_wait(x: Tensor) -> bool:
-    if _traces():
-        return False
-    return x._cell.__class__ is Undrawn or (is_array(x) and drop_own_cell(x))

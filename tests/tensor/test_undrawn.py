@@ -105,6 +105,69 @@ def test_a_write_that_is_refused_leaves_the_numbers(write):
 
 
 @pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
+@pytest.mark.parametrize("through", ["data", "detach", "itself"])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_fill_through_an_alias_is_one_draw(draws, options, through, kept):
+    x = filled(options)
+    alias = {"data": lambda: x.data, "detach": x.detach, "itself": lambda: x}[through]()
+    others = [x.data, x.detach()] if kept else []
+    assert alias.shape == x.shape and alias.dtype is x.dtype and str(alias.device) == str(x.device)
+    assert alias.sbp == x.sbp if options.get("sbp") else alias.is_local
+    flow.manual_seed(9)
+    alias.normal_(0.5, 2)
+    assert draws == [] and x._version == (1 if through == "data" else 2)
+    found = x.numpy()
+    assert draws == [40]
+    flow.manual_seed(9)
+    wanted = flow.zeros(8, 5).normal_(0.5, 2).numpy()
+    np.testing.assert_array_equal(found, wanted)
+    for tensor in (alias, *others):
+        np.testing.assert_array_equal(tensor.numpy(), wanted)
+    alias[0] = 7.0
+    for tensor in (x, alias, *others):  # they share what was drawn
+        assert (tensor.numpy()[0] == 7).all() and (tensor.numpy()[1:] == wanted[1:]).all()
+    x.mul_(2)
+    assert all((tensor.numpy()[0] == 14).all() for tensor in (x, alias, *others))
+
+
+@pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
+def test_writes_through_an_alias_are_seen(draws, options):
+    for write in (
+        lambda t: t.zero_(),
+        lambda t: t.fill_(2.0),
+        lambda t: t.copy_(flow.full((8, 5), 2.0, **options)),
+        lambda t: t.mul_(0).add_(2),
+        lambda t: t.random_(2, 3),
+    ):
+        x = filled(options)
+        kept, alias = x.detach(), x.data
+        write(alias)
+        assert x._version == 1 and len(set(x.numpy().ravel())) == 1
+        np.testing.assert_array_equal(x.numpy(), alias.numpy())
+        np.testing.assert_array_equal(x.numpy(), kept.numpy())
+    x = filled(options)
+    alias = x.data
+    x.data = flow.zeros(8, 5, **options)  # shows another storage from now on
+    assert (x.numpy() == 0).all() and alias.numpy().any()
+    x, other = filled(options), filled(options)
+    alias = other.data
+    del other
+    alias.zero_()
+    assert (alias.numpy() == 0).all()
+
+
+def test_its_grad_is_its_own():
+    w = nn.Parameter(flow.empty(8, 5))
+    with flow.no_grad():
+        w.normal_()
+    alias = w.data
+    assert not alias.requires_grad and w.requires_grad and alias.is_leaf
+    (w * 2).sum().backward()
+    assert (w.grad.numpy() == 2).all() and alias.grad is None
+    np.testing.assert_array_equal(alias.numpy(), w.detach().numpy())
+
+
+@pytest.mark.parametrize("options", places(), ids=["local", "device", "split"])
 def test_its_shape_changes_in_place(options):
     x = filled(options)
     wanted = filled(options).numpy()
