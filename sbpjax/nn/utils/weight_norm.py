@@ -114,7 +114,19 @@ def _normalised(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
     """Return the subclass in which parameters are computed: one for equal names, so equal modules stay equal."""
     members: dict[str, Any] = {name: property(_reader(name, dim)) for name, dim in names}
     members |= {"_weight_norms": dict(names), "_plain_class": plain, "__doc__": plain.__doc__}
+
+    def __reduce_ex__(self: Module, protocol: Any) -> tuple:
+        # Under its name pickle finds the plain class.
+        return _new, (plain, names), self.__getstate__()
+
+    members["__reduce_ex__"] = __reduce_ex__
     return type(plain.__name__, (plain,), members | {"__module__": plain.__module__})
+
+
+def _new(plain: type, names: tuple[tuple[str, int | None], ...]) -> Module:
+    """Return a module without its state, for copies and pickles."""
+    module_class = _normalised(plain, names)
+    return module_class.__new__(module_class)
 
 
 def _reader(name: str, dim: int | None):

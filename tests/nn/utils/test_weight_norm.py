@@ -1,6 +1,7 @@
 """Weight normalisation against PyTorch's: values, gradients, names; global, compiled, and taken off again."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_two_parameters_of_one_module_and_equal_modules_share_a_class():
     assert type(first) is type(second) and isinstance(first, nn.Linear)
     twin = copy.deepcopy(first)
     assert type(twin) is type(first) and twin.weight_v is not first.weight_v
+
+
+def test_copied_and_pickled():
+    layer = weight_norm(nn.Linear(3, 4))
+    for other in (copy.deepcopy(layer), copy.copy(layer), pickle.loads(pickle.dumps(layer))):
+        assert type(other) is type(layer)
+        np.testing.assert_array_equal(other.weight.detach().numpy(), layer.weight.detach().numpy())
+        assert sorted(name for name, _ in other.named_parameters()) == ["bias", "weight_g", "weight_v"]
+    other = copy.deepcopy(layer)
+    with flow.no_grad():
+        other.weight_g.mul_(2)
+    np.testing.assert_allclose(other.weight.detach().numpy(), 2 * layer.weight.detach().numpy(), rtol=1e-6)
 
 
 def test_bad_use():
