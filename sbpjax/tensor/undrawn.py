@@ -34,8 +34,6 @@ from .storage import Cell, drop_own_cell
 from .stored import Elsewhere
 from .tensor import STORED, Tensor, wrap_any
 
-_drawing = threading.RLock()  # two threads that read a tensor get one array
-
 
 class Undrawn(Cell):
     """The storage of a tensor whose numbers are not drawn yet, and of others that show the same: ``w.data``.
@@ -44,20 +42,22 @@ class Undrawn(Cell):
         draw: draws them.
         options: where the tensor lies: ``(device, placement, sbp)``.
         shown: references to the tensors, where there are others.
+        lock: held while they are drawn: two threads that read a tensor get one array.
     """
 
-    __slots__ = ("draw", "options", "shown")
+    __slots__ = ("draw", "lock", "options", "shown")
 
     def __init__(self, draw: Callable[[], Tensor], options: tuple, version: int) -> None:
         super().__init__(None, None, version)
         self.draw, self.options = draw, options
         self.shown: list[weakref.ref[Tensor]] = []
+        self.lock = threading.RLock()
         # Never equal to the `_seen = 0` of its tensors, so every reader comes to `settle`.
         self.stamp = 1
 
     def settle(self, x: Tensor) -> None:
         """Draw the numbers. A tensor that is alone has no storage to share afterwards."""
-        with _drawing, ExitStack() as stack:
+        with self.lock, ExitStack() as stack:
             if x._cell is not self:
                 return
             # Whoever reads may be tracing, or have chosen another device or no 64 bits for what it makes itself.
@@ -136,14 +136,15 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
 
 def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
     """Give an undrawn tensor, and those that show the same, another value."""
-    with _drawing:  # another thread may be drawing it
-        cell = x._cell
-        if cell.__class__ is Undrawn:
-            cell.draw = draw
-            if not (x._meta is not None and x._meta.data_alias):  # as of writes to what is drawn
-                cell.version += 1
-            return
-    put_from(x, draw())
+    cell = x._cell
+    if cell.__class__ is Undrawn:
+        with cell.lock:
+            if x._cell is cell:
+                cell.draw = draw
+                if not (x._meta is not None and x._meta.data_alias):  # as of writes to what is drawn
+                    cell.version += 1
+                return
+    put_from(x, draw())  # another thread has drawn it meanwhile
 
 
 def _given(value: Tensor) -> Callable[[], Tensor]:
