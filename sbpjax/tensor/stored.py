@@ -47,10 +47,10 @@ class Stored(Cell):
         super().__init__(None, None, version)
         self.stack = stack
         self.index = index
-        # Never equal to the `_seen = 0` that `store` leaves, so every reader comes to `settle`.
+        # Never equal to the `_seen = 0` that `store` leaves, so every reader comes to `materialize`.
         self.stamp = 1
 
-    def settle(self, x: Tensor) -> None:
+    def materialize(self, x: Tensor) -> None:
         """Fetch the payload; the tensor has no cell afterwards."""
         array = self.stack.fetch(self.index, x._layout)
         self.stack.remember(self.index, array)

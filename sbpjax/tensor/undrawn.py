@@ -52,10 +52,10 @@ class Undrawn(Cell):
         self.draw, self.options = draw, options
         self.shown: list[weakref.ref[Tensor]] = []
         self.lock = threading.RLock()
-        # Never equal to the `_seen = 0` of its tensors, so every reader comes to `settle`.
+        # Never equal to the `_seen = 0` of its tensors, so every reader comes to `materialize`.
         self.stamp = 1
 
-    def settle(self, x: Tensor) -> None:
+    def materialize(self, x: Tensor) -> None:
         """Draw the numbers. A tensor that is alone has no storage to share afterwards."""
         with self.lock, ExitStack() as stack:
             if x._cell is not self:
@@ -80,13 +80,13 @@ class Undrawn(Cell):
 
     def drop(self, x: Tensor) -> bool:
         """Draw the numbers; return whether nobody else shows them."""
-        self.settle(x)
+        self.materialize(x)
         return x._cell is None
 
     def leave(self, x: Tensor) -> bool:
         """Let a tensor that is written over go; False if others show the same, for whom the numbers are drawn."""
         if self.others(x):
-            self.settle(x)
+            self.materialize(x)
             return False
         x._ver, x._cell = self.version, None
         return True
@@ -121,10 +121,10 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
     draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
     if draw is None:
         return False
-    sure = _is_sure(fn, static)
-    if is_undrawn(x) and not _traces():
+    sure, at_once = _is_sure(fn, static), _traces()
+    if is_undrawn(x) and not at_once:
         replace(x, draw if sure else _given(draw()))
-    elif sure and not _traces() and is_array(x) and drop_own_cell(x):
+    elif sure and not at_once and is_array(x) and drop_own_cell(x):
         x._cell = Undrawn(draw, options, x._ver + 1)
         x._seen = 0
         x._array = Elsewhere(x._array)  # shape and dtype are asked for all the time, and must not draw

@@ -7,7 +7,7 @@ the files, as a `sbpjax.models.Part`. A file of a model's own state dict is read
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     if wrong:
         shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         rule = f"the file has the {len(own)} parameters and buffers of the model, in their shapes"
-        raise CheckpointError(asked, shown, rule, _fix(model, wrong, arrays))
+        raise CheckpointError(asked, shown, rule, _fix(model, wrong, where, arrays))
     with flow.no_grad():
         for name, part in parts.items():
             if part.name in arrays:
@@ -108,10 +108,9 @@ def _kept(model: nn.Module) -> dict[str, flow.Tensor]:
     return {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
 
 
-def _fix(model: nn.Module, wrong: list[str], arrays: Mapping[str, Any]) -> str:
+def _fix(model: nn.Module, wrong: list[str], where: Callable[[str], Part], arrays: Mapping[str, Any]) -> str:
     """Return what mends it: another number of classes, where nothing but the classifier differs."""
     heads = [f"{layer}.{last}" for layer in getattr(model, "CLASSIFIER", ()) for last in ("weight", "bias")]
-    where = getattr(model, "weights_of", Part)
     theirs = [name for name in (where(head).name for head in heads) if name in arrays]
     if theirs and all(any(text.startswith((f"{name} ", f"{name},")) for name in theirs) for text in wrong):
         classes = arrays[theirs[0]].shape[0]

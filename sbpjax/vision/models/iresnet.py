@@ -111,8 +111,9 @@ class IResNet(ImageModel):
         Args:
             num_classes: length of the vector; 0 leaves both out.
         """
+        checked_classes(num_classes)
         self.fc, self.features = nn.Identity(), nn.Identity()
-        if checked_classes(num_classes):
+        if num_classes:
             self.fc = nn.Linear(self.num_features, num_classes)
             self.features = nn.BatchNorm1d(num_classes)
             self.features.weight.requires_grad = False  # the length of a vector is the loss's affair

@@ -30,7 +30,7 @@ class _Mixing:
     def __init__(self, num_classes: int, alpha: float, seed: int) -> None:
         if not isinstance(num_classes, int) or num_classes < 2 or not isinstance(alpha, (int, float)) or alpha <= 0:
             name = type(self).__name__
-            seen, rule = f"num_classes={num_classes!r}, alpha={alpha}", "two classes or more, and alpha is above 0"
+            seen, rule = f"num_classes={num_classes!r}, alpha={alpha!r}", "two classes or more, and alpha is above 0"
             raise DataError(f"{name}(num_classes, alpha)", seen, rule, f"{name}(num_classes=10)")
         self.num_classes, self.alpha, self.seed = num_classes, float(alpha), seed
 

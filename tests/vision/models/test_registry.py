@@ -176,6 +176,10 @@ def test_wrong_names_and_options(monkeypatch):
     with pytest.raises(ConfigError, match=r"reset_classifier[\s\S]*num_classes='3'"):
         model.reset_classifier("3")
     assert model.fc.weight.shape[0] == 4
+    face = vision.create_model("iresnet18", num_classes=8, width=8, image_size=32)
+    with pytest.raises(ConfigError, match="num_classes=-3"):
+        face.reset_classifier(-3)
+    assert face.fc.weight.shape[0] == 8
     with pytest.raises(ConfigError, match="in_chans=0"):
         vision.create_model("resnet18", in_chans=0)
     with pytest.raises(ConfigError, match=r"frozen dataclass[\s\S]*ImageConfig"):

@@ -69,7 +69,7 @@ def test_either_and_shares_again():
 def test_wrong_calls():
     with pytest.raises(DataError, match="num_classes='3'"):
         T.MixUp("3")
-    with pytest.raises(DataError, match="alpha=0.2"):
+    with pytest.raises(DataError, match="alpha='0.2'"):
         T.MixUp(3, alpha="0.2")
     with pytest.raises(DataError, match="num_classes=3 and 4"):
         T.mix(T.MixUp(3), T.CutMix(4))

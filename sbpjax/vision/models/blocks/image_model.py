@@ -39,8 +39,8 @@ class ImageConfig:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, kinds = getattr(self, field.name), _KINDS.get(str(field.type))
-            if kinds is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+            value = getattr(self, field.name)
+            if not _fits(value, str(field.type)):
                 fix = f"{field.name}={_alike(value, field)!r}"
                 self.refuse(f"{field.name}={value!r}", f"{field.name} is of type {field.type}", fix)
             if field.name.endswith("_rate") and not 0 <= value < 1:
@@ -59,6 +59,12 @@ class ImageConfig:
         raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
 
 
+def _fits(value: Any, kind: str) -> bool:
+    """Return whether a value is of a type; True where the type is none of `_KINDS`."""
+    kinds = _KINDS.get(kind)
+    return kinds is None or (isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds))
+
+
 def _alike(value: Any, field: Field) -> Any:
     """Return what may have been meant by a value of a wrong type: "10" is 10."""
     try:
@@ -67,16 +73,15 @@ def _alike(value: Any, field: Field) -> Any:
         return field.default
 
 
-def checked_classes(num_classes: int) -> int:
-    """Return the classes of a new classifier.
+def checked_classes(num_classes: int) -> None:
+    """Raise unless this is the number of classes of a new classifier.
 
     Raises:
         ConfigError: it is no number of classes.
     """
-    if not isinstance(num_classes, int) or isinstance(num_classes, bool) or num_classes < 0:
+    if not _fits(num_classes, "int") or num_classes < 0:
         rule = "num_classes is a whole number, 0 or more"
         raise ConfigError("reset_classifier(num_classes)", f"num_classes={num_classes!r}", rule, "num_classes=10")
-    return num_classes
 
 
 class ImageModel(nn.Module):
