@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import os
 import pathlib
 import threading
 import time
@@ -37,6 +38,14 @@ def test_a_local_repository(tmp_path):
         hub.load(str(tmp_path), "tiny", source="web")
     with pytest.raises(HubError, match="trust_repo=True"):
         hub.load("owner/name", "tiny")
+
+
+def test_an_entry_is_read_from_its_source(tmp_path):
+    path = tmp_path / "hubconf.py"
+    for value in range(3):  # within a second, with one size
+        path.write_text(f"def entry(): return {value}")
+        os.utime(path, (1e9, 1e9))
+        assert flow.hub.load(str(tmp_path), "entry", source="local") == value
 
 
 def test_files_by_url(tmp_path, monkeypatch):

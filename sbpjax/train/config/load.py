@@ -22,7 +22,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from sbpjax.errors import ConfigError, nearest
 
-from .files import forget, run_file
+from .files import failed, forget, from_source, run_file
 from .lazy import plain
 from .saved import read_saved
 
@@ -44,13 +44,10 @@ def load_config(source: str | os.PathLike) -> DictConfig:
         {'steps': 10, 'sizes': [1, 2]}
     """
     text = os.fspath(source)
+    forget(files=text.endswith(".py"))
     if text.endswith((".yaml", ".yml")):
         return read_saved(_found(text))
-    if not text.endswith(".py"):
-        return _tree(_module(text), text)
-    path = _found(text)
-    forget()
-    return _tree(run_file(path), text)
+    return _tree(run_file(_found(text)) if text.endswith(".py") else _module(text), text)
 
 
 def _found(text: str) -> Path:
@@ -64,17 +61,21 @@ def _found(text: str) -> Path:
 
 
 def _module(name: str) -> types.ModuleType:
-    sys.path.insert(0, os.getcwd())
+    here = os.getcwd()
+    sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
+        with from_source():
+            return importlib.import_module(name)
+    except Exception as error:
+        if not isinstance(error, ModuleNotFoundError):
+            raise failed(error, name) from None
         asked, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
         fix = f"{name}.py, if it is a file"
         if name.startswith("examples.") and (error.name or "").startswith("examples"):
             fix = "run it in the folder of the project's source: its examples are not installed"
         raise ConfigError(asked, str(error), rule, fix) from None
     finally:
-        sys.path.remove(os.getcwd())
+        sys.path.remove(here)
 
 
 def _tree(module: types.ModuleType, source: str) -> DictConfig:
