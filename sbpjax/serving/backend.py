@@ -55,6 +55,11 @@ def tensor_of(utils: Any, name: str, array: np.ndarray) -> Any:
     return tensor
 
 
+def _is_cancelled(request: Any) -> bool:
+    asks = getattr(request, "is_cancelled", None)  # Triton has it since 23.10
+    return asks is not None and asks()
+
+
 class TritonModel:
     """A model of Triton's Python backend that runs an exported graph.
 
@@ -83,6 +88,8 @@ class TritonModel:
         given, answers = [], [None] * len(requests)
         for place, request in enumerate(requests):
             try:
+                if _is_cancelled(request):  # its client is gone: the others need not wait for it
+                    raise ValueError("the request was cancelled")
                 given.append((place, [array_of(self._input(request, name)) for name in self._inputs]))
             # Whatever is wrong with a request must not end the process.
             except Exception as error:

@@ -63,8 +63,8 @@ class Stream:
         tokens: those that have come so far.
     """
 
-    def __init__(self, sequence: _Sequence):
-        self._sequence = sequence
+    def __init__(self, sequence: _Sequence, forget: Callable[[_Sequence], None]):
+        self._sequence, self._forget = sequence, forget
         self.tokens: list[int] = []
 
     def __iter__(self) -> Iterator[int]:
@@ -108,8 +108,9 @@ class Stream:
         return token
 
     def cancel(self) -> None:
-        """Take the request out; its tokens end."""
+        """Take the request out of the queue or the batch; its tokens end."""
         self._sequence.is_cancelled = True
+        self._forget(self._sequence)
 
     @property
     def finish_reason(self) -> str:
@@ -247,7 +248,14 @@ class GenerationEngine:
                 raise BusyError(_ASKED, seen, rule, "ask again later, or max_queue=")
             self._waiting.append(sequence)
             self._change.notify()
-        return Stream(sequence)
+        return Stream(sequence, self._forget)
+
+    def _forget(self, sequence: _Sequence) -> None:
+        """Free the place in the queue of a cancelled request; one in the batch leaves it at the next step."""
+        with self._change:
+            if sequence in self._waiting:
+                self._waiting.remove(sequence)
+                sequence.put(None)
 
     def statistics(self) -> dict[str, int]:
         """Return what is going on: sequences that run and wait, blocks in use, bytes of the cache, steps and tokens."""
@@ -310,15 +318,12 @@ class GenerationEngine:
     def _admit(self) -> None:
         while self._waiting and len(self._active) < self._rows:
             first = self._waiting[0]
-            if not first.is_cancelled:
-                # For all tokens that it may have, so that it never has to wait in the middle.
-                found = self._blocks.take(first.prompt, len(first.prompt) + first.most)
-                if found is None:
-                    return
-                first.blocks, first.read = found
-                self._active.append(first)
-            else:
-                first.put(None)
+            # For all tokens that it may have, so that it never has to wait in the middle.
+            found = self._blocks.take(first.prompt, len(first.prompt) + first.most)
+            if found is None:
+                return
+            first.blocks, first.read = found
+            self._active.append(first)
             self._waiting.popleft()
 
     def _turn(self) -> None:

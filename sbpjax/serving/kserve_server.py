@@ -11,7 +11,8 @@ default. It wants another protobuf than the lock files of this project name, so 
 from __future__ import annotations
 
 import asyncio
-import hmac
+import contextlib
+import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +22,12 @@ import sbpjax as flow
 from sbpjax.errors import ServingError
 
 from .batches import Batches
+from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
 from .repository import TYPES, Model, Repository
 
 MOST_BYTES = 64 * 2**20
+MAX_CONNECTIONS = 2048
+_JSON_BYTES = 32  # of a number, written in full, with its separators
 
 
 def serve(
@@ -35,7 +39,7 @@ def serve(
     certificate: str | os.PathLike | None = None,
     private_key: str | os.PathLike | None = None,
     max_queue: int = 1024,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int | None = None,
 ) -> None:
     """Serve a repository by KServe until the process is asked to end.
 
@@ -47,7 +51,8 @@ def serve(
         certificate: a file, for TLS.
         private_key: a file, of the certificate.
         max_queue: how many requests may wait for a model; further ones are refused.
-        most_bytes: the largest request.
+        most_bytes: the largest request; by default what the largest batch of the repository's models takes as JSON,
+            and 64 MiB at most.
 
     Raises:
         ServingError: KServe is not installed.
@@ -67,11 +72,21 @@ def serve(
     )
     own.config.host = host
     own.create_application()
-    own.config.app = _Door(kserve.model_server.app, token, most_bytes)
+    own.config.app = _Door(
+        kserve.model_server.app, token, _most_bytes(repository) if most_bytes is None else most_bytes
+    )
+    own.config.http = limited_protocol(max_connections=raise_file_limit(MAX_CONNECTIONS + 128))
     scheme = "http" if certificate is None else "https"
     names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
     print(f"serving {names} on {scheme}://{host}:{http_port}, by KServe", flush=True)
     asyncio.run(own._server.serve())
+
+
+def _most_bytes(repository: Repository) -> int:
+    """Return the bytes of the largest request that a model takes; parsing a larger one would stop the others."""
+    sizes = [max(model.max_batch, 1) * sum(math.prod(p.dims) for p in model.inputs) for model in repository.models]
+    has_free_dim = any(n < 0 for model in repository.models for port in model.inputs for n in port.dims)
+    return MOST_BYTES if has_free_dim else min(2**20 + _JSON_BYTES * max(sizes, default=0), MOST_BYTES)
 
 
 def _packages(repository: Repository) -> tuple[Any, Any]:
@@ -158,37 +173,49 @@ def _made(kserve: Any, model: Model, max_queue: int) -> Any:
 
 
 class _Door:
-    """An ASGI application behind a limit of sizes and a token."""
+    """An ASGI application with limits of a request's size and time, and a token.
 
-    def __init__(self, app: Any, token: str | None, most_bytes: int):
-        self.app, self._token, self._most_bytes = app, token, most_bytes
+    A request whose client goes away is cancelled, which frees its place in the model's queue.
+    """
+
+    def __init__(self, app: Any, token: str | None, most_bytes: int, read_s: float = 30.0):
+        self.app, self._token, self._most_bytes, self._read_s = app, token, most_bytes, read_s
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = {key.lower(): value for key, value in scope["headers"]}
         health = "/health" in scope["path"] or scope["path"].endswith("/ready") or scope["path"] == "/"
-        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-        if self._token is not None and not health and not hmac.compare_digest(given, self._token.encode()):
-            return await self._refuse(send, 401, b"a wrong bearer token")
-        body, more = b"", True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body, more = body + message.get("body", b""), message.get("more_body", False)
-            if len(body) > self._most_bytes:
-                return await self._refuse(send, 413, f"a request has at most {self._most_bytes} bytes".encode())
+        given = headers.get(b"authorization", b"").decode("latin-1")
+        if self._token is not None and not health and not has_token(given, self._token):
+            return await self._refuse(send, 401, b"the header Authorization is `Bearer` and the server's token")
+        try:
+            body = await read_body(receive, self._most_bytes, self._read_s)
+        except RequestError as error:
+            return await self._refuse(send, error.status, str(error).encode())
         if b"inference-header-content-length" not in headers:
             # KServe 0.21 takes what is not called JSON for the binary extension; Triton asks for no such header.
             kept = [(key, value) for key, value in scope["headers"] if key.lower() != b"content-type"]
             scope = {**scope, "headers": [*kept, (b"content-type", b"application/json")]}
+        await self._run(scope, body, receive, send)
+
+    async def _run(self, scope: Any, body: bytes, receive: Any, send: Any) -> None:
+        gone = asyncio.ensure_future(receive())  # after the body only a disconnection comes
         whole = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def given_again() -> Any:
-            return whole.pop() if whole else await receive()
+            return whole.pop() if whole else await asyncio.shield(gone)
 
-        return await self.app(scope, given_again, send)
+        running = asyncio.ensure_future(self.app(scope, given_again, send))
+        try:
+            await asyncio.wait([running, gone], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            if not running.done():
+                running.cancel()
+        if not running.cancelled():
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
 
     async def _refuse(self, send: Any, status: int, why: bytes) -> None:
         headers = [(b"content-type", b"application/json")]

@@ -3,37 +3,37 @@
     python -m sbpjax.serving.openai DIRECTORY --tokenizer tokenizer.json
 
 ``POST /v1/completions`` with a prompt as text, or as token numbers; ``"stream": true`` sends server-sent events.
-``GET /v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` says
-more, and asks for a bearer token if ``--token`` names one. Starlette and uvicorn are in the extra ``serve``.
+``GET /v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` names
+another address, and requires a bearer token if ``--token`` is given. Starlette and uvicorn are in the extra ``serve``.
+
+One slow client does not slow the others: connections have limits (`sbpjax.serving.http`), a prompt that is longer than
+the model reads is refused before it is tokenized, texts are tokenized in threads (long ones in one of their own), and
+requests beyond the engine's queue are answered by 429 at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import hmac
 import json
 import os
 import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
 
 from .generation import GenerationEngine, Stream
+from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
 
 _FIELDS = {"model", "prompt", "max_tokens", "temperature", "stream", "stop", "user", "n", "top_p", "seed", "echo"}
 _MOST_BYTES = 4 * 2**20
-
-
-class _Wrong(Exception):
-    """A request that is answered by an error: its status, and why."""
-
-    def __init__(self, status: int, why: str):
-        super().__init__(why)
-        self.status = status
+_SHORT = 4096  # characters that are tokenized within milliseconds
+_MAX_LONG_TEXTS = 32  # long texts that wait for a tokenizer
+_MAX_TOKENS = 2**31
 
 
 class Endpoint:
@@ -46,6 +46,8 @@ class Endpoint:
         decode: the text of token numbers; without it answers have numbers alone.
         end: the token that ends a text, if there is one.
         token: what clients have to send as a bearer token; None for nothing.
+        token_characters: the most characters of a token; a text with more than this for each token that the engine
+            takes is refused before it is tokenized.
         most_bytes: the largest request.
         read_s: how long a request may take to arrive, in seconds.
         timeout_s: how long a request may take from then to its last token, its wait for a place included.
@@ -63,6 +65,7 @@ class Endpoint:
         decode: Callable[[list[int]], str] | None = None,
         end: int | None = None,
         token: str | None = None,
+        token_characters: int = 128,
         most_bytes: int = _MOST_BYTES,
         read_s: float = 30.0,
         timeout_s: float = 600.0,
@@ -77,6 +80,10 @@ class Endpoint:
         self._engine, self._name, self._encode, self._decode = engine, name, encode, decode
         self._end, self._token, self._most_bytes = end, token, most_bytes
         self._read_s, self._timeout_s = read_s, timeout_s
+        self._most_characters = engine.longest * token_characters
+        self._short_texts = ThreadPoolExecutor(2, "tokenize")
+        self._long_texts = ThreadPoolExecutor(1, "tokenize-long")
+        self._long_texts_waiting = 0
         routes = [
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/models", self._models),
@@ -112,37 +119,28 @@ class Endpoint:
         return PlainTextResponse("".join(f"sbpjax_generation_{name} {value}\n" for name, value in found.items()))
 
     def _refusal(self, request: Any) -> Any:
-        if self._token is None:
+        if self._token is None or has_token(request.headers.get("authorization", ""), self._token):
             return None
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return (
-            None if hmac.compare_digest(given.encode(), self._token.encode()) else _error(401, "a wrong bearer token")
-        )
+        return _error(401, "the header Authorization is `Bearer` and the server's token")
 
     # -- completions ---------------------------------------------------------------------------------------------------
 
     async def _completions(self, request: Any) -> Any:
-        from starlette.requests import ClientDisconnect
-        from starlette.responses import JSONResponse, Response, StreamingResponse
+        from starlette.responses import JSONResponse, StreamingResponse
 
         if (refused := self._refusal(request)) is not None:
             return refused
         try:
-            async with asyncio.timeout(self._read_s):
-                said = await self._said(request)
-            prompt = self._prompt(said["prompt"])
+            said = await self._said(request)
+            prompt = await self._prompt(said["prompt"])
             stream = self._engine.submit(
                 prompt,
                 said.get("max_tokens", 16),
                 stop=() if self._end is None else (self._end,),
                 temperature=said.get("temperature", 0.0),
             )
-        except _Wrong as error:
+        except RequestError as error:
             return _error(error.status, str(error))
-        except ClientDisconnect:
-            return Response(status_code=499)  # nobody reads it
-        except TimeoutError:
-            return _error(408, f"a request arrives within {self._read_s:g} s")
         except BusyError as error:
             return _error(429, str(error).splitlines()[1].strip())
         except ServingError as error:
@@ -154,7 +152,8 @@ class Endpoint:
             "model": self._name,
         }
         if said.get("stream", False):
-            return StreamingResponse(self._events(stream, head), media_type="text/event-stream")
+            events = StreamingResponse(self._events(stream, head), media_type="text/event-stream")
+            return _Cancelling(events, stream)
         gone = asyncio.create_task(_cancel_when_gone(request, stream))
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -175,24 +174,20 @@ class Endpoint:
         return JSONResponse({**head, "choices": [self._choice(tokens, stream.finish_reason)], "usage": usage})
 
     async def _said(self, request: Any) -> dict:
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > self._most_bytes:
-                raise _Wrong(413, f"a request has at most {self._most_bytes} bytes")
+        body = await read_body(request.receive, self._most_bytes, self._read_s)
         try:
             said = json.loads(body)
         except (ValueError, RecursionError):
-            raise _Wrong(400, "the body is no JSON") from None
+            raise RequestError(400, "the body is no JSON") from None
         if not isinstance(said, dict) or "prompt" not in said:
-            raise _Wrong(400, "the body is an object with a prompt")
+            raise RequestError(400, "the body is an object with a prompt")
         unknown = sorted(said.keys() - _FIELDS)
         if unknown:
-            raise _Wrong(400, f"unknown fields: {', '.join(unknown[:5])}")
+            raise RequestError(400, f"unknown fields: {', '.join(unknown[:5])}")
         if said.get("model", self._name) != self._name:
-            raise _Wrong(404, f"the model is {self._name}")
+            raise RequestError(404, f"the model is {self._name}")
         for name, fits, rule in (
-            ("max_tokens", lambda v: type(v) is int and v >= 1, "a whole number from 1"),
+            ("max_tokens", lambda v: type(v) is int and 1 <= v <= _MAX_TOKENS, "a whole number from 1"),
             ("temperature", lambda v: type(v) in (int, float) and 0 <= v <= 100, "a number from 0"),
             ("stream", lambda v: type(v) is bool, "a bool"),
             ("n", lambda v: v == 1, "1: ask several times for several answers"),
@@ -201,17 +196,40 @@ class Endpoint:
             ("echo", lambda v: v is False, "false"),
         ):
             if name in said and not fits(said[name]):
-                raise _Wrong(400, f"{name} is {rule}")
+                raise RequestError(400, f"{name} is {rule}")
         return said
 
-    def _prompt(self, given: Any) -> list[int]:
+    async def _prompt(self, given: Any) -> list[int]:
         if isinstance(given, str):
             if self._encode is None:
-                raise _Wrong(400, "there is no tokenizer here: a prompt is a list of token numbers")
-            return self._encode(given)
-        if isinstance(given, list) and given and all(type(n) is int for n in given):
-            return given
-        raise _Wrong(400, "a prompt is one text, or one list of token numbers")
+                raise RequestError(400, "there is no tokenizer here: a prompt is a list of token numbers")
+            return await self._tokens(given, self._encode)
+        if not isinstance(given, list) or not given:
+            raise RequestError(400, "a prompt is one text, or one list of token numbers")
+        if len(given) > self._engine.longest:
+            rule = f"a sequence has at most {self._engine.longest} tokens here"
+            raise RequestError(400, f"a prompt of {len(given)} tokens: {rule}")
+        if not all(type(n) is int and abs(n) <= _MAX_TOKENS for n in given):
+            raise RequestError(400, "a prompt is one text, or one list of token numbers")
+        return given
+
+    async def _tokens(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
+        """Tokenize a text in a thread; long texts wait for each other, not short ones for them."""
+        if len(text) > self._most_characters:
+            rule = f"a prompt has at most {self._most_characters} characters here"
+            raise RequestError(400, f"{rule}: the model reads {self._engine.longest} tokens")
+        if any("\ud800" <= c <= "\udfff" for c in text):
+            raise RequestError(400, "the prompt has half of a surrogate pair, which is no character")
+        loop = asyncio.get_running_loop()
+        if len(text) <= _SHORT:
+            return await loop.run_in_executor(self._short_texts, encode, text)
+        if self._long_texts_waiting >= _MAX_LONG_TEXTS:
+            raise RequestError(429, f"{_MAX_LONG_TEXTS} long prompts wait to be tokenized: send it again later")
+        self._long_texts_waiting += 1
+        try:
+            return await loop.run_in_executor(self._long_texts, encode, text)
+        finally:
+            self._long_texts_waiting -= 1
 
     def _choice(self, tokens: Sequence[int], reason: str | None) -> dict:
         said = tokens[:-1] if reason == "stop" else tokens
@@ -240,7 +258,19 @@ class Endpoint:
             yield f"data: {json.dumps({'error': said})}\n\n"
         finally:
             timer.cancel()
-            stream.cancel()  # a client that went away needs no more tokens
+
+
+class _Cancelling:
+    """A streamed answer that cancels its request however it ends: its client may leave before the first token."""
+
+    def __init__(self, response: Any, stream: Stream):
+        self._response, self._stream = response, stream
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self._response(scope, receive, send)
+        finally:
+            self._stream.cancel()
 
 
 async def _cancel_when_gone(request: Any, stream: Stream) -> None:
@@ -253,6 +283,7 @@ async def _cancel_when_gone(request: Any, stream: Stream) -> None:
 def _error(status: int, why: str) -> Any:
     from starlette.responses import JSONResponse
 
+    why = why.encode("utf-8", "backslashreplace").decode()  # a field's name may have half of a surrogate pair
     kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
     return JSONResponse({"error": {"message": why, "type": kind, "code": status}}, status)
 
@@ -270,6 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--blocks", type=int, default=1024, help="blocks of 16 tokens for keys and values")
     parser.add_argument("--longest", type=int, default=2048, help="tokens of a sequence")
     parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are refused")
+    parser.add_argument("--max-connections", type=int, default=2048, help="beyond it idle ones are closed")
     parser.add_argument("--timeout-s", type=float, default=600.0, help="of a request, until its last token")
     parser.add_argument("--max-bytes", type=int, default=_MOST_BYTES, help="of a request")
     parser.add_argument("--int8", action="store_true", help="weights of 8 bits")
@@ -289,16 +321,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.tensor_parallel > 1:
             models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
         encode = decode = None
+        limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
         if options.tokenizer:
             from tokenizers import Tokenizer
 
             tokenizer = Tokenizer.from_file(options.tokenizer)
-            encode, decode = lambda text: tokenizer.encode(text).ids, tokenizer.decode
+            # Of the tokenizer's ways only those for batches let other threads run.
+            encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
+            limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
         engine = GenerationEngine(
             model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
         )
         name = options.name or Path(options.directory).resolve().name
-        limits = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
         app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
         import uvicorn
 
@@ -313,7 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 ssl_certfile=options.certificate,
                 ssl_keyfile=options.private_key,
                 timeout_keep_alive=30,
-                limit_concurrency=options.max_queue + options.rows + 16,
+                http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
             )
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
