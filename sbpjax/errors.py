@@ -352,9 +352,11 @@ class AbstractError(SbpjaxError, NotImplementedError):
 
 
 class OutOfMemoryError(SbpjaxError, RuntimeError):
-    """A compiled program needs more memory than its device has; said by the compiler, before anything runs.
+    """A tensor or a program needs more memory than its device has, or more bytes than can be counted (2^63).
 
-    On CPU also: a process holds so many programs that the system has no memory mappings left for another one.
+    Said before anything runs: of new tensors and results of ops on CPUs from what the machine, its container and
+    ``ulimit -v`` leave, of compiled programs by the compiler. On CPU also: a process holds so many programs that the
+    system has no memory mappings left for another one.
     """
 
 

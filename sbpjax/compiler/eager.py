@@ -22,7 +22,7 @@ from sbpjax.programs.normalise import normalise
 from sbpjax.sbp import abstract, algebra, policy, spread
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.world import calls
+from sbpjax.world import calls, sizes
 from sbpjax.world.processes import raise_for_ranks
 from sbpjax.world.recent import Recent, most_programs
 
@@ -306,6 +306,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
         remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
         return Compiled(call, tuple([layout_of(placement, *x) for x in found[1]]), remake, positions, fixed=True)
     plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
+    sizes.check_layouts(getattr(fn, "__name__", "op"), () if donate else out)
     jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
         lowered = jitted.lower(*[_placed(arrays[i], layouts[i], placement) for i in given])

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax.programs.primitives import CALLS, HINTS, JITS
+from sbpjax.world import sizes
 from sbpjax.world.jaxprs import ClosedJaxpr, DropVar, JaxprEqn, Literal, Var, new_jaxpr_eqn, no_effects
 
 from .batched_while import with_one_condition
@@ -39,8 +40,14 @@ class Program:
 
 
 def normalise(closed) -> Program:
-    """Return the flat program of a closed jaxpr."""
-    return _flat(closed, CALLS, {})
+    """Return the flat program of a closed jaxpr.
+
+    Raises:
+        OutOfMemoryError: an array of it has 2^63 bytes or more.
+    """
+    program = _flat(closed, CALLS, {})
+    sizes.check_equations("a program", program.eqns)
+    return program
 
 
 def _flat(inner, calls: dict[str, str], bodies: dict) -> Program:

@@ -20,7 +20,9 @@ from jax.core import Tracer
 from sbpjax.compiler import eager
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError
 from sbpjax.sbp import algebra, current_placement
+from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world import sizes
 
 from . import abstract, made_on_host
 from . import dtype as dtypes
@@ -37,6 +39,8 @@ from .tensor import Tensor, wrap_any
 
 # In the place of a device: JAX's default one, whatever `mode` says, and the tensor is not bound to it.
 UNBOUND: Any = object()
+# Elements of a new tensor of any dtype that are made without a look at the memory.
+_SMALL = 1 << 24
 
 
 def where_to(device, placement, sbp, asked: str):
@@ -79,8 +83,11 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
+    free = _has_free_size(static)
+    if not free:
+        _check_size(static, device, placement, sbp, asked)
     # In a trace it is part of the program: as a constant it would be broadcast, and held from the trace on.
-    if _has_free_size(static):
+    if free:
         out = wrap_any(fn(*inputs, **dict(static)))
     elif placement is not None and (mode.capture is not None or any(isinstance(x, Tracer) for x in inputs)):
         out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
@@ -105,6 +112,25 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
             # device.
             out = wrap_any(jax.device_put(call_kept(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
+
+
+def _check_size(static: tuple, device, placement, sbp, asked: str) -> None:
+    """Raise `OutOfMemoryError` unless there can be a tensor of the size that static attributes say, at this place."""
+    options = dict(static)
+    shape = options.get("shape")
+    if shape is None:
+        shape = tuple([options[key] for key in ("length", "steps", "n", "m") if key in options])
+    count = math.prod(shape)
+    if count and (count if placement is None else count * placement.size) < _SMALL:
+        return
+    dtype = options.get("dtype") or np.dtype(np.float32)
+    sizes.check_bytes(asked, shape, dtype)
+    if without_data(device, placement) or mode.capture is not None:
+        return
+    if placement is not None:
+        sizes.check_layouts(asked, [Layout(placement, sbp, shape, dtype)])
+    elif (jax.default_backend() if device is None else device.platform) == "cpu":
+        sizes.check_memory(asked, [(shape, dtype)])
 
 
 def _has_free_size(static: tuple) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax import errors
+from sbpjax.world import sizes
 
 
 def describe(x) -> str:
@@ -60,9 +61,10 @@ def _constant_without_data(op, inputs) -> Exception:
 
 def of_public(error: Exception, name: str, args: tuple, options: dict) -> Exception:
     """Return the error to raise for a public function that failed on arguments before an op ran."""
-    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
-        return error
     arguments = ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())])
+    full = sizes.out_of_memory(f"{name}(...)", arguments or "no arguments", error)
+    if full is not None or type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        return full or error
     return _kind_of(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
 
 
@@ -100,6 +102,9 @@ def translate(error: Exception, op, inputs) -> Exception:
         rule = f"under jax.debug_nans a program ends at the first op that makes one: {_line_of(error)}"
         fix = "look at the values of its inputs, with print or x.min()"
         return errors.NanError(op.name, ", ".join(map(describe, inputs)), rule, fix)
+    full = sizes.out_of_memory(op.name, ", ".join(map(describe, inputs)) or "no inputs", error)
+    if full is not None:
+        return full
     if isinstance(error, errors.SbpjaxError) or not isinstance(
         error, (TypeError, ValueError, IndexError, RuntimeError)
     ):

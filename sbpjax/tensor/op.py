@@ -19,6 +19,7 @@ from jax.interpreters import partial_eval as pe
 from sbpjax.compiler import program_cache
 from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp.abstract import of_aval
+from sbpjax.world import sizes
 from sbpjax.world.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
 from sbpjax.world.recent import Recent, most_programs
 
@@ -73,7 +74,9 @@ class Op:
 
         def call(*arrays):
             shapes.traced(self, arrays)
-            return self.traced(*arrays)
+            results = self.traced(*arrays)
+            sizes.check_trace(self.name, results)
+            return results
 
         call.__name__ = self.name
         return call
@@ -85,7 +88,10 @@ class Op:
 
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""
-        return jax.tree.map(of_aval, jax.eval_shape(self.traced, *arrays))
+        outs = jax.eval_shape(self.traced, *arrays)
+        for out in jax.tree.leaves(outs):
+            sizes.check_bytes(self.name, out.shape, out.dtype)
+        return jax.tree.map(of_aval, outs)
 
     def spread(self) -> None:
         """Go over to programs that are dropped one by one."""

@@ -15,6 +15,7 @@ from jax._src import source_info_util  # no public names
 
 from sbpjax.sbp import algebra, undecided
 from sbpjax.tensor.tape.node import Node, freed, record
+from sbpjax.world import sizes
 
 from . import op_calls
 from .failure import mixed, translate
@@ -122,11 +123,19 @@ def run(op, inputs: tuple, out_sbps=None):
         if not needs:
             out = op.traced(*arrays)
             single = not isinstance(out, (tuple, list))
-            outs = [wrap_any(o, layout) for o in ((out,) if single else out)]
+            outs = [wrap_any(o, layout) for o in _sized(op, (out,) if single else out)]
             return outs[0] if single else tuple(outs)
         return _recorded(op, inputs, arrays, needs, layout)
     except Exception as error:
         raise translate(error, op, inputs) from None
+
+
+def _sized(op, outs):
+    """Return the outputs of an op whose bytes can be counted; the program that it is in would end the process."""
+    for out in outs:
+        if out is not None:
+            sizes.check_bytes(op.name, out.shape, out.dtype)
+    return outs
 
 
 def _check_placements(op, inputs: tuple, placement) -> None:
@@ -141,7 +150,8 @@ def _recorded(op, inputs, arrays, needs, layout):
     diff, vjp, rest, (single, floats) = op_calls.forward(op, needs, arrays)
     diff, rest = list(diff), list(rest)
     n_out = len(diff) + len(rest)
-    outs = [wrap_any(diff.pop(0) if i in floats else rest.pop(0), layout) for i in range(n_out)]
+    outs = [diff.pop(0) if i in floats else rest.pop(0) for i in range(n_out)]
+    outs = [wrap_any(o, layout) for o in _sized(op, outs)]
     if floats:
         node = TracedNode()
         node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, floats

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
+from sbpjax.world.sizes import out_of_memory
 
 from .failure import described, of_public
 
@@ -103,6 +104,9 @@ def of_call(error: Exception, function: Callable, args: tuple, options: dict[str
     if not isinstance(error, SbpjaxError):
         if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
             return _wrong_signature(error, function, args, options)
+        full = out_of_memory(f"{name}(...)", _seen(_shown_of(function, args), options), error)
+        if full is not None:
+            return full
         if not isinstance(error, _RAW) or _of_jax_runtime(error):
             return error
     wrong = misfit(function, args, options)

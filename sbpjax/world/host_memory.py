@@ -1,0 +1,72 @@
+"""How much memory this process may still take, on systems that say it (Linux).
+
+The least of three: what the machine has free, what the control group of a container leaves, and what ``ulimit -v``
+leaves. A system that hands out more than it has ends a process when it writes there, so the size of a large array is
+compared with this first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None
+
+_PROC = Path("/proc")
+_GROUP = Path("/sys/fs/cgroup")
+_UNLIMITED = 1 << 60  # version 1 of control groups writes a number near 2^63 for no limit
+
+
+def free_bytes() -> int | None:
+    """Return how many bytes this process may still take; None where the system does not say it."""
+    found = [n for n in (_of_machine(), _of_group(), _of_process()) if n is not None]
+    return max(0, min(found)) if found else None
+
+
+def _of_machine() -> int | None:
+    found = _numbers(_PROC / "meminfo")
+    if "MemAvailable" not in found:
+        return None
+    return (found["MemAvailable"] + found.get("SwapFree", 0)) << 10
+
+
+def _of_group() -> int | None:
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        most, now = _number(_GROUP / limit), _number(_GROUP / used)
+        if most is not None and now is not None and most < _UNLIMITED:
+            # The cache of files counts as used, and makes room.
+            stat = _numbers((_GROUP / used).parent / "memory.stat")
+            return most - now + stat.get("inactive_file", stat.get("total_inactive_file", 0))
+    return None
+
+
+def _of_process() -> int | None:
+    if resource is None:
+        return None
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    used = _numbers(_PROC / "self" / "status").get("VmSize")
+    return None if most == resource.RLIM_INFINITY or used is None else most - (used << 10)
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # version 2 writes "max" for no limit
+        return None
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """Return the numbers of a file of the system, one name a line: ``MemFree:  1024 kB``."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if len(words) > 1 and words[1].isdigit():
+                found[words[0].rstrip(":")] = int(words[1])
+    return found

@@ -1,0 +1,156 @@
+"""Sizes that no machine has, refused where shapes are made.
+
+XLA counts the bytes of every array of a program in 64 bits, and ends the process where they do not fit:
+
+    zeros(2**62)                       2^64 bytes: no array has so many
+    one_hot(x, 2**62).sum()            an array within a program
+    ones(2**45)                        2^47 bytes: more than the machine has
+
+`check_bytes` looks at one shape, `check_equations` at all that a program makes, and `check_memory` at the results of a
+program on CPUs. An op's program is checked when it is traced, once per shape; a new tensor each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+from jax._src.core import trace_ctx  # no public name
+
+from sbpjax.errors import OutOfMemoryError
+
+from . import host_memory
+
+MOST_BYTES = (1 << 63) - 1
+# Below, an array is made without asking the system for its memory: reading that takes 0.1 ms.
+_LARGE = 1 << 30
+_WIDEST = 16  # bytes of a complex128
+
+
+def bytes_of(shape: Iterable[int], dtype: Any) -> int:
+    """Return the bytes of an array; an empty dim counts as one, as in the strides that are counted too."""
+    return math.prod([n or 1 for n in shape]) * getattr(dtype, "itemsize", _WIDEST)
+
+
+def check_bytes(asked: str, shape: Iterable[int], dtype: Any) -> None:
+    """Raise unless the bytes of an array can be counted.
+
+    Args:
+        asked: the call.
+        shape: the shape; a dim of a program with a free batch may be a symbol.
+        dtype: the dtype.
+
+    Raises:
+        OutOfMemoryError: they are 2^63 or more.
+    """
+    shape = tuple(shape)
+    if all(isinstance(n, int) for n in shape) and bytes_of(shape, dtype) > MOST_BYTES:
+        raise OutOfMemoryError(
+            asked,
+            f"{dtype}{list(shape)}, {bytes_of(shape, dtype):.1e} bytes",
+            f"an array has less than 2^63 bytes ({MOST_BYTES:.1e})",
+            "use smaller sizes",
+        )
+
+
+def check_equations(asked: str, equations: Iterable) -> None:
+    """Raise unless the bytes of every array that equations make, or their bodies, can be counted.
+
+    Raises:
+        OutOfMemoryError: they are 2^63 or more.
+    """
+    _check(asked, equations, set())
+
+
+def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
+    for equation in equations:
+        for v in equation.outvars:
+            shape = getattr(v.aval, "shape", ())
+            try:
+                large = math.prod(shape) > MOST_BYTES // _WIDEST or 0 in shape
+            except Exception:  # a symbol, which cannot be compared
+                continue
+            if large:
+                check_bytes(asked, shape, v.aval.dtype)
+        for value in equation.params.values():
+            for body in value if isinstance(value, (tuple, list)) else (value,):
+                inner = getattr(body, "jaxpr", body)
+                if hasattr(inner, "eqns") and id(inner) not in seen:
+                    seen.add(id(inner))
+                    _check(asked, inner.eqns, seen)
+
+
+def check_trace(asked: str, results: Any) -> None:
+    """Raise unless what is being traced, and has given results, fits: every array, and the results into memory.
+
+    Raises:
+        OutOfMemoryError: an array of it has 2^63 bytes or more, or there is no memory for the results.
+    """
+    frame = getattr(trace_ctx.trace, "frame", None)
+    if frame is not None:
+        check_equations(asked, frame.get_eqns())
+    if jax.default_backend() == "cpu":
+        check_memory(asked, [(x.shape, x.dtype) for x in jax.tree.leaves(results) if hasattr(x, "shape")])
+
+
+def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) -> None:
+    """Raise unless this process can take memory for new arrays on CPUs.
+
+    Args:
+        asked: the call.
+        kinds: shape and dtype of each.
+        copies: how many of each there will be.
+
+    Raises:
+        OutOfMemoryError: it cannot.
+    """
+    kinds = [(tuple(shape), dtype) for shape, dtype in kinds]
+    if not all(isinstance(n, int) for shape, _ in kinds for n in shape):
+        return
+    wanted = copies * sum(bytes_of(*kind) for kind in kinds if 0 not in kind[0])
+    if wanted < _LARGE:
+        return
+    free = host_memory.free_bytes()
+    if free is not None and wanted > free:
+        shown = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
+        raise OutOfMemoryError(
+            asked,
+            f"{shown}{f' on {copies} ranks' if copies > 1 else ''}: {_units(wanted)}",
+            f"this process can take {_units(free)} more of the machine's memory",
+            "use smaller sizes or a narrower dtype; device='meta' gives shapes without data",
+        )
+
+
+def check_layouts(asked: str, layouts: Iterable) -> None:
+    """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are at hand on CPUs.
+
+    Raises:
+        OutOfMemoryError: they are 2^63 or more, or this process cannot take memory for its ranks' shards.
+    """
+    for layout in layouts:
+        check_bytes(asked, layout.physical_shape, layout.dtype)
+        place = layout.placement
+        if place.type == "cpu" and place.is_present:
+            here = place.size
+            if place.spans_processes:
+                here = sum(d.process_index == jax.process_index() for d in place.devices.flat)
+            check_memory(asked, [(layout.local_shape, layout.dtype)], here)
+
+
+def _units(count: int) -> str:
+    for unit, size in (("EiB", 60), ("PiB", 50), ("TiB", 40), ("GiB", 30)):
+        if count >> size:
+            return f"{count / (1 << size):.1f} {unit}"
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+def out_of_memory(asked: str, seen: str, error: BaseException) -> OutOfMemoryError | None:
+    """Return the error to raise where Python, NumPy or XLA got no memory; None for another error."""
+    text = str(error)
+    of_xla = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and "RESOURCE_EXHAUSTED" in text
+    if not of_xla and not isinstance(error, MemoryError):
+        return None
+    rule = text.strip().split("\n")[0] or "there is no memory for it"
+    return OutOfMemoryError(asked, seen, rule, "use smaller sizes or a narrower dtype, or free other tensors")
