@@ -17,6 +17,18 @@ def _call(asked: str, *rest) -> str:
     return f"{asked}({', '.join(map(str, rest if asked.startswith('x.') else ('x', *rest)))})"
 
 
+NUMBERS = frozenset((bool, int, float, complex))
+
+
+def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
+    """Raise `OpTypeError` for the first of several arguments that is a number, where a tensor is asked for."""
+    place = next(i for i, value in enumerate(values) if value.__class__ in NUMBERS)
+    kind = type(values[place]).__name__
+    rule = f"{name}(): argument {parameters[place]!r} (position {place + 1}) must be Tensor, not {kind}"
+    fix = f"{parameters[place]}=sbpjax.tensor({values[place]!r})"
+    raise OpTypeError(f"{name}({', '.join(parameters)})", f"{parameters[place]}={values[place]!r}", rule, fix)
+
+
 def index_in_dim(asked: str, input, dim, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place in a dim, counted from the front."""
     check_dim(_call(asked, dim, "index"), index, input, int(dim))

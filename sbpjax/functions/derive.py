@@ -36,7 +36,7 @@ from sbpjax.tensor.tensor import Tensor
 
 from . import oneflow_dtypes, texts
 from .channels import channels
-from .checks import reduced_by
+from .checks import NUMBERS, no_number, reduced_by
 from .public import public
 from .row import FN, NN, Row
 
@@ -226,6 +226,13 @@ class Form:
         """Return whether this is a plain function of two tensors, which OneFlow lets write into the first."""
         return [p.name for p in self.parameters] == ["input", "other"]
 
+    def must_be_tensors(self) -> bool:
+        """Return whether this is a function of two tensors, not both of which may be numbers."""
+        given = [p.name for p in self.parameters if p.default is _MISSING]
+        return (
+            len(self.tensors) == 2 and given[:2] == self.tensors and not self.takes_list and self.row.numbers != "all"
+        )
+
     def _type(self, p: inspect.Parameter, place: int) -> str:
         if p.annotation is not _MISSING:
             return p.annotation
@@ -242,6 +249,11 @@ class Form:
         row = self.row
         first, *others = ["self" if kind == "inplace" and not i else t for i, t in enumerate(self.tensors)]
         lines = []
+        if self.must_be_tensors():
+            here = [first, *others] if row.numbers != "other" else [first]
+            which = " or " if row.numbers == "one" else " and "
+            are = which.join(f"{t}.__class__ not in _NUMBERS" for t in here)
+            lines.append(f"{are} or _no_number({row.name!r}, {tuple(self.tensors)}, ({first}, {others[0]}))")
         if row.check:
             asked = f"x.{row.name}_" if kind.startswith("inplace") else row.name
             wanted = inspect.signature(_check_of(row)).parameters
@@ -303,7 +315,7 @@ class Form:
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
             "_hashable": hashable, "_number": _number, "_several": _several, "_dtype": dtypes.np_of,
             "_write_into": write_into, "_into_out": into_out, "_listed": listed, "_spread": _spread,
-            "_reduced_by": reduced_by, "Tensor": Tensor,
+            "_reduced_by": reduced_by, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
             "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
         if row.check:
@@ -348,7 +360,8 @@ def _fast(kind: str, form: Form, function: Any) -> Any:
     names = [p.name for p in form.parameters]
     if names not in (["input"], ["input", "other"]) or kind.startswith("inplace"):
         return function
-    short = (_unary if len(names) == 1 else _binary)(op_of(form.fn), function)
+    takes_numbers = not form.must_be_tensors() or form.row.numbers
+    short = (_unary if len(names) == 1 else _binary if takes_numbers else _of_tensors)(op_of(form.fn), function)
     functools.update_wrapper(short, function)
     return short
 
@@ -358,6 +371,15 @@ def _unary(op, function):
         if input.__class__ is Tensor and not options and not rest:
             return dispatch.unary(op, input)
         return function(*(() if input is _MISSING else (input, *rest)), **options)
+
+    return public
+
+
+def _of_tensors(op, function):
+    def public(input=_MISSING, other=_MISSING, *rest, **options):
+        if input.__class__ is Tensor and other.__class__ is Tensor and not options and not rest:
+            return dispatch.binary(op, input, other)
+        return function(*[x for x in (input, other, *rest) if x is not _MISSING], **options)
 
     return public
 

@@ -36,6 +36,7 @@ class Row:
         oneflow: the form in OneFlow, where it is another one; see `sbpjax.tensor.oneflow_arguments`.
         ignores: arguments of the form that mean nothing here; `size_average` and `reduce` change the reduction.
         check: a function of `sbpjax.functions.checks` that looks at the arguments first.
+        numbers: which of two tensors may be numbers: none by default, ``other`` the second, ``one`` either, ``all``.
         result: the fields of the named tuple that is returned.
         oneflow_dtype: a function of `sbpjax.functions.oneflow_dtypes` for the result, under OneFlow's name.
         out: whether the function takes ``out=``.
@@ -61,6 +62,7 @@ class Row:
     oneflow: str = ""
     ignores: str = ""
     check: str = ""
+    numbers: str = ""
     result: str = ""
     oneflow_dtype: str = ""
     out: bool = True

@@ -97,6 +97,10 @@ def _run(op: Op, inputs: tuple, out_sbps=None) -> Any:
     return _RUN[kind](op, inputs, out_sbps)
 
 
+def _no_tensor(op: Op, a) -> OpTypeError:
+    return OpTypeError(op.name, f"a {type(a).__name__}", "its input is a tensor", "sbpjax.tensor(value)")
+
+
 def unary(op: Op, a: Tensor) -> Any:
     """`run(op, (a,))` for a one-output op."""
     if mode.autocast is not None:
@@ -106,8 +110,7 @@ def unary(op: Op, a: Tensor) -> Any:
         # dearer than an exception for the others.
         kind = a._kind
     except AttributeError:
-        rule = "its input is a tensor"
-        raise OpTypeError(op.name, f"a {type(a).__name__}", rule, "sbpjax.tensor(value)") from None
+        raise _no_tensor(op, a) from None
     if kind:
         return _run(op, (a,))
     if a._cell is not None and a._cell.stamp != a._seen:
@@ -156,7 +159,11 @@ def binary(op: Op, a: Tensor, b) -> Any:
         edge_b = b._edge
     else:
         return _run(op, (a, b))
-    if a._kind:
+    try:
+        kind = a._kind
+    except AttributeError:  # ``Tensor.__radd__(2, x)``
+        raise _no_tensor(op, a) from None
+    if kind:
         return _run(op, (a, b))
     if a._cell is not None and a._cell.stamp != a._seen:
         a._regenerate()

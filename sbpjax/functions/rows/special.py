@@ -40,8 +40,8 @@ op("special.modified_bessel_k0(input)", "bessel.modified_bessel_k0")
 op("special.modified_bessel_k1(input)", "bessel.modified_bessel_k1")
 op("special.scaled_modified_bessel_k0(x)", "bessel.scaled_modified_bessel_k0")
 op("special.scaled_modified_bessel_k1(x)", "bessel.scaled_modified_bessel_k1")
-op("special.xlog1py(input, other)", "special.xlog1py")
-op("special.zeta(input, other)", "special.zeta")
+op("special.xlog1py(input, other)", "special.xlog1py", numbers="one")
+op("special.zeta(input, other)", "special.zeta", numbers="one")
 op("special.gammainc(input, other)", "special.igamma")
 op("special.gammaincc(input, other)", "special.igammac")
 op("special.multigammaln(a, p)", "special.mvlgamma")
@@ -49,4 +49,4 @@ for _name in """chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomi
     shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v
     shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l
     legendre_polynomial_p""".split():
-    op(f"special.{_name}(input, n)", f"polynomials.{_name}")
+    op(f"special.{_name}(input, n)", f"polynomials.{_name}", numbers="one")
