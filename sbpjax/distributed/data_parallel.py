@@ -12,11 +12,12 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from sbpjax import naming
 from sbpjax.errors import AgreementError, AutogradError, MixedTensorError
 from sbpjax.nn.module import Module
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import node_of
+from sbpjax.tensor.tape import engine
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
 
@@ -26,21 +27,24 @@ _MEGABYTE = 1 << 20
 class DistributedDataParallel(Module):
     """A local module whose gradients are averaged over the ranks; with one rank, the module itself.
 
-    Parameters and buffers of rank 0 are copied to all ranks at the start. When the last gradient of a backward is
-    there, all of them are averaged in one compiled program, in buckets.
+    Parameters and buffers of rank 0 are copied to all ranks at the start. After every backward all gradients are
+    averaged in one compiled program, in buckets. A parameter that got none on a rank counts there as zeros, as in
+    OneFlow. In a program that imports the package as torch it is an error at the next forward, as in PyTorch, unless
+    ``find_unused_parameters`` is set.
 
     Args:
         module: a module of local parameters, or of global ones, which need no help.
         device_ids: kept for its spelling; tensors know where they are.
         output_device: kept for its spelling.
         dim: kept for its spelling.
-        broadcast_buffers: copy rank 0's buffers to all ranks before every forward in training.
+        broadcast_buffers: copy rank 0's buffers to all ranks at the start and before every forward in training; if not,
+            each rank keeps its own.
         process_group: the ranks that share the module; all by default.
         bucket_cap_mb: the size of a bucket of gradients.
-        find_unused_parameters: parameters may go without a gradient; whether they do is found from the outputs of every
-            forward, and the ranks tell each other.
+        find_unused_parameters: leave the ``.grad`` of parameters None that no rank has a gradient for; the ranks
+            compare after every backward.
         gradient_as_bucket_view: kept for its spelling.
-        static_graph: kept for its spelling.
+        static_graph: as ``find_unused_parameters``: the parameters of a static graph may go without a gradient.
         broadcast_parameters: copy rank 0's parameters and buffers at the start (OneFlow's option).
         bucket_size: kept for its spelling (OneFlow's option).
 
@@ -68,12 +72,15 @@ class DistributedDataParallel(Module):
         super().__init__()
         self.module = module
         self.broadcast_buffers = broadcast_buffers
-        self.find_unused_parameters = find_unused_parameters
+        self.find_unused_parameters = find_unused_parameters or static_graph
+        self._strict = naming.is_torch() and not self.find_unused_parameters
         self._cap_bytes = int(bucket_cap_mb * _MEGABYTE)
         self._names = [n for n, p in module.named_parameters() if p.requires_grad]
         self._shared = [p for p in module.parameters() if p.requires_grad]
-        self._waiting: set[int] = set()
-        self._begun = False
+        self._arrived: set[int] = set()  # in the backward that is under way
+        self._missing: list[int] = []  # in the last one
+        self._averages = False  # the backward under way goes through outputs whose gradients are to be averaged
+        self._opaque = False  # the outputs have no tensors to put hooks on: every backward is averaged
         self._sync = True
         self._group = process_group
         self._active = self._is_local() and len(_members(process_group)) > 1
@@ -81,7 +88,7 @@ class DistributedDataParallel(Module):
             return
         self._check_agreement()
         if broadcast_parameters:
-            self._broadcast([*module.parameters(), *module.buffers()])
+            self._broadcast([*module.parameters(), *(module.buffers() if broadcast_buffers else ())])
         for index, parameter in enumerate(self._shared):
             parameter.register_post_accumulate_grad_hook(self._hook(index))
 
@@ -89,15 +96,17 @@ class DistributedDataParallel(Module):
         """Call the module; the backward of what it returns averages the gradients."""
         if not self._active:
             return self.module(*inputs, **keywords)
-        if self._begun and self._waiting:
+        if self._missing:
             raise self._unfinished()
         if self.broadcast_buffers and self._sync and self.module.training:
             self._broadcast(list(self.module.buffers()))
         outputs = self.module(*inputs, **keywords)
-        if self._sync and mode.grad:
-            everything = set(range(len(self._shared)))
-            self._waiting = self._used(outputs) if self.find_unused_parameters else everything
-            self._begun = False
+        if mode.grad:
+            found = [t for t in _tensors(outputs) if t.requires_grad] if self._sync else []
+            self._opaque = self._sync and (not found or any(t.is_leaf for t in found))
+            for t in found:
+                if not t.is_leaf:  # a leaf would keep the hook for ever
+                    t.register_hook(self._through_output)
         return outputs
 
     @contextlib.contextmanager
@@ -121,18 +130,31 @@ class DistributedDataParallel(Module):
 
     def _hook(self, index: int):
         def arrived(parameter) -> None:
-            if index in self._waiting:
-                self._begun = True
-                self._waiting.discard(index)
-                if not self._waiting:
-                    self._reduce()
+            self._arrived.add(index)
+            engine.at_end(id(self), self._end_of_backward)
 
         return arrived
+
+    def _through_output(self, grad) -> None:
+        # The outputs come first in a backward, on every rank: one that reaches no parameter must average as well.
+        self._averages = True
+        engine.at_end(id(self), self._end_of_backward)
+
+    def _end_of_backward(self) -> None:
+        arrived, averages = self._arrived, self._averages or self._opaque
+        self._arrived, self._averages = set(), False
+        if not averages:
+            return
+        if self._strict:
+            self._missing = [i for i, p in enumerate(self._shared) if p.requires_grad and i not in arrived]
+            if self._missing:
+                return
+        self._reduce()
 
     def _reduce(self) -> None:
         from sbpjax.distributed import all_reduce_gradients
 
-        chosen = self._shared
+        chosen = [p for p in self._shared if p.requires_grad]
         if self.find_unused_parameters:
             mine = tuple(p.grad is not None for p in chosen)
             told = _world.current().exchange("averaging gradients", mine, _members(self._group))
@@ -143,29 +165,15 @@ class DistributedDataParallel(Module):
                 p.grad = zeros_like(p.detach())
         all_reduce_gradients([p.grad for p in chosen if p.grad is not None], self._group, self._cap_bytes)
 
-    def _used(self, outputs) -> set[int]:
-        """Return which parameters the outputs depend on."""
-        by_edge = {id(node_of(p)): i for i, p in enumerate(self._shared)}
-        found, seen = set(), set()
-        stack = [node_of(t) for t in _tensors(outputs) if t.requires_grad]
-        while stack:
-            node = stack.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if id(node) in by_edge:
-                found.add(by_edge[id(node)])
-            stack.extend(edge for edge in node.edges if edge is not None)
-        return found
-
     def _unfinished(self) -> AutogradError:
-        names = [self._names[i] for i in sorted(self._waiting)]
+        names = [self._names[i] for i in self._missing]
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        self._waiting, self._begun = set(), False
+        self._missing = []
         return AutogradError(
             "DistributedDataParallel(module)(...)",
             f"the last backward gave no gradient to {shown}",
-            "every parameter gets a gradient in every backward, or the ranks cannot average them",
+            "Expected to have finished reduction in the prior iteration before starting a new one: every parameter "
+            "gets a gradient in every backward, or the ranks do not average them",
             "DistributedDataParallel(module, find_unused_parameters=True)",
         )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.errors import OpTypeError
+from sbpjax.nn.batchnorm import ACROSS
 from sbpjax.tensor.tape.function import Function
 from sbpjax.tensor.tensor import Tensor, wrap
 
@@ -43,13 +44,13 @@ class _AllReduce(Function):
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx, x, group):
+    def forward(ctx, x, group, asked="functional.all_gather(x)"):
         ctx.group = group
-        return _run("functional.all_gather(x)", bodies.all_gather, group, x)
+        return _run(asked, bodies.all_gather, group, x)
 
     @staticmethod
     def backward(ctx, grad):
-        return _ReduceScatter.apply(grad, ReduceOp.SUM, ctx.group), None
+        return _ReduceScatter.apply(grad, ReduceOp.SUM, ctx.group), None, None
 
 
 class _ReduceScatter(Function):
@@ -94,9 +95,15 @@ def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | Non
     return _AllReduce.apply(x, op, group_of(group))
 
 
-def all_gather(x: Tensor, group: ProcessGroup | None = None) -> Any:
-    """Return ``x`` of all ranks, stacked in a new dim 0."""
-    return _AllGather.apply(x, group_of(group))
+def all_gather(x: Tensor, group: ProcessGroup | None = None, *, asked: str = "functional.all_gather(x)") -> Any:
+    """Return ``x`` of all ranks, stacked in a new dim 0.
+
+    Args:
+        x: of one shape on all ranks.
+        group: who takes part; all by default.
+        asked: what errors name.
+    """
+    return _AllGather.apply(x, group_of(group), asked)
 
 
 def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
@@ -114,3 +121,6 @@ def broadcast(x: Tensor, src: int, group: ProcessGroup | None = None) -> Any:
     """Return the ``x`` of rank ``src``; only that rank's ``x`` gets a gradient other than zero."""
     group = group_of(group)
     return _Broadcast.apply(x, group.index(src, "functional.broadcast(x)"), group)
+
+
+ACROSS["all_gather"] = all_gather

@@ -6,10 +6,13 @@ synchronised batch normalisation is the only kind here, since values do not depe
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from sbpjax import naming
 from sbpjax.functions import nn as F
+from sbpjax.functions.layers.norm import batch_norm_over_ranks
 from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -18,6 +21,9 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.tape.grad_mode import no_grad
+from sbpjax.world import processes as _world
+
+ACROSS: dict[str, Callable[..., Tensor]] = {}  # collectives on the tape; `sbpjax.distributed.functional` enters them
 
 
 class _NormBase(Module):
@@ -114,18 +120,14 @@ class _BatchNorm(_NormBase):
             with no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                momentum = 1.0 / self.num_batches_tracked.to(input.dtype)
+                momentum = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
         tracked = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if tracked else None,
-            self.running_var if tracked else None,
-            self.weight,
-            self.bias,
-            self.training or self.running_mean is None,
-            momentum,
-            self.eps,
-        )
+        running = (self.running_mean, self.running_var) if tracked else (None, None)
+        return self._normalise(input, *running, momentum)
+
+    def _normalise(self, input: Tensor, mean: Tensor | None, var: Tensor | None, momentum: float | Tensor) -> Tensor:
+        by_batch = self.training or self.running_mean is None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -168,7 +170,12 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of `(N, C, ...)` over the batches of all ranks, which is what every batch norm here does.
+    """Batch normalisation of `(N, C, ...)` over the batches of all ranks.
+
+    Of a global tensor the statistics are those of the whole logical batch, as of every batch norm here. In training on
+    local tensors, each rank's own batch, the ranks gather their means, variances and counts, which may differ or be 0:
+    one collective of 2C + 1 numbers in forward and one in backward. Gradients are those of the sum of the ranks'
+    losses; `DistributedDataParallel` averages them.
 
     Args:
         num_features: the number of channels C.
@@ -176,9 +183,12 @@ class SyncBatchNorm(_BatchNorm):
         momentum: weight of a new batch in the running statistics; None averages over all batches.
         affine: whether there are `weight` and `bias`.
         track_running_stats: keep running statistics, and use them in evaluation mode.
-        process_group: accepted for compatibility; the statistics are of the whole logical batch.
+        process_group: the ranks whose local batches are one; all by default.
         device: where the tensors are made.
         dtype: their dtype.
+
+    Raises:
+        DistributedError: local tensors of several ranks in a traced program, which communicates through layouts.
     """
 
     _dims = (2, 3, 4, 5)
@@ -197,6 +207,17 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
         self.process_group = process_group
 
+    def _normalise(self, input: Tensor, mean: Tensor | None, var: Tensor | None, momentum: float | Tensor) -> Tensor:
+        # A layer that normalises by the batch in evaluation takes each rank's own, as in PyTorch.
+        if not self.training or input.is_global or input.is_meta:
+            return super()._normalise(input, mean, var, momentum)
+        world = _world.current()
+        ranks = range(world.size) if self.process_group is None else self.process_group.ranks
+        if len(ranks) < 2 or world.rank not in ranks:
+            return super()._normalise(input, mean, var, momentum)
+        gather = functools.partial(ACROSS["all_gather"], group=self.process_group, asked=f"{type(self).__name__}(x)")
+        return batch_norm_over_ranks(input, mean, var, self.weight, self.bias, momentum, self.eps, gather)
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Return a model with every batch norm as a `SyncBatchNorm` on the same tensors.
@@ -206,8 +227,11 @@ class SyncBatchNorm(_BatchNorm):
             process_group: kept on the new layers.
         """
         made = module
-        if isinstance(module, _BatchNorm) and hasattr(module, "num_features") and type(module).__name__ in _PLAIN:
-            made = cls(
+        if isinstance(module, _BatchNorm) and hasattr(module, "cls_to_become"):
+            # A lazy layer becomes one at its first call.
+            module.cls_to_become, module.process_group = cls, process_group
+        elif isinstance(module, _BatchNorm):
+            made = (_SyncFusedBatchNorm if isinstance(module, _FusedBatchNorm) else cls)(
                 module.num_features,
                 module.eps,
                 module.momentum,
@@ -221,9 +245,6 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in list(module.named_children()):
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return made
-
-
-_PLAIN = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 
 
 class _FusedBatchNorm(_BatchNorm):
@@ -262,3 +283,7 @@ class FusedBatchNorm3d(_FusedBatchNorm):
 
     __doc__ = WithBase(__doc__, _FusedBatchNorm)
     _dims = (5,)
+
+
+class _SyncFusedBatchNorm(_FusedBatchNorm, SyncBatchNorm):
+    """A fused batch norm over the batches of all ranks: into this `SyncBatchNorm.convert_sync_batchnorm` makes one."""

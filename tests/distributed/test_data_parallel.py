@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import errors
+from sbpjax import errors, naming
 
 
 def test_one_process_is_the_module_itself():
@@ -123,7 +123,14 @@ def test_unused_parameters():
     assert main() == [(0.5, 0.5, None)] * 2
 
 
-def test_unused_parameters_must_be_announced():
+@pytest.fixture
+def as_torch():
+    naming.answer_to("torch")
+    yield
+    naming.answer_no_more("torch")
+
+
+def test_unused_parameters_must_be_announced_to_torch(as_torch):
     @flow.simulate(ranks=2)
     def main():
         model = flow.nn.parallel.DistributedDataParallel(Forked())
@@ -131,8 +138,129 @@ def test_unused_parameters_must_be_announced():
         with pytest.raises(errors.AutogradError, match="b.weight, c.weight") as raised:
             model(flow.ones(1, 1), "a")
         assert "find_unused_parameters=True" in str(raised.value)
+        assert "Expected to have finished reduction in the prior iteration" in str(raised.value)
+        assert isinstance(raised.value, RuntimeError)
 
     main()
+
+
+@pytest.mark.parametrize("option", ["find_unused_parameters", "static_graph"])
+def test_announced_unused_parameters_train_under_torch(as_torch, option):
+    @flow.simulate(ranks=2)
+    def main():
+        module = Forked()
+        model = flow.nn.parallel.DistributedDataParallel(module, **{option: True})
+        for _ in range(2):
+            model(flow.ones(1, 1), "a" if flow.env.get_rank() else "b").sum().backward()
+        return module.a.weight.grad.item(), module.c.weight.grad
+
+    assert main() == [(pytest.approx(1.0), None)] * 2
+
+
+def test_missing_gradients_count_as_zeros():
+    @flow.simulate(ranks=2)
+    def main():
+        flow.manual_seed(flow.env.get_rank())
+        module = Forked()
+        model = flow.nn.parallel.DistributedDataParallel(module)
+        optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+        model(flow.ones(1, 1), "a" if flow.env.get_rank() else "b").sum().backward()
+        grads = [p.grad.item() for p in module.parameters()]
+        optimizer.step()
+        return grads, [p.item() for p in module.parameters()]
+
+    (grads, weights), other = main()
+    assert grads == [0.5, 0.5, 0.0]
+    assert other == (grads, weights)
+
+
+def test_a_backward_that_reaches_no_parameter_takes_part():
+    @flow.simulate(ranks=2)
+    def main():
+        module = Forked()
+        model = flow.nn.parallel.DistributedDataParallel(module)
+        x = flow.ones(1, 1, requires_grad=True)
+        out = model(x, "a")
+        out = out if flow.env.get_rank() else out * 0 + x
+        out.sum().backward()
+        return module.a.weight.grad.item()
+
+    assert main() == [0.5, 0.5]
+
+
+def test_every_backward_is_averaged():
+    @flow.simulate(ranks=2)
+    def main():
+        rank = flow.env.get_rank()
+        module = flow.nn.Linear(1, 1, bias=False)
+        model = flow.nn.parallel.DistributedDataParallel(module)
+        first, second = model(flow.ones(1, 1) * (1 + rank)), model(flow.ones(1, 1) * (1 + 4 * rank))
+        first.sum().backward()
+        second.sum().backward()
+        chosen = model(flow.ones(1, 1) * rank)
+        flow.autograd.backward(chosen.sum(), inputs=[module.weight])
+        alone = flow.autograd.grad(model(flow.ones(1, 1) * (1 + rank)).sum(), module.weight)[0]
+        return module.weight.grad.item(), alone.item()
+
+    assert main() == [(5.0, 1.0), (5.0, 2.0)]  # 1.5 + 3 + 0.5; `grad` is each rank's own
+
+
+class Wrapped:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_outputs_of_any_class():
+    class Module(flow.nn.Linear):
+        def forward(self, x):
+            return Wrapped(super().forward(x))
+
+    @flow.simulate(ranks=2)
+    def main():
+        module = Module(1, 1)
+        model = flow.nn.parallel.DistributedDataParallel(module)
+        model(flow.ones(1, 1) * (1 + flow.env.get_rank())).value.sum().backward()
+        return module.weight.grad.item()
+
+    assert main() == [1.5, 1.5]
+
+
+def test_a_failed_backward_leaves_nothing_behind():
+    class Fails(flow.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise KeyError("once")
+
+    @flow.simulate(ranks=2)
+    def main():
+        module = flow.nn.Linear(1, 1, bias=False)
+        model = flow.nn.parallel.DistributedDataParallel(module)
+        with pytest.raises(KeyError):
+            model(Fails.apply(flow.ones(1, 1, requires_grad=True))).sum().backward()
+        module.zero_grad()
+        model(flow.ones(1, 1) * (1 + flow.env.get_rank())).sum().backward()
+        return module.weight.grad.item()
+
+    assert main() == [1.5, 1.5]
+
+
+@pytest.mark.parametrize("broadcast", [True, False])
+def test_buffers_are_copied_only_if_asked(broadcast):
+    @flow.simulate(ranks=2)
+    def main():
+        rank = flow.env.get_rank()
+        module = flow.nn.BatchNorm1d(1, momentum=0.0)
+        module.running_mean.fill_(float(rank))
+        model = flow.nn.parallel.DistributedDataParallel(module, broadcast_buffers=broadcast)
+        start = module.running_mean.item()
+        model(flow.tensor([[1.0], [2.0]])).sum().backward()
+        return start, module.running_mean.item()
+
+    assert main() == [(0.0, 0.0), (0.0, 0.0) if broadcast else (1.0, 1.0)]
 
 
 def test_different_modules_are_an_error_on_all_ranks():

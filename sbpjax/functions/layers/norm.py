@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 from sbpjax.functions import table
 from sbpjax.ops import norm as ops
+from sbpjax.ops import shared_statistics as shared
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
@@ -83,6 +85,37 @@ def batch_norm(
             var = running_var + (var.detach() - running_var) * momentum
         into(running_mean, mean.detach(), "batch_norm")
         into(running_var, var.detach(), "batch_norm")
+    return out
+
+
+def batch_norm_over_ranks(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: float | Tensor,
+    eps: float,
+    gather: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """Return `batch_norm` in training of the rows of all ranks, of which each has some, or none, as a local tensor.
+
+    Args:
+        input: `(N, C, ...)`, this rank's rows.
+        running_mean: `(C,)` or None; moved towards the mean of all rows.
+        running_var: `(C,)` or None.
+        weight: `(C,)` or None.
+        bias: `(C,)` or None.
+        momentum: how far the running statistics move.
+        eps: added to the variance.
+        gather: returns a tensor of all ranks, stacked; differentiable.
+    """
+    rows = gather(apply(shared.own_statistics, input))
+    mean, var, *moved = apply(shared.joined_statistics, rows, running_mean, running_var, momentum)
+    out = apply(batch_norm_with_statistics, input, mean, var, weight, bias, eps=eps)
+    with no_grad():
+        for running, new in zip([r for r in (running_mean, running_var) if r is not None], moved, strict=True):
+            into(running, new.detach(), "batch_norm")
     return out
 
 

@@ -151,6 +151,9 @@ def backward(
 
             found = like_leaf(found, x) if x.is_leaf else found
             own.grad = found if own.grad is None else own.grad + found
+            if x._edge.__class__ is AccumulateGrad:
+                engine.after(x._edge, x)
+    engine.run_ends()
 
 
 def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
@@ -215,6 +218,7 @@ def grad(
     keys = [(x._edge, x._idx) for x in inputs]
     capture = dict.fromkeys(keys)
     engine.walk(roots, create_graph, create_graph if retain_graph is None else retain_graph, capture)
+    engine.drop_ends()
     found = [capture[k] for k in keys]
     if materialize_grads:
         found = [x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True)]

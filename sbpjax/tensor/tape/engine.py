@@ -7,6 +7,7 @@ gradient is complete, so hooks fire in PyTorch's order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 from sbpjax.compiler import call_sites
@@ -56,6 +57,7 @@ def walk(
     mode.grad = create_graph
     mode.walks += 1
     call_sites.steps.done += 1
+    done = False
     try:
         while True:
             # Before the next node: an optimizer in a hook on a leaf may update, and free, a gradient while the rest of
@@ -103,9 +105,41 @@ def walk(
                         leaves.append(child)
                     else:
                         heappush(ready, (-child.seq, child))
+        done = True
     finally:
         mode.grad = before
         mode.walks -= 1
+        if not done and not mode.walks:
+            mode.ends = None
+    if mode.ends is not None and capture is None:
+        run_ends()
+
+
+def at_end(key, call: Callable[[], None]) -> None:
+    """Call a function once after the backward that is under way, when all gradients are written; for hooks.
+
+    Args:
+        key: of several functions under one key the first is called.
+        call: the function; not called if the backward fails, or writes no ``.grad`` (`sbpjax.autograd.grad`).
+    """
+    if mode.ends is None:
+        mode.ends = {}
+    mode.ends.setdefault(key, call)
+
+
+def run_ends() -> None:
+    """Call what `at_end` collected, unless another walk is still under way around this one."""
+    if mode.walks:
+        return
+    ends, mode.ends = mode.ends, None
+    for call in (ends or {}).values():
+        call()
+
+
+def drop_ends() -> None:
+    """Forget what `at_end` collected, unless another walk is still under way around this one."""
+    if not mode.walks:
+        mode.ends = None
 
 
 def _backward(node, grads: list, create_graph: bool) -> tuple:
@@ -281,7 +315,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         return
     if grad.__class__ is RowGrad:
         _accumulate_rows(tensor, grad)
-        _after(node, tensor)
+        after(node, tensor)
         return
     if grad._layout is not tensor._layout:
         grad = like_leaf(grad, tensor)
@@ -303,7 +337,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         total = like_leaf(own.grad + grad, tensor)
         # Into the same handle, as in PyTorch: `g = w.grad` before backward sees the sum.
         own.grad._set(total._array, total._layout)
-    _after(node, tensor)
+    after(node, tensor)
 
 
 def _accumulate_rows(tensor, grad: RowGrad) -> None:
@@ -317,7 +351,8 @@ def _accumulate_rows(tensor, grad: RowGrad) -> None:
     own.grad = accumulated(held, grad, tensor)
 
 
-def _after(node: AccumulateGrad, tensor) -> None:
+def after(node: AccumulateGrad, tensor) -> None:
+    """Run the hooks that follow the accumulation into a leaf's ``.grad``."""
     if node.post:
         for hook in list(node.post.values()):
             hook(tensor)
