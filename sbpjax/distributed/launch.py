@@ -6,7 +6,7 @@ with several machines ``--secret_file`` names a file of mode 600 that holds one 
 their output line by line with the rank before it, passes signals on to them, and when one dies stops the others, says
 which one it was, how it ended and what it wrote last, and ends with its exit code. With ``--max_restarts`` it starts
 all of them again, from the last checkpoint if the script loads one; a script that ends with code 75 (`EXIT_RESTART`)
-asks for that itself.
+asks for that itself. A launcher that is killed takes its ranks with it (`sbpjax.world.tied`).
 
 This file needs nothing but Python, so the launcher itself holds no device and little memory.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import importlib.util
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
 _GRACE_S = 10.0  # between asking a process to end and killing it
@@ -37,6 +39,20 @@ _PIECES = re.compile(
     r"\d*(?:(?:\[Gloo\] Rank | is connected to | peer ranks\. |Expected number of connected peer ranks is : )\d*)+"
 )
 _KEPT_LINES = 20
+_SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none may come, how long it may take
+
+
+def _by_path(*names: str):
+    """Return a module of this package that is read without the package, which needs JAX."""
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *names)
+    spec = importlib.util.spec_from_file_location(f"_sbpjax_{names[-1].removesuffix('.py')}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_tied = _by_path("world", "tied.py")
 
 
 def is_good_news(line: str) -> bool:
@@ -55,6 +71,8 @@ class Rank:
         last: the last lines of its output.
         errors: the last lines of its error output, which the other must not crowd out.
         readers: the threads that pass its output on.
+        lines: how many lines they have passed on.
+        writing: locked while something is written to the launcher's own output.
         log: the directory with its output, if that is redirected.
     """
 
@@ -63,12 +81,29 @@ class Rank:
     last: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
     errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
     readers: list[threading.Thread] = field(default_factory=list)
+    lines: int = 0
+    writing: threading.Lock = field(default_factory=threading.Lock)
     log: str | None = None
+
+    def drain(self) -> None:
+        """Wait until all that the process wrote has been passed on, after it has ended.
+
+        A machine under load may take its time, and so may a reader of the launcher's own output. Something that has
+        left the session of the process may hold its output open for ever, so silence is an end, too.
+        """
+        last = begun = time.monotonic()
+        passed = self.lines
+        for reader in self.readers:
+            while reader.is_alive() and (now := time.monotonic()) < min(begun + _DRAIN_S, last + _SILENCE_S):
+                if self.writing.locked():
+                    begun = last = now
+                elif self.lines != passed:
+                    passed, last = self.lines, now
+                reader.join(0.05)
 
     def last_lines(self) -> list[str]:
         """Return what the process wrote last."""
-        for reader in self.readers:
-            reader.join(1.0)
+        self.drain()
         if self.log is None:
             return [*self.last, *self.errors]
         with open(os.path.join(self.log, "stderr"), encoding="utf-8", errors="replace") as file:
@@ -128,6 +163,7 @@ class Launcher:
         self.signal: int | None = None
         self._secret = ""
         self._lock = threading.Lock()
+        self._tie: Any = None
 
     def run(self) -> int:
         """Run until all processes ended, and return the exit code."""
@@ -135,6 +171,7 @@ class Launcher:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 before[number] = signal.signal(number, self._on_signal)
+        self._tie = _tied.Tie()
         try:
             starts = failures = 0
             while True:
@@ -153,6 +190,7 @@ class Launcher:
                 self._say(f"starting all ranks again ({why})")
         finally:
             self._stop(0.0)
+            self._tie.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -198,12 +236,10 @@ class Launcher:
             log = os.path.join(o.logdir, f"rank_{rank}")
             os.makedirs(log, exist_ok=True)
             with open(os.path.join(log, "stdout"), "ab") as out, open(os.path.join(log, "stderr"), "ab") as err:
-                process = subprocess.Popen(command, env=env, stdout=out, stderr=err, start_new_session=True)
+                process = self._tie.start(command, env=env, stdout=out, stderr=err)
             return Rank(rank, process, log=log)
-        process = subprocess.Popen(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
-        started = Rank(rank, process)
+        process = self._tie.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started = Rank(rank, process, writing=self._lock)
         ends = ((process.stdout, sys.stdout, started.last), (process.stderr, sys.stderr, started.errors))
         for source, sink, last in ends:
             reader = threading.Thread(target=self._pass_on, args=(started, source, sink, last), daemon=True)
@@ -215,6 +251,7 @@ class Launcher:
         prefix = f"[rank {rank.rank}] " if self.options.nnodes * self.options.nproc_per_node > 1 else ""
         for raw in source:
             line = raw.decode("utf-8", "replace").rstrip("\n")
+            rank.lines += 1
             if is_good_news(line):
                 continue
             last.append(line)
@@ -239,13 +276,13 @@ class Launcher:
             if told is None:
                 for rank, code in zip(self.ranks, codes, strict=True):
                     if code not in (None, 0):
+                        _kill(rank.process, signal.SIGKILL)  # what it started holds its output open
                         self._report(rank)
                         self._stop(_GRACE_S)
                         return rank
             if all(code is not None for code in codes):
                 for rank in self.ranks:
-                    for reader in rank.readers:
-                        reader.join(5.0)
+                    rank.drain()
                 return None
             time.sleep(self.options.monitor_interval)
 
@@ -312,6 +349,8 @@ class Launcher:
                 pass
             _kill(rank.process, signal.SIGKILL)
             rank.process.wait()
+        for rank in self.ranks:
+            rank.drain()
 
 
 def _ended_early(lines: list[str]) -> list[int]:

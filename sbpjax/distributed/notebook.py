@@ -160,6 +160,7 @@ class _CellLauncher(launch.Launcher):
             super()._pass_on(rank, source, sink, last)
             return
         for raw in source:
+            rank.lines += 1
             line = raw.decode("utf-8", "replace").rstrip("\n").replace(self._folder, "")
             held = self._held.get(rank.rank)
             if held is None and _TRACE.search(line):

@@ -26,8 +26,10 @@ from . import manifest
 _CONTEXT = "the manifest of an exported graph"
 _LEAST_KEY = 16  # bytes
 _PARSE_SECONDS = 60
-_PARSE = """
+_PARSE = f"""
+import signal
 import sys
+signal.alarm({_PARSE_SECONDS})  # also where no process waits for it any more
 from jaxlib.mlir import ir  # what jax.extend.mlir is, without the time to import JAX
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 context = ir.Context()

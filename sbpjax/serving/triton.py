@@ -26,6 +26,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sbpjax.errors import ServingError
+from sbpjax.world.tied import Tie
 
 from .repository import Repository
 
@@ -139,12 +140,11 @@ class Server:
         """Start it, and return when all models are ready."""
         self._folder = tempfile.TemporaryDirectory(prefix="sbpjax-serving-")
         self.log = Path(self._folder.name) / "log"
+        self._tie = Tie()
         try:
             command, environment = self._command(), self._environment()
             with open(self.log, "wb") as log:
-                self._process = subprocess.Popen(
-                    command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-                )
+                self._process = self._tie.start(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
             self._until_ready()
         except BaseException:
             self.__exit__()
@@ -162,6 +162,7 @@ class Server:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+        self._tie.close()
         self._folder.cleanup()
 
     def stop(self) -> None:

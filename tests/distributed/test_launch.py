@@ -55,6 +55,35 @@ def test_failure_names_the_rank_its_code_and_last_lines():
     assert "    broken" in err
 
 
+def test_all_that_ranks_wrote_is_passed_on(tmp_path):
+    """Also of those that are stopped in the wake of another, to a reader that takes its time."""
+    lines = 8_000  # fewer bytes than a pipe holds, more with their prefixes
+    text = (
+        f"seq {lines}; touch {tmp_path}/$RANK; "
+        f"if [ $RANK = 0 ]; then while [ ! -e {tmp_path}/1 ]; do sleep 0.05; done; exit 3; fi; sleep 100"
+    )
+    process = start("--nproc_per_node", 2, "--no_python", "sh", "-c", text)
+    while len(list(tmp_path.iterdir())) < 2:
+        time.sleep(0.05)
+    time.sleep(8)
+    code, out, _ = finish(process)
+    assert code == 3
+    for rank in range(2):
+        found = [line for line in out.splitlines() if line.startswith(f"[rank {rank}] ")]
+        assert len(found) == lines and found[-1] == f"[rank {rank}] {lines}"
+
+
+def test_output_that_a_daemon_holds_open_is_not_waited_for():
+    begun = time.monotonic()
+    code, out, _ = shell("echo up; setsid sleep 60 & sleep 0.2; exit 0", 1)
+    assert code == 0 and out == "up\n" and time.monotonic() - begun < 40
+
+
+def test_a_program_that_cannot_be_run():
+    code, _, err = launch("--nproc_per_node", 2, "--no_python", "no-such-program")
+    assert code == 127 and "    cannot run 'no-such-program': No such file or directory" in err
+
+
 def test_a_killed_rank():
     code, _, err = shell("if [ $RANK = 0 ]; then kill -9 $$; fi; sleep 100")
     assert code == 128 + 9 and "rank 0" in err and "was killed by SIGKILL" in err

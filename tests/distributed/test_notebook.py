@@ -37,9 +37,12 @@ CELLS = [
     """,
     """
     %%ranks 3
-    import os, time
+    import os, pathlib, time
     print("before")
+    pathlib.Path("printed." + os.environ["RANK"]).touch()
     if os.environ["RANK"] == "1":
+        while len(list(pathlib.Path().glob("printed.*"))) < 3:
+            time.sleep(0.05)
         {}["a key"]
     time.sleep(100)
     """,
@@ -115,7 +118,7 @@ def test_output_has_its_rank_and_the_last_value_is_shown(said):
 def test_an_error_is_shown_once_with_its_rank(said):
     assert "error RankFailedError" in said[1] and said[1].count("KeyError") == 1
     assert "rank 1 of 3 exited with code 1\nTraceback (most recent call last)" in said[1]
-    assert 'File "cell.py", line 4, in <module>' in said[1] and said[1].count("] before") == 3
+    assert 'File "cell.py", line 7, in <module>' in said[1] and said[1].count("] before") == 3
 
 
 def test_a_limit_ends_all_ranks(said):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import multiprocessing as _python
 import multiprocessing.connection
+import os
 import signal
 import tempfile
+import threading
 import time
 import traceback
 import warnings
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _strategy = "file_system"
+_GRACE_S = 5.0  # for a process whose parent is gone
 
 
 class ProcessException(Exception):
@@ -59,7 +62,22 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 
+def _end_with_parent() -> None:
+    """Interrupt this process when its parent is gone, as PyTorch does, and kill it if that is not enough."""
+
+    def wait(parent: Any) -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(_GRACE_S)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    parent = _python.parent_process()
+    if parent is not None:
+        threading.Thread(target=wait, args=(parent,), daemon=True, name="sbpjax-parent").start()
+
+
 def _wrap(fn: Callable, i: int, args: tuple, error_file: str) -> None:
+    _end_with_parent()
     try:
         fn(i, *args)
     except KeyboardInterrupt:

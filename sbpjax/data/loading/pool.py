@@ -4,7 +4,7 @@ A map-style dataset's next batch goes to whichever worker has least to do, and r
 fetched does not depend on the worker (`sbpjax.data.loading.fetch`). The workers of an `IterableDataset` take turns.
 
 Workers end when their socket closes, which the operating system does for a killed training process too; those that do
-not are ended by signals.
+not are ended by signals, or end themselves without their parent (`sbpjax.world.tied`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import selectors
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -169,7 +170,8 @@ class Pool:
     def _start(self, root: str, views: transport.Views) -> _Worker:
         ours, theirs = socket.socketpair()
         command = [sys.executable, os.path.join(root, "data", "loading", "worker_main.py")]
-        command += [str(theirs.fileno()), root, str(os.getpid())]
+        by_main = threading.current_thread() is threading.main_thread()
+        command += [str(theirs.fileno()), root, str(os.getpid()), str(int(by_main))]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         theirs.close()
         worker = _Worker(process, ours, views)

@@ -18,8 +18,6 @@ import pickle
 import signal
 import socket
 import sys
-import threading
-import time
 import traceback
 import types
 
@@ -151,17 +149,6 @@ def run_main(kind: str, where: str) -> None:
     module.__dict__.update(run(where, run_name="__mp_main__"))
 
 
-def watch(parent: int) -> None:
-    """End this process when its parent is gone, also in the midst of a sample."""
-
-    def look() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=look, daemon=True).start()
-
-
 def yield_to_the_training_loop() -> None:
     """Take no processor away from a process that wakes this one.
 
@@ -178,12 +165,12 @@ def main() -> None:
     global _loading
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the training process, which closes the socket
     sock = socket.socket(fileno=int(sys.argv[1]))
-    root, parent = sys.argv[2], int(sys.argv[3])
-    watch(parent)
+    root, parent, by_main_thread = sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1"
+    _load_file(root, "world", "tied").end_with_parent(parent, by_main_thread)
     yield_to_the_training_loop()
     sys.path[:] = sys.path[1:]  # this file's own directory
     sys.path.insert(0, os.path.dirname(root))
-    transport = _load_transport(root)
+    transport = _load_file(root, "data", "loading", "transport")
     try:
         setup = pickle.loads(transport.receive(sock)[0])
         sys.path[:] = setup["path"]
@@ -210,12 +197,12 @@ def main() -> None:
         pass
 
 
-def _load_transport(root: str):
-    """Return the socket's functions before the light package is there."""
+def _load_file(root: str, *names: str):
+    """Return a module of sbpjax before the light package is there."""
     import importlib.util
 
-    path = os.path.join(root, "data", "loading", "transport.py")
-    spec = importlib.util.spec_from_file_location("_sbpjax_transport", path)
+    path = os.path.join(root, *names) + ".py"
+    spec = importlib.util.spec_from_file_location(f"_sbpjax_{names[-1]}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
