@@ -52,9 +52,12 @@ ENGINES := tests/engines tests/graph/test_other_forms.py tests/serving tests/exa
 PAGES   := $(patsubst %,"tests/documentation/test_guides.py::test_code_runs[%]",engines serve export)
 RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
+# All parts are run, also after one that fails.
 test: $(VENV)/.test
-	$(RUN) --durations 25 $(if $(PYTEST),$(PYTEST),$(ENGINES:%=--ignore=%) $(PAGES:%=--deselect=%))
-	$(if $(PYTEST),,$(RUN) $(ENGINES) $(PAGES))
+	@status=0; set -x; \
+	$(RUN) --durations 25 $(if $(PYTEST),$(PYTEST),$(ENGINES:%=--ignore=%) $(PAGES:%=--deselect=%)) || status=$$?; \
+	$(if $(PYTEST),,$(RUN) $(ENGINES) $(PAGES) || status=$$?;) \
+	exit $$status
 
 # Some tests of every file, for daily work.
 test-fast: $(VENV)/.test

@@ -133,3 +133,19 @@ def test_the_wheel_works_where_nothing_else_of_the_project_is(wheel, tmp_path):
     done = subprocess.run([python, SMOKE], cwd=tmp_path, env=where, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"sbpjax {naming.VERSION} works on Python" in done.stdout
+
+
+def test_all_parts_of_the_tests_are_run_and_a_failure_of_any_fails(tmp_path):
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    for stamp in (".demo", ".test"):
+        (tmp_path / stamp).touch()
+    for failing, wanted in ((0, 0), (1, 2), (2, 2)):  # which call fails; make's code
+        python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\ntest $(wc -l < {tmp_path}/calls) != {failing}\n')
+        python.chmod(0o755)
+        (tmp_path / "calls").write_text("")
+        run = ["make", "test", f"VENV={tmp_path}"]
+        done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+        calls = (tmp_path / "calls").read_text().splitlines()
+        assert done.returncode == wanted, done.stderr
+        assert len(calls) == 2 and "--ignore=tests/engines" in calls[0] and " tests/engines " in calls[1]
