@@ -48,13 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--language", action="store_true", help="write a folder that sbpjax.serving.openai reads")
     parser.add_argument("--version", type=int, default=1, help="of the model in the repository")
     parser.add_argument("--step", type=int, help="the checkpoint's; by default the latest")
+    parser.add_argument("--allow", action="append", default=[], metavar="PACKAGE", help="that its config.yaml may call")
+    parser.add_argument("--trust", action="store_true", help="let its config.yaml call, and so run, whatever it names")
     options = parser.parse_args(arguments)
     try:
         if options.language == (options.input is not None):
             seen, rule = "both or none of --input and --language", "a graph has an input; a language model's are tokens"
             raise ServingError(f"from_run {options.run!r}", seen, rule, "--input images:3x224x224")
         given = None if options.language else _input(options.input)
-        model = load_run(options.run, options.step)
+        model = load_run(options.run, options.step, allow=options.allow, trust=options.trust)
         with checkpoint.Manager(Path(options.run) / "checkpoints", keep_last=None) as manager:
             step = options.step or manager.steps()[-1]
         if given is None:

@@ -32,6 +32,10 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser("python -m sbpjax.train", description="Train what a configuration says.")
     made.add_argument("config", help="a .py file, a module, or the config.yaml of a run")
     made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that are others than in the file")
+    made.add_argument(
+        "--allow", action="append", default=[], metavar="PACKAGE", help="that a config.yaml may call, too"
+    )
+    made.add_argument("--trust", action="store_true", help="let a config.yaml call, and so run, whatever it names")
     made.add_argument("--resume", action="store_true", help="go on from the latest checkpoint, if there is one")
     made.add_argument("--eval-only", action="store_true", help="evaluate the latest checkpoint, and stop")
     made.add_argument("--fast-dev-run", action="store_true", help="two steps and small evaluations; nothing is written")
@@ -49,7 +53,8 @@ def configured(options: argparse.Namespace) -> Any:
     """
     from .config import LazyCall, load_config, override
 
-    config = load_config(options.config)
+    doors = {"allow": options.allow, "trust": options.trust}
+    config = load_config(options.config, **doors)
     asked = f"python -m sbpjax.train {options.config}"
     if "trainer" not in config:
         names = [str(name) for name in config]
@@ -57,7 +62,7 @@ def configured(options: argparse.Namespace) -> Any:
         rule = "a configuration has a LazyCall(Trainer)(...) under 'trainer'"
         fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
         raise ConfigError(asked, f"the names {', '.join(names) or 'none'}", rule, fix)
-    config = override(config, options.overrides)
+    config = override(config, options.overrides, **doors)
     trainer = config.trainer
     if options.auto:
         if trainer.get("options") is None:
@@ -106,7 +111,8 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     Raises:
         TrainError: that would happen; nothing was written.
     """
-    from .config import changes, load_config
+    from .config import changes
+    from .config.saved import read_saved
 
     if trainer.out is None:
         return
@@ -123,8 +129,8 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     saved = trainer.out / "config.yaml"
     if not steps or not saved.exists():
         return
-    before = load_config(saved)
-    others = changes(before.trainer.get("model"), config.trainer.get("model"), "trainer.model")
+    before = read_saved(saved)  # compared; nothing in it is called
+    others = changes(before.get("trainer", {}).get("model"), config.trainer.get("model"), "trainer.model")
     if others:
         rule = "a run is resumed with the model that its checkpoints are of"
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"

@@ -11,16 +11,24 @@ They were laid out as the run wanted; here they are on one device.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sbpjax import checkpoint, nn
-from sbpjax.errors import TrainError
+from sbpjax.errors import ConfigError, TrainError
 
 from .hooks import Average, Checkpoints
 
 
-def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: bool = True) -> nn.Module:
+def load_run(
+    run: str | os.PathLike,
+    step: int | str | None = None,
+    *,
+    average: bool = True,
+    allow: Iterable[str] = (),
+    trust: bool = False,
+) -> nn.Module:
     """Return the model of a run of ``python -m sbpjax.train``, for inference.
 
     Args:
@@ -28,12 +36,16 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
         step: that of a checkpoint, or ``"best"`` for the one with the best metric; the latest by default.
         average: take the moving averages of the parameters, if the run has kept them by `Average`: they are what it was
             evaluated with.
+        allow: packages, and ``.py`` files, of which the run's ``config.yaml`` may call classes and functions, in
+            addition to the parts of sbpjax: ``allow=("my_project",)``. Allow what you would import.
+        trust: call whatever the file names; this runs what its author wants.
 
     Returns:
         The model on one device, in eval mode.
 
     Raises:
         TrainError: it is no directory of a run, or has no such checkpoint.
+        ConfigError: its ``config.yaml`` is damaged, makes no model, or calls what is not allowed.
         CheckpointError: the checkpoint is damaged.
 
     Example:
@@ -43,7 +55,9 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
         ...     print(str(error).splitlines()[1].strip())
         seen: no such directory
     """
-    from .config import instantiate, load_config
+    from .config import instantiate
+    from .config.names import Allowed
+    from .config.saved import read_saved
 
     run, asked = Path(run), f"load_run({os.fspath(run)!r})"
     if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
@@ -55,9 +69,12 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
             fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False): its last weights"
         rule = "a run from a configuration leaves its config.yaml and its checkpoints in its directory"
         raise TrainError(asked, there, rule, fix)
-    config = load_config(run / "config.yaml").trainer
-    model = instantiate(config.model, "trainer.model")
-    hooks = _hooks(config)
+    config, allowed = read_saved(run / "config.yaml"), Allowed(allow, trust=trust, asked=asked)
+    model = instantiate(_part(config, "trainer.model", asked), "trainer.model", allowed=allowed)
+    if not isinstance(model, nn.Module):
+        rule = "what is under 'trainer.model' makes a module"
+        raise ConfigError(asked, f"a {type(model).__name__}", rule, "the config.yaml of the run, as it was written")
+    hooks = _hooks(_part(config, "trainer.hooks", asked), allowed, asked)
     better = next((hook.options["better"] for hook in hooks if isinstance(hook, Checkpoints)), "min")
     averaged = average and any(isinstance(hook, Average) for hook in hooks)
     into = {"run": {"hooks": {Average.name: {"model": model.state_dict()}}}} if averaged else {"model": model}
@@ -73,12 +90,26 @@ def load_run(run: str | os.PathLike, step: int | str | None = None, *, average: 
     return model.eval()
 
 
-def _hooks(config: Any) -> list[Any]:
+def _part(config: Any, name: str, asked: str) -> Any:
+    """Return a part of a configuration."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        return OmegaConf.select(config, name)
+    except OmegaConfBaseException as error:
+        seen, rule = str(error).splitlines()[0], "a run's config.yaml has a trainer, with a model"
+        raise ConfigError(asked, f"{name}: {seen}", rule, "the config.yaml of the run, as it was written") from None
+
+
+def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
     """Return those hooks of a configuration that say which weights were evaluated, and which are the best."""
     from .config import instantiate
 
-    found = config.get("hooks") or {}
-    each = found.values() if hasattr(found, "values") else found
+    if not isinstance(found, (Mapping, Sequence, type(None))):
+        seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
+        raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written")
+    each = list(found.values() if isinstance(found, Mapping) else found or ())
     told = (":Average", ":Checkpoints")  # the ends of what is under `_call_`
-    wanted = [one for one in each if one is not None and str(one.get("_call_", "")).endswith(told)]
-    return [instantiate(one, "trainer.hooks") for one in wanted]
+    wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
+    return [instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]

@@ -29,7 +29,7 @@ def told(*arguments):
 def test_a_run_and_its_resume(folder, capsys):
     main([CONFIG, "trainer.max_steps=6", "trainer.out=whole"])
     main([CONFIG])
-    main(["run/config.yaml", "--resume", "trainer.max_steps=6"])
+    main(["run/config.yaml", "--allow", "tests", "--resume", "trainer.max_steps=6"])
     out = capsys.readouterr().out
     assert "changed since the run was begun: trainer.max_steps: 4 → 6" in out and "resumed at step 4" in out
     whole, parts = records(folder / "whole"), records(folder / "run")

@@ -14,9 +14,9 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sbpjax.errors import ConfigError, nearest
+from sbpjax.errors import ConfigError, SbpjaxError, nearest
 
 from .files import file_of, module_of
 
@@ -27,8 +27,12 @@ except ModuleNotFoundError:
     told = "no module omegaconf", "configurations are trees of OmegaConf", 'pip install "sbpjax[train]"'
     raise ConfigError("import sbpjax.train.config", *told) from None
 
+if TYPE_CHECKING:
+    from .names import Allowed
+
 CALL, PARTIAL, POSITIONAL, NAMED = "_call_", "_partial_", "_arguments_", "_named_"
 OWN = (CALL, PARTIAL, POSITIONAL)
+DEEPEST = 100  # dicts and lists within each other; an interpolation that contains itself is deeper than any
 
 
 class LazyCall:
@@ -84,30 +88,42 @@ def plain(value: Any, where: str) -> Any:
     raise ConfigError(where, f"a {type(value).__name__}", rule, f"LazyCall({type(value).__name__})(...)")
 
 
-def instantiate(tree: Any, name: str = "") -> Any:
+def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) -> Any:
     """Make all calls of a tree, innermost first, and return the result.
 
     Args:
         tree: a `LazyCall`'s, or dicts and lists with such.
         name: where it is in the configuration, for errors.
+        allowed: of a tree that a file has brought: what its names may lead to. What a call raises is then an error of
+            the file. By default the tree is of the program itself, and calls what it names.
 
     Raises:
-        ConfigError: an interpolation leads nowhere, or a call lacks an argument.
+        ConfigError: an interpolation leads nowhere, a call lacks an argument, or it is not allowed.
     """
+    if name.count(".") > DEEPEST:
+        rule, fix = "${a.b} stands for a value that does not contain it", "write the value there"
+        raise ConfigError(f"reading {name[:60]}…", f"values {DEEPEST} deep in each other", rule, fix)
+    if allowed is not None:
+        allowed.count(name)
     if isinstance(tree, ListConfig):
-        return [instantiate(_item(tree, i, name), f"{name}.{i}") for i in range(len(tree))]
+        return [instantiate(_item(tree, i, name), f"{name}.{i}", allowed=allowed) for i in range(len(tree))]
     if not isinstance(tree, DictConfig):
         return tree
     if NAMED in tree:
-        return imported(tree[NAMED])
+        return _found(tree, NAMED, name, allowed)
     values = {
-        str(key): instantiate(_item(tree, key, name), f"{name}.{key}".strip(".")) for key in tree if key not in OWN
+        str(key): instantiate(_item(tree, key, name), f"{name}.{key}".strip("."), allowed=allowed)
+        for key in tree
+        if key not in OWN
     }
     if CALL not in tree:
         return values
-    function = imported(tree[CALL])
-    arguments = instantiate(tree[POSITIONAL], name) if POSITIONAL in tree else []
-    if tree.get(PARTIAL, False):
+    function = _found(tree, CALL, name, allowed)
+    arguments = instantiate(_item(tree, POSITIONAL, name), name, allowed=allowed) if POSITIONAL in tree else []
+    if not isinstance(arguments, list):
+        rule = f"{POSITIONAL} is the list of a call's arguments"
+        raise ConfigError(f"calling {tree[CALL]} for {name!r}", f"{arguments!r:.80}", rule, f"{POSITIONAL}: []")
+    if _item(tree, PARTIAL, name) if PARTIAL in tree else False:
         return functools.partial(function, *arguments, **values)
     try:
         inspect.signature(function).bind(*arguments, **values)
@@ -118,7 +134,21 @@ def instantiate(tree: Any, name: str = "") -> Any:
         raise ConfigError(
             f"calling {tree[CALL]} for {name!r}", f"{error}", "a call has all its arguments", fix
         ) from None
-    return function(*arguments, **values)
+    if allowed is None:
+        return function(*arguments, **values)
+    try:
+        return function(*arguments, **values)
+    except SbpjaxError:
+        raise
+    except Exception as error:
+        seen, rule = f"{type(error).__name__}: {error}", "a call has arguments that it takes"
+        fix = f"set {name or 'it'} to what {tree[CALL]} takes; SBPJAX_FULL_TRACEBACK=1 shows where it was raised"
+        raise ConfigError(f"calling {tree[CALL]} for {name!r}", seen[:300], rule, fix) from error
+
+
+def _found(tree: DictConfig, key: str, name: str, allowed: Allowed | None) -> Any:
+    path = _item(tree, key, name)
+    return imported(path) if allowed is None else allowed.find(path, name)
 
 
 def _item(tree: Any, key: Any, name: str) -> Any:

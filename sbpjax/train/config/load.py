@@ -15,6 +15,7 @@ import importlib
 import os
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +25,24 @@ from sbpjax.errors import ConfigError, nearest
 
 from .files import failed, forget, from_source, run_file
 from .lazy import plain
+from .names import Allowed, plain_values
 from .saved import read_saved
 
 VALUES = (bool, int, float, str, list, tuple, dict, DictConfig, ListConfig)
 
 
-def load_config(source: str | os.PathLike) -> DictConfig:
+def load_config(source: str | os.PathLike, *, allow: Iterable[str] = (), trust: bool = False) -> DictConfig:
     r"""Return the tree of a configuration.
 
     Args:
-        source: path of a ``.py`` or ``.yaml`` file, or the name of a module.
+        source: path of a ``.py`` or ``.yaml`` file, or the name of a module. The file or module in Python is run.
+        allow: of a ``.yaml``: packages, and ``.py`` files, that it may call in addition to the parts of sbpjax; see
+            `sbpjax.train.config.names`.
+        trust: let a ``.yaml`` call whatever it names. This runs what its author wants.
 
     Raises:
-        ConfigError: there is no such file, it cannot be run or read, or is of another version.
+        ConfigError: there is no such file, it cannot be run or read, is of another version, or calls what is not
+            allowed.
 
     Example:
         >>> _ = Path("small.py").write_text("steps = 10\nsizes = [1, 2]")
@@ -46,7 +52,9 @@ def load_config(source: str | os.PathLike) -> DictConfig:
     text = os.fspath(source)
     forget(files=text.endswith(".py"))
     if text.endswith((".yaml", ".yml")):
-        return read_saved(_found(text))
+        found = read_saved(_found(text))
+        Allowed(allow, trust=trust, asked=f"reading the configuration {text!r}").check(plain_values(found), "")
+        return found
     return _tree(run_file(_found(text)) if text.endswith(".py") else _module(text), text)
 
 

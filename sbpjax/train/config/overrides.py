@@ -16,17 +16,25 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from sbpjax.errors import ConfigError, nearest
 
 from .lazy import CALL, OWN, arguments_of, imported
+from .names import Allowed, packages_of, plain_values
+from .saved import PlainLoader
 
 
-def override(config: DictConfig, changes: Iterable[str]) -> DictConfig:
+def override(
+    config: DictConfig, changes: Iterable[str], *, allow: Iterable[str] = (), trust: bool = False
+) -> DictConfig:
     """Return a configuration with values changed.
 
     Args:
         config: as it was read; it stays as it is.
         changes: ``name=value``, with dots between the names.
+        allow: packages that a value may call, in addition to sbpjax, to those that the configuration calls, and to
+            ``.py`` files.
+        trust: let values call whatever they name.
 
     Raises:
-        ConfigError: a name leads nowhere, or a value is of another kind than the one that is there.
+        ConfigError: a name leads nowhere, a value is of another kind than the one that is there, or calls what is not
+            allowed.
 
     Example:
         >>> override(OmegaConf.create({"a": {"b": 1}}), ["a.b=2"])
@@ -34,19 +42,23 @@ def override(config: DictConfig, changes: Iterable[str]) -> DictConfig:
     """
     changed = config.copy()
     open_to: set[str] = set()
+    changes, known = list(changes), (*allow, *packages_of(plain_values(config)))
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals or not name:
             rule = "an override is name=value, with dots between the names"
             raise ConfigError(f"override {change!r}", "no value" if name else "no name", rule, "trainer.max_steps=100")
-        _set(changed, name.strip(), _value(change, text), change, open_to)
+        value = _value(change, text)
+        _set(changed, name.strip(), value, change, open_to)
+        *path, last = name.strip().split(".")
+        Allowed(known, trust=trust, asked=f"override {change!r}", files=True).check({last: value}, ".".join(path))
     return changed
 
 
 def _value(change: str, text: str) -> Any:
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        value = yaml.load(text, PlainLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         rule = "a value is a number, true, false, null, a text, [a, list] or {a: dict}"
         raise ConfigError(
             f"override {change!r}", str(error).splitlines()[0], rule, "put quotes around a text"

@@ -6,7 +6,8 @@
       _call_: sbpjax.train.trainer:Trainer
       …
 
-It can be run again: ``python -m sbpjax.train run7/config.yaml``.
+It can be run again: ``python -m sbpjax.train run7/config.yaml``. Then it calls parts of sbpjax, and of the
+packages that are allowed (`names.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from sbpjax import naming
 from sbpjax.errors import ConfigError
@@ -34,27 +36,48 @@ def save_config(config: DictConfig, directory: Path) -> None:
 
 
 def read_saved(path: Path) -> DictConfig:
-    """Read what `save_config` wrote.
+    """Read what `save_config` wrote, whatever it calls; `load_config` and `load_run` check that.
 
     Raises:
-        ConfigError: it is of another version, or no such file.
+        ConfigError: it is of another version, damaged, or no such file.
     """
     asked = f"reading the configuration {str(path)!r}"
-    text = path.read_text()
+    fix = "restore it, or run the Python file"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(asked, f"{error}", "a saved configuration is a file of text", fix) from None
     head = text.partition("\n")[0]
     rule = f"the first line says by which version it was written, and this is {naming.VERSION}"
     if not head.startswith(_HEAD) or head.removeprefix(_HEAD) != naming.VERSION:
         seen = head if head.startswith(_HEAD) else "a file without a version"
         fix = f"look what has changed, then write {_HEAD}{naming.VERSION} there; or run the Python file"
-        raise ConfigError(asked, seen.removeprefix("# "), rule, fix)
+        raise ConfigError(asked, seen.removeprefix("# ")[:100], rule, fix)
     try:
-        found = OmegaConf.create(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise ConfigError(asked, told, "a saved configuration is YAML", "restore it, or run the Python file") from None
+        found = OmegaConf.create(yaml.load(text, PlainLoader))
+    except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
+        seen = " ".join(str(error).split())[:300]
+        raise ConfigError(asked, seen, "a saved configuration is YAML of plain values", fix) from None
     if not isinstance(found, DictConfig):
-        raise ConfigError(asked, "no names", "a configuration is a dict", "restore it, or run the Python file")
+        raise ConfigError(asked, "no names", "a configuration is a dict", fix)
     return found
+
+
+class PlainLoader(yaml.SafeLoader):
+    """YAML as it is saved: without aliases, which can stand for more values than memory holds, and names given once."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(problem="an alias; write its value", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for (key, _), name in zip(node.value, names, strict=False):
+            if names.count(name) > 1:
+                raise yaml.MarkedYAMLError(problem=f"the name {name!r} twice", problem_mark=key.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def changes(before: Any, after: Any, name: str = "") -> list[str]:
