@@ -22,6 +22,7 @@ Nothing in this loop waits for the devices: `Log` reads a loss when the step beh
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -151,6 +152,7 @@ class Trainer:
         watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
         self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_listed(hooks), key=lambda hook: hook.order)]
         self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
+        self._is_open, self._waiting = False, []  # whether the writers are, and the metrics that wait for that
         self.step, self.data_s = 0, 0.0
         self.batch: Any = None
         self.loss: Any = None
@@ -261,10 +263,14 @@ class Trainer:
         return -1 if -1 in behind.values() else 0
 
     def record(self, metrics: dict[str, float], step: int | None = None) -> None:
-        """Hand metrics to the writers, and keep them as the latest."""
+        """Hand metrics to the writers, when these are open, and keep them as the latest."""
         self.metrics |= metrics
+        record = (self.step if step is None else step), metrics
+        if not self._is_open:
+            self._waiting.append(record)
+            return
         for writer in self._opened():
-            writer.write(self.step if step is None else step, metrics)
+            writer.write(*record)
 
     def say(self, text: str) -> None:
         """Hand a line of text to the writers."""
@@ -278,8 +284,21 @@ class Trainer:
         self._stop = None
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
-        for writer in self._opened():
-            writer.open(self.out, self.step, self.max_steps)
+        opened: list[Writer] = []
+        try:
+            for writer in self._opened():
+                opened.append(writer)
+                writer.open(self.out, self.step, self.max_steps)
+        except BaseException:
+            for writer in opened:  # a bar gives the terminal back
+                with contextlib.suppress(Exception):
+                    writer.close()
+            raise
+        self._is_open = True
+        waiting, self._waiting = self._waiting, []
+        for record in waiting:
+            for writer in opened:
+                writer.write(*record)
 
     def _close(self) -> None:
         """Let every hook and writer end, and raise the first error of one of them."""
@@ -290,6 +309,7 @@ class Trainer:
                 end()
             except Exception as error:
                 errors.append(error)
+        self._is_open = False
         if errors:
             raise errors[0]
 

@@ -11,9 +11,9 @@ there, ``python -m sbpjax.cache clear`` drops it.
 
 from __future__ import annotations
 
+import argparse
 import os
 import pathlib
-import sys
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -144,9 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: another command was given; the status is 2.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    command = {("info",): info, ("clear",): clear}.get(tuple(given))
-    if command is None:
-        print("usage: python -m sbpjax.cache info|clear", file=sys.stderr)
-        raise SystemExit(2)
+    parser = argparse.ArgumentParser("python -m sbpjax.cache", description="The cache of compiled programs and plans.")
+    parser.add_argument("command", choices=("info", "clear"), help="say what it holds, or drop it")
+    command = {"info": info, "clear": clear}[parser.parse_args(arguments).command]
     print(command())

@@ -46,8 +46,13 @@ class Bar(Writer):
             self._progress.update(self._task, completed=step, description=text_of(known))
 
     def say(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False)
+        """Print a line above the bar, or where that is going to be."""
+        from rich.console import Console
+
+        if self._progress is None and self._console is None:
+            self._console = Console()
+        console = self._console if self._progress is None else self._progress.console
+        console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
         """Leave the bar as it is."""

@@ -19,10 +19,10 @@ class Writer:
         """
 
     def write(self, step: int, metrics: dict[str, float]) -> None:
-        """Take the metrics of a step."""
+        """Take the metrics of a step; between `open` and `close`."""
 
     def say(self, text: str) -> None:
-        """Take a line of text for the reader."""
+        """Take a line of text for the reader, also before `open`: a run says what it resumes."""
 
     def close(self) -> None:
         """End; what was written is on the disk then."""

@@ -20,6 +20,18 @@ def test_a_bar(monkeypatch):
     assert "step 10   validation/loss 3.5" in text and "hello [bold]" in text
 
 
+def test_lines_before_and_after_the_bar(capsys):
+    file = io.StringIO()
+    for bar, text in ((Bar(Console(file=file)), file.getvalue), (Bar(), lambda: capsys.readouterr().out)):
+        bar.say("resumed [at] step 3")
+        bar.close()
+        bar.open(None, 3, 20)
+        bar.close()
+        bar.say("the end")
+        found = text()
+        assert found.index("resumed [at] step 3") < found.index("3/20") < found.index("the end")
+
+
 def test_which_one(monkeypatch):
     assert isinstance(console_writer(), Lines)  # pytest's stdout is no terminal
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
