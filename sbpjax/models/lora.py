@@ -14,6 +14,7 @@ are written as one of the sum of their ranks: A's above each other, B's in block
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -28,24 +29,14 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import comm, env, nn
-from sbpjax.checkpoint import open_safetensors, save_safetensors
+from sbpjax.checkpoint import save_safetensors
 from sbpjax.errors import CheckpointError, OpValueError, nearest
 
+from .adapter_file import CONFIG, DIGEST, PREFIX, TENSORS, digest, read_adapter, refuse
 from .layers import LoraLinear
 from .pretrained import family_weights, replace
 from .weights import Part, Weights
 
-CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
-PREFIX = "base_model.model."
-# Fields of ``adapter_config.json`` that change what an adapter computes, and the values that are built.
-ONLY: dict[str, tuple[Any, ...]] = {
-    "peft_type": ("LORA",),
-    "use_dora": (False, None),
-    "bias": ("none",),
-    "lora_bias": (False, None),
-    "layer_replication": (None,),
-    "trainable_token_indices": (None,),
-}
 TASKS = {
     "CausalLM": "CAUSAL_LM",
     "LMHeadModel": "CAUSAL_LM",
@@ -108,12 +99,13 @@ def attach(
     if rank < 1 or alpha <= 0 or not 0 <= dropout < 1:
         seen = f"rank={rank}, alpha={alpha}, dropout={dropout}"
         raise OpValueError(asked, seen, "1 ≤ rank, 0 < alpha, 0 ≤ dropout < 1", "rank=8, alpha=16.0, dropout=0.0")
-    for name, parameter in model.named_parameters():
-        is_own = name.rpartition(".")[2] in ("lora_a", "lora_b")  # of an adapter that is there already
-        parameter.requires_grad_(is_own or any(fnmatchcase(name, pattern) for pattern in also))
-    for name, module in plain.items():
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            _exchange(model, name, LoraLinear(module, rank, alpha / rank, dropout))
+    with _all_or_nothing(model):
+        for name, parameter in model.named_parameters():
+            is_own = name.rpartition(".")[2] in ("lora_a", "lora_b")  # of an adapter that is there already
+            parameter.requires_grad_(is_own or any(fnmatchcase(name, pattern) for pattern in also))
+        for name, module in plain.items():
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                _exchange(model, name, LoraLinear(module, rank, alpha / rank, dropout))
     return model
 
 
@@ -205,7 +197,8 @@ def save(
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         (partial / CONFIG).write_text(json.dumps(values, indent=2, sort_keys=True) + "\n")
-    save_safetensors({name: flow.tensor(x) for name, x in tensors.items()}, partial / TENSORS, {"format": "pt"})
+    metadata = {"format": "pt", DIGEST: digest(tensors, values)}
+    save_safetensors({name: flow.tensor(x) for name, x in tensors.items()}, partial / TENSORS, metadata)
     if is_first:
         replace(partial, directory)
     if env.get_world_size() > 1:
@@ -239,13 +232,16 @@ def _targets(model: nn.Module, weights: Weights, adapted: Collection[str]) -> li
     return sorted({name if name.rpartition(".")[2] in last else name.rpartition(".")[2] for name in adapted})
 
 
-def load(model: nn.Module, directory: str | os.PathLike, *, family: ModuleType | None = None) -> nn.Module:
+def load(
+    model: nn.Module, directory: str | os.PathLike, *, family: ModuleType | None = None, verify: bool = True
+) -> nn.Module:
     """Attach the adapter of a folder that PEFT or `save` has written, in place; all else is frozen.
 
     Args:
         model: without adapter, of any layout.
         directory: with ``adapter_config.json`` and ``adapter_model.safetensors``.
         family: the package of a family of your own.
+        verify: compare the files with the SHA-256 that `save` has written; False after an edit on purpose.
 
     Returns:
         The model.
@@ -256,8 +252,8 @@ def load(model: nn.Module, directory: str | os.PathLike, *, family: ModuleType |
     directory = Path(directory)
     asked = f"lora.load({type(model).__name__}(...), {str(directory)!r})"
     weights = family_weights(model.config.model_type, family)
-    values = _config_of(directory, asked)
-    arrays = {name.removeprefix(PREFIX): a for name, a in open_safetensors(directory / TENSORS).items()}
+    values, found = read_adapter(directory, asked, verify)
+    arrays = {name.removeprefix(PREFIX): a for name, a in found.items()}
     linear = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     made: dict[str, tuple[Any, Any, float]] = {}
     used = set()
@@ -269,26 +265,64 @@ def load(model: nn.Module, directory: str | os.PathLike, *, family: ModuleType |
         if not all(key in arrays for key in keys):
             continue
         a, b = (arrays[key] for key in keys)
-        rank, shape = len(a), (layer.out_features * part.count, layer.in_features)
-        if b.shape != (shape[0], rank) or a.shape != (rank, shape[1]):
+        rank, shape = len(a) if a.ndim else 0, (layer.out_features * part.count, layer.in_features)
+        if b.shape != (shape[0], rank) or a.shape != (rank, shape[1]) or not rank:
             seen = f"{part.name}: A {list(a.shape)}, B {list(b.shape)}"
-            _refuse(asked, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
+            refuse(asked, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
+        said = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
+        if said != rank:
+            refuse(asked, f"{part.name}: A of rank {rank}", f"{CONFIG} says that its rank is {said}")
         used |= set(keys)
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
-        made[name] = np.asarray(a), np.asarray(b[rows]), _alpha(values, part.name) / _root(values, rank)
-    whole = {name: weights.part(name) for name, _ in model.named_parameters()}
-    also = {name: part.name for name, part in whole.items() if part is not None and part.name in arrays}
-    left = sorted(set(arrays) - used - set(also.values()))
+        alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))
+        made[name] = np.asarray(a), np.asarray(b[rows]), float(alpha) / _root(values, rank)
+    also = _whole(model, weights, arrays, asked)
+    left = sorted(set(arrays) - used - {part.name for part in also.values()})
     if left or not made:
-        _refuse(asked, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
-    model.requires_grad_(False)
-    for name, (a, b, scale) in made.items():
-        layer = LoraLinear(linear[name], len(a), scale, values.get("lora_dropout") or 0.0)
-        layer.set(a, b)
-        _exchange(model, name, layer)
-    for name, theirs in also.items():
-        _write(model, name, whole[name].read(arrays[theirs]))  # type: ignore[union-attr]
+        refuse(asked, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
+    with _all_or_nothing(model, also):
+        model.requires_grad_(False)
+        for name, (a, b, scale) in made.items():
+            layer = LoraLinear(linear[name], len(a), scale, values.get("lora_dropout") or 0.0)
+            layer.set(a, b)
+            _exchange(model, name, layer)
+        for name, part in also.items():
+            _write(model, name, part.read(arrays[part.name]))
     return model
+
+
+def _whole(model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], asked: str) -> dict[str, Part]:
+    """Return which parameters of the model itself the adapter brings, of the shapes that they have."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        part = weights.part(name)
+        if part is None or part.name not in arrays:
+            continue
+        shape, wanted = arrays[part.name].shape, part.shape(tuple(parameter.shape))
+        if shape != wanted:
+            refuse(asked, f"{part.name} of shape {list(shape)}", f"in this model it has the shape {list(wanted)}")
+        found[name] = part
+    return found
+
+
+@contextlib.contextmanager
+def _all_or_nothing(model: nn.Module, written: Collection[str] = ()) -> Iterator[None]:
+    """Give a model its linear layers, what is trained, and some parameters back if the block raises."""
+    modules = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    trained = [(p, p.requires_grad) for p in model.parameters()]
+    values = {name: model.get_parameter(name).data for name in written}
+    try:
+        yield
+    except BaseException:  # an interrupt, too
+        for name, module in modules.items():
+            parent, _, last = name.rpartition(".")
+            if model.get_submodule(name) is not module:
+                setattr(model.get_submodule(parent), last, module)
+        for name, value in values.items():
+            model.get_parameter(name).data = value
+        for parameter, is_trained in trained:
+            parameter.requires_grad_(is_trained)
+        raise
 
 
 def _write(model: nn.Module, name: str, value: np.ndarray) -> None:
@@ -299,25 +333,11 @@ def _write(model: nn.Module, name: str, value: np.ndarray) -> None:
     parameter.requires_grad_(True)
 
 
-def _alpha(values: dict[str, Any], name: str) -> float:
-    fits = (a for key, a in (values.get("alpha_pattern") or {}).items() if name == key or name.endswith(f".{key}"))
-    return float(next(fits, values.get("lora_alpha", 8)))
+def _of_layer(values: dict[str, Any], pattern: str, name: str, otherwise: float) -> float:
+    """Return the rank or alpha of a layer: that of the first name of a pattern that it ends with."""
+    fits = (a for key, a in (values.get(pattern) or {}).items() if name == key or name.endswith(f".{key}"))
+    return next(fits, otherwise)
 
 
 def _root(values: dict[str, Any], rank: int) -> float:
     return rank**0.5 if values.get("use_rslora") else rank
-
-
-def _config_of(directory: Path, asked: str) -> dict[str, Any]:
-    try:
-        values = json.loads((directory / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        _refuse(asked, f"{type(error).__name__}: {error}", f"an adapter is a folder with {CONFIG} and {TENSORS}")
-    for name, built in ONLY.items():
-        if values.get(name, built[0]) not in built:
-            _refuse(asked, f"{name}={values[name]!r}", f"adapters are built with {name}={built[0]!r}")
-    return values
-
-
-def _refuse(asked: str, seen: str, rule: str) -> Any:
-    raise CheckpointError(asked, seen, rule, "check that the adapter is one of this model")

@@ -183,6 +183,14 @@ def test_a_head_that_is_trained_beside_it(tmp_path):
         ("gone", "FileNotFoundError"),
         ("other", "model.layers.0.self_attn.q_proj.lora_B.weight"),
         ("shape", r"A \[2, 15\], B \[16, 2\]"),
+        ("base", r"model.norm.weight of shape \[3\]"),
+        ("integers", "of int32"),
+        ({"lora_alpha": "x"}, "lora_alpha='x'"),
+        ({"lora_alpha": float("nan")}, "lora_alpha=nan"),
+        ({"lora_dropout": 5}, "lora_dropout=5"),
+        ({"alpha_pattern": [1]}, "alpha_pattern="),
+        ({"r": 3}, "its rank is 3"),
+        ([1], "holds a list"),
     ],
     ids=str,
 )
@@ -191,18 +199,63 @@ def test_an_adapter_that_does_not_fit_is_one_error(change, seen, tmp_path):
     path, file = tmp_path / "tuned" / "adapter_config.json", tmp_path / "tuned" / "adapter_model.safetensors"
     if isinstance(change, dict):
         path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    elif isinstance(change, list):
+        path.write_text(json.dumps(change))
     elif change == "gone":
         path.unlink()
     else:
         state = checkpoint.load_safetensors(file)
         key = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
         a = state.pop(key)
-        state |= {key.replace("layers.0", "layers.7"): a} if change == "other" else {key: a[:, :-1].clone()}
+        if change == "base":  # of the model itself
+            state |= {key: a, "base_model.model.model.norm.weight": flow.ones(3)}
+        elif change == "integers":
+            state |= {key: a.to(flow.int32)}
+        else:
+            state |= {key.replace("layers.0", "layers.7"): a} if change == "other" else {key: a[:, :-1].clone()}
         checkpoint.save_safetensors(state, file)
     model = models.from_pretrained(DATA / "llama")
     with pytest.raises(CheckpointError, match=seen):
-        lora.load(model, tmp_path / "tuned")
+        lora.load(model, tmp_path / "tuned", verify=False)
     assert not list(lora.layers(model)) and all(p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.parametrize("where", ["config", "tensor"])
+def test_a_damaged_file_is_seen_by_its_digest(where, tmp_path):
+    lora.save(adapted("llama", rank=2), tmp_path)
+    file = tmp_path / ("adapter_config.json" if where == "config" else "adapter_model.safetensors")
+    if where == "config":
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"lora_alpha": 17.0}))
+    else:
+        data = bytearray(file.read_bytes())
+        data[-3] ^= 1
+        file.write_bytes(data)
+    with pytest.raises(CheckpointError, match=r"(?s)another SHA-256.*verify=False"):
+        lora.load(models.from_pretrained(DATA / "llama"), tmp_path)
+    assert list(lora.layers(lora.load(models.from_pretrained(DATA / "llama"), tmp_path, verify=False)))
+
+
+@pytest.mark.parametrize("does", ["load", "attach"])
+def test_an_interrupt_leaves_the_model_as_it_was(does, tmp_path, monkeypatch):
+    lora.save(adapted("llama", rank=2, also=("norm.weight",)), tmp_path)
+    model = models.from_pretrained(DATA / "llama")
+    modules, before = dict(model.named_modules()), {n: p.detach().numpy() for n, p in model.named_parameters()}
+    model.get_parameter("norm.weight").requires_grad_(False)
+    trained, calls = [p.requires_grad for p in model.parameters()], []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return exchange(*given)
+
+    exchange = lora._exchange
+    monkeypatch.setattr(lora, "_exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lora.load(model, tmp_path) if does == "load" else lora.attach(model)
+    assert dict(model.named_modules()) == modules and [p.requires_grad for p in model.parameters()] == trained
+    for name, parameter in model.named_parameters():
+        np.testing.assert_array_equal(parameter.detach().numpy(), before[name])
 
 
 def test_wrong_calls_are_one_error(tmp_path):
