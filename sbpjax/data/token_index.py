@@ -10,11 +10,16 @@ Little-endian:
     8 s        where each sequence begins in ``corpus.bin``, in bytes, int64
     8 (d + 1)  the first sequence of each document, and s, int64
 
+Lengths, beginnings and ends have to agree everywhere. They do not show a sequence that moved to another document, or
+another dtype of the same size; the digest in ``corpus.idx.sha256`` does. `TokenFileWriter` writes it, and ``sha256sum
+-c`` checks it. Megatron's files have none, and are read without.
+
 This module is imported by worker processes, which have no JAX.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import struct
 from collections.abc import Mapping
@@ -37,6 +42,8 @@ CODES = {
     7: np.float32,
     8: np.uint16,
 }
+DIGEST = ".sha256"  # behind the name of the index
+_BLOCK = 1 << 20
 TOKEN_CODES = {code: dtype for code, dtype in CODES.items() if np.dtype(dtype).kind in "iu"}
 
 
@@ -69,7 +76,7 @@ def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> To
         codes: the dtypes that are read, by their codes.
 
     Raises:
-        DataError: a file is missing, of another kind or version, cut off, or the two do not belong together.
+        DataError: a file is missing, of another kind or version, damaged, or the two do not belong together.
     """
     path = f"{prefix}.idx"
     for each in (path, f"{prefix}.bin"):
@@ -80,7 +87,27 @@ def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> To
             raise DataError(asked, f"there is no file {each}", "a path is given without .bin and .idx", fix)
     index = _read(path, asked, codes)
     _check_together(prefix, index, asked)
+    _check_digest(path, asked)
     return index
+
+
+def digest_line(path: str) -> str:
+    """Return the line of ``sha256sum`` for a file, under its name without ``.part``."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"{digest}  {os.path.basename(path).removesuffix('.part')}\n"
+
+
+def _check_digest(path: str, asked: str) -> None:
+    try:
+        with open(f"{path}{DIGEST}", "rb") as file:
+            written = file.read(1024)
+    except FileNotFoundError:
+        return
+    if written[:64] != digest_line(path)[:64].encode():
+        rule = f"its SHA-256 is that in {path}{DIGEST}, which was written with it"
+        fix = f"write the files anew; or remove {os.path.basename(path)}{DIGEST} if another program wrote the index"
+        raise DataError(asked, f"{path} has another SHA-256", rule, fix)
 
 
 def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
@@ -111,15 +138,41 @@ def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
 
 
 def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
-    """Refuse a pair of files whose ends do not meet; the millions between them are not gone through."""
+    """Refuse an index that contradicts itself, or the size of the tokens."""
     lengths, pointers, documents = index.lengths, index.pointers, index.documents
     size, tokens = os.path.getsize(f"{prefix}.bin"), 0
-    if len(lengths):
-        tokens = int(pointers[-1]) + int(lengths[-1]) * index.dtype.itemsize
-    if size != tokens or size == 0:
-        rule = f"its index speaks of {tokens} bytes, and there is one token at least"
+    for start in range(0, len(lengths), _BLOCK):
+        some = lengths[start : start + _BLOCK].astype(np.int64)
+        ends = tokens + np.cumsum(some)
+        wrong = np.flatnonzero((some < 0) | (pointers[start : start + _BLOCK] != (ends - some) * index.dtype.itemsize))
+        if len(wrong):
+            n = start + int(wrong[0])
+            seen = f"sequence {n:,} of {int(lengths[n]):,} tokens at byte {int(pointers[n]):,}"
+            begin = int(ends[wrong[0]] - some[wrong[0]]) * index.dtype.itemsize
+            rule = f"sequences have 0 tokens or more and follow each other: this one begins at byte {begin:,}"
+            raise _refused(asked, seen, rule)
+        tokens = int(ends[-1])
+    if size != tokens * index.dtype.itemsize or size == 0:
+        rule = f"its index speaks of {tokens * index.dtype.itemsize} bytes, and there is one token at least"
         raise _refused(asked, f"{prefix}.bin has {size} bytes", rule)
-    if pointers[0] != 0 or documents[0] != 0 or documents[-1] != len(lengths):
-        seen = f"the first sequence at byte {pointers[0]}, documents from {documents[0]} to {documents[-1]}"
-        rule = f"sequences begin at byte 0, and documents go from sequence 0 to {len(lengths)}"
-        raise _refused(asked, seen, rule)
+    if documents[0] != 0 or documents[-1] != len(lengths):
+        seen = f"documents from {documents[0]} to {documents[-1]}"
+        raise _refused(asked, seen, f"documents go from sequence 0 to {len(lengths)}")
+    for start in range(0, len(documents), _BLOCK):
+        steps = np.diff(documents[start : start + _BLOCK + 1])
+        if len(steps) and int(steps.min()) < 0:
+            n = start + int(np.argmin(steps))
+            seen = f"document {n:,} of the sequences {documents[n]:,} to {documents[n + 1]:,}"
+            raise _refused(asked, seen, "a document ends where it begins, or later")
+
+
+def check_tokens(tokens: np.ndarray, where: str, asked: str) -> np.ndarray:
+    """Return tokens of a file, which are no less than 0.
+
+    Raises:
+        DataError: one is negative.
+    """
+    if tokens.dtype.kind == "i" and tokens.size and int(tokens.min()) < 0:
+        at = int(np.argmin(tokens))
+        raise _refused(asked, f"token {int(tokens[at])} at {where} + {at}", "tokens are 0 or more")
+    return tokens

@@ -18,7 +18,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
 
-from .token_index import read_index
+from .token_index import check_tokens, read_index
 
 
 class GPTIndexedBinDataReader(Module):
@@ -61,7 +61,8 @@ class GPTIndexedBinDataReader(Module):
         self.seq_length, self.num_samples, self.batch_size = seq_length, num_samples, batch_size
         self.dtype = dtype or dtypes.int64
         self.device, self.placement, self.sbp = device, placement, sbp
-        index = read_index(data_file_prefix, f"GPTIndexedBinDataReader({data_file_prefix!r})")
+        self._asked = f"GPTIndexedBinDataReader({data_file_prefix!r})"
+        index = read_index(data_file_prefix, self._asked)
         self._sizes, self._starts, documents = index.lengths, index.pointers // index.dtype.itemsize, index.documents
         self._tokens = np.memmap(f"{data_file_prefix}.bin", dtype=index.dtype, mode="r")
         low, high = _share(len(documents) - 1, split_sizes, split_index)
@@ -97,7 +98,7 @@ class GPTIndexedBinDataReader(Module):
             inside = start - (int(self._ends[place]) - int(self._sizes[sequence]))
             count = min(left, int(self._sizes[sequence]) - inside)
             first = int(self._starts[sequence]) + inside
-            parts.append(self._tokens[first : first + count])
+            parts.append(check_tokens(self._tokens[first : first + count], f"token {first}", self._asked))
             start, left, place = start + count, left - count, place + 1
         return np.concatenate(parts)
 

@@ -162,8 +162,9 @@ def _facts(part: Any) -> tuple[str, int, int]:
     """Return where a dataset's tokens are, the highest one that a sample may hold, and how long samples are."""
     if isinstance(part, LabelledTexts):
         return part.path, part.highest, int(part.widths.max())
-    tokens = part.file.tokens
-    highest = max(int(piece.max()) for piece in (tokens[:_LOOKED_AT], tokens[-_LOOKED_AT:]))
+    size = part.file.tokens.size
+    ends = (part.file.read(0, _LOOKED_AT), part.file.read(max(size - _LOOKED_AT, 0), size))
+    highest = max(int(piece.max()) for piece in ends)
     if isinstance(part, MaskedPairs):
         highest = max(highest, part.vocabulary - 1)  # a hidden token may be any
     if isinstance(part, CorruptedSpans):

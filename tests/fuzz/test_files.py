@@ -14,12 +14,14 @@ import pytest
 
 from sbpjax.errors import CheckpointError
 from tests.fuzz import worker
-from tests.fuzz.families import FAMILIES, Family
+from tests.fuzz.data_families import FAMILIES
+from tests.fuzz.families import Family
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = 60
 EXHAUSTIVE = {
     "torch": 30_000, "torch alias": 5_000, "safetensors": 20_000, "plan": 20_000, "graph": 12_000, "checkpoint": 13_000,
+    "adapter": 2_000, "token index": 2_000,
 }  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from tests.fuzz.families import FAMILIES, arrays_of
+from tests.fuzz.data_families import FAMILIES
+from tests.fuzz.families import arrays_of
 
 CANARY = b"\xa5FoReIgN"
 MORE_MEMORY = 3 * 2**30

@@ -39,7 +39,7 @@ def test_a_trained_tokenizer_and_the_documents_again(corpus, capsys):
     assert "out.bin: 200 documents" in capsys.readouterr().out
     tokenizer = tokenizers.Tokenizer.from_file(str(corpus / "out.tokenizer.json"))
     assert documents(corpus, tokenizer) == [text + "<|endoftext|>" for text in TEXTS]
-    assert {path.suffix for path in corpus.iterdir()} == {".jsonl", ".txt", ".bin", ".idx", ".json"}
+    assert {path.suffix for path in corpus.iterdir()} == {".jsonl", ".txt", ".bin", ".idx", ".sha256", ".json"}
 
 
 def test_files_do_not_depend_on_the_number_of_workers(corpus, monkeypatch):

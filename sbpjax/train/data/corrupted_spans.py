@@ -129,7 +129,7 @@ class CorruptedSpans(Shuffled):
     def sample(self, number: int) -> dict[str, np.ndarray]:
         """Return ``tokens`` `(input_length,)` and ``targets`` `(target_length,)`."""
         random, begin = self.chance(number), self.index(number) * self.text_length
-        text = self.file.tokens[begin : begin + self.text_length].astype(np.int64)
+        text = self.file.read(begin, begin + self.text_length).astype(np.int64)
         kept = _parts(self.text_length - self._taken, self._count, random)
         taken = _parts(self._taken, self._count, random)
         ends = np.cumsum(np.stack([kept, taken], 1).reshape(-1))  # kept, taken, kept, taken, …

@@ -109,7 +109,7 @@ class MaskedPairs(Shuffled):
         """Return ``tokens``, ``targets``, ``segments`` and ``present``, `(length,)` each, and ``pairs``, 0 or 1."""
         random = self.chance(number)
         document, begin = self._window(self.index(number))
-        window = self.file[document][begin : begin + self._body].astype(np.int64)
+        window = self._piece(document, begin, self._body)
         cut = self._cut(document, begin, len(window), random)
         first, second = window[:cut], window[cut:]
         asked = int(random.integers(2))
@@ -139,9 +139,14 @@ class MaskedPairs(Shuffled):
         others = self.per_epoch - (high - low)
         drawn = int(random.integers(others or self.per_epoch))
         other, begin = self._window(drawn + (high - low if others and drawn >= low else 0))
-        piece = self.file[other][begin:]
-        begin = int(random.integers(max(len(piece) - count, 0) + 1))
-        return piece[begin : begin + count].astype(np.int64)
+        first, end = self.file.span(other)
+        begin += int(random.integers(max(end - first - begin - count, 0) + 1))
+        return self._piece(other, begin, count)
+
+    def _piece(self, document: int, begin: int, count: int) -> np.ndarray:
+        """Return tokens of a document from a place in it, `count` or fewer at its end."""
+        first, end = self.file.span(document)
+        return self.file.read(first + begin, min(first + begin + count, end)).astype(np.int64)
 
     def _hide(self, tokens: np.ndarray, first: int, second: int, random: np.random.Generator) -> np.ndarray:
         """Hide some tokens in place, and return the targets."""

@@ -75,5 +75,5 @@ class PackedTokens(Shuffled):
     def sample(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs and targets, ``(length,)`` each, of the sample of a number."""
         begin = self.index(number) * self.length
-        piece = self.file.tokens[begin : begin + self.length + 1].astype(self.dtype)
+        piece = self.file.read(begin, begin + self.length + 1).astype(self.dtype)
         return piece[:-1], piece[1:]

@@ -6,7 +6,8 @@ in `sbpjax/data/token_index.py`.
 Here every document that is written is one sequence; a file that is read may have several in a document (sentences).
 
 The writer works on ``corpus.bin.part`` and ``corpus.idx.part``, and gives them their names when both are whole and on
-disk, the index last. So a file is there if its index is there, whenever the writer is killed.
+disk: the tokens, the digest of the index ``corpus.idx.sha256``, and the index last. So a file is there if its index is
+there, whenever the writer is killed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.data.token_index import HEAD, MAGIC, TOKEN_CODES, read_index
+from sbpjax.data.token_index import DIGEST, HEAD, MAGIC, TOKEN_CODES, check_tokens, digest_line, read_index
 from sbpjax.errors import DataError
 
 _FLUSH_TOKENS = 1 << 18
@@ -49,7 +50,8 @@ class TokenFile:
         dtype: of the tokens.
 
     Raises:
-        DataError: a file is missing, of another kind or version, cut off, or the two do not belong together.
+        DataError: a file is missing, of another kind or version, damaged, or the two do not belong together; a
+            document that is read has a negative token.
 
     Example:
         >>> with TokenFileWriter("greetings", token_dtype(100)) as writer:
@@ -73,10 +75,22 @@ class TokenFile:
         return len(self._documents) - 1
 
     def __getitem__(self, document: int) -> np.ndarray:
+        return self.read(*self.span(document))
+
+    def span(self, document: int) -> tuple[int, int]:
+        """Return where a document begins and ends, in tokens."""
         if not -len(self) <= document < len(self):
             raise IndexError(f"document {document} is outside a file of {len(self)} documents")
         document %= len(self)
-        return self.tokens[self._begin(document) : self._begin(document + 1)]
+        return self._begin(document), self._begin(document + 1)
+
+    def read(self, begin: int, end: int) -> np.ndarray:
+        """Return the tokens from a place to another, over the ends of documents.
+
+        Raises:
+            DataError: one is negative.
+        """
+        return check_tokens(self.tokens[begin:end], f"token {begin}", f"TokenFile({self.prefix!r})")
 
     @property
     def lengths(self) -> np.ndarray:
@@ -135,6 +149,7 @@ class TokenFileWriter:
         if there and not overwrite:
             raise self._refused(f"{there[0]} is there", "what is there is not overwritten", "overwrite=True")
         self._bin_path, self._index_path = f"{self.prefix}.bin.part", f"{self.prefix}.idx.part"
+        self._digest_path = f"{self.prefix}.idx{DIGEST}.part"
         os.makedirs(os.path.dirname(self.prefix) or ".", exist_ok=True)
         self._file = self._locked()
         self._lengths = array.array("i")
@@ -184,7 +199,9 @@ class TokenFileWriter:
         self._lengths.frombytes(sizes.astype(np.int32).tobytes())
 
     def _take(self, tokens: np.ndarray) -> None:
-        if tokens.dtype == self.dtype and tokens.ndim == 1:  # as they are in the file: nothing to check
+        if tokens.dtype == self.dtype and tokens.ndim == 1:  # as they are in the file
+            if self.dtype.kind == "i" and tokens.size:
+                self._check_bounds(tokens)
             if self._waiting:
                 self._flush()
             self._file.write(tokens.tobytes())
@@ -204,12 +221,14 @@ class TokenFileWriter:
             return
         tokens = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
         self._waiting, self._waiting_tokens = [], 0
-        limits, low, high = np.iinfo(self.dtype), int(tokens.min()), int(tokens.max())
-        if low < limits.min or high > limits.max:
-            seen = f"token {low if low < limits.min else high}"
-            rule = f"tokens of {self.dtype} are from {limits.min} to {limits.max}"
-            raise self._refused(seen, rule, "dtype=token_dtype(vocabulary)")
+        self._check_bounds(tokens)
         self._file.write(tokens.astype(self.dtype, copy=False).data)
+
+    def _check_bounds(self, tokens: np.ndarray) -> None:
+        most, low, high = np.iinfo(self.dtype).max, int(tokens.min()), int(tokens.max())
+        if low < 0 or high > most:
+            seen, rule = f"token {low if low < 0 else high}", f"tokens of {self.dtype} are from 0 to {most}"
+            raise self._refused(seen, rule, "dtype=token_dtype(vocabulary)")
 
     def close(self) -> None:
         """Finish the files and give them their names."""
@@ -227,9 +246,12 @@ class TokenFileWriter:
             index.write((ends - lengths * np.int64(self.dtype.itemsize)).data)
             index.write(np.arange(lengths.size + 1, dtype="<i8").data)
             _to_disk(index)
+        with open(self._digest_path, "w", encoding="utf-8") as digest:
+            digest.write(digest_line(self._index_path))
+            _to_disk(digest)
         with contextlib.suppress(FileNotFoundError):  # an old index must not stand beside new tokens
             os.unlink(f"{self.prefix}.idx")
-        for path in (self._bin_path, self._index_path):
+        for path in (self._bin_path, self._digest_path, self._index_path):
             os.replace(path, path.removesuffix(".part"))
             self._names_to_disk()
         self._file.close()
@@ -244,7 +266,7 @@ class TokenFileWriter:
     def discard(self) -> None:
         """Give up: leave no file behind; harmless behind `close`."""
         if not self._file.closed:
-            for path in (self._index_path, self._bin_path):
+            for path in (self._digest_path, self._index_path, self._bin_path):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
             self._file.close()

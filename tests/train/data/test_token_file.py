@@ -34,7 +34,7 @@ def test_the_layout_byte_by_byte(tmp_path):
     write(tmp_path / "t")
     assert (tmp_path / "t.bin").read_bytes() == struct.pack("<6H", 1, 2, 3, 65535, 4, 5)
     assert (tmp_path / "t.idx").read_bytes() == layout(8, [3, 0, 1, 2], [0, 6, 6, 8], [0, 1, 2, 3, 4])
-    assert {path.name for path in tmp_path.iterdir()} == {"t.bin", "t.idx"}
+    assert {path.name for path in tmp_path.iterdir()} == {"t.bin", "t.idx", "t.idx.sha256"}
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.int32, np.int64, np.uint16])
@@ -97,7 +97,11 @@ GOOD = layout(8, [3, 2], [0, 6], [0, 1, 2])
         (GOOD, bytes(9), "t.bin has 9 bytes\n  rule: its index speaks of 10 bytes"),
         (GOOD, bytes(12), "t.bin has 12 bytes"),
         (layout(8, [], [], [0]), b"", "has 0 bytes\n  rule: .* there is one token at least"),
-        (layout(8, [3, 2], [2, 4], [0, 1, 2]), bytes(8), "the first sequence at byte 2"),
+        (layout(8, [3, 2], [2, 4], [0, 1, 2]), bytes(8), "sequence 0 of 3 tokens at byte 2"),
+        (layout(8, [3, 2], [0, 4], [0, 1, 2]), bytes(10), "sequence 1 .*begins at byte 6"),
+        (layout(8, [3, -1, 3], [0, 6, 4], [0, 1, 2, 3]), bytes(10), "sequence 1 of -1 tokens"),
+        (layout(8, [3, 2], [0, 6], [0, 2, 1, 2]), bytes(10), "document 1 of the sequences 2 to 1"),
+        (layout(8, [3, 2], [0, 6], [0, -1, 2]), bytes(10), "document 0 of the sequences 0 to -1"),
         (layout(8, [3, 2], [0, 6], [0, 1, 1]), bytes(10), "documents go from sequence 0 to 2"),
     ],
 )
@@ -107,6 +111,31 @@ def test_files_that_are_refused(tmp_path, index, tokens, told):
             (tmp_path / f"t{ending}").write_bytes(content)
     with pytest.raises(DataError, match=f"(?s)TokenFile\\(.*seen: .*{told}.*\n  fix:  "):
         TokenFile(tmp_path / "t")
+
+
+def test_an_index_is_compared_with_its_digest(tmp_path):
+    write(tmp_path / "t", [[1], [2], [3]])
+    index = tmp_path / "t.idx"
+    data = bytearray(index.read_bytes())
+    data[-24] = 0  # the first document is empty then, and the second has its token
+    index.write_bytes(data)
+    with pytest.raises(DataError, match=r"(?s)another SHA-256.*remove t\.idx\.sha256"):
+        TokenFile(tmp_path / "t")
+    (tmp_path / "t.idx.sha256").unlink()
+    assert [TokenFile(tmp_path / "t")[i].tolist() for i in range(3)] == [[], [1, 2], [3]]
+
+
+def test_negative_tokens_are_refused(tmp_path):
+    for tokens in ([1, -2], np.array([1, -2], np.int32)):
+        with pytest.raises(DataError, match="token -2\n.*from 0 to 2147483647"):
+            write(tmp_path / "t", [tokens], np.int32)
+    file = write(tmp_path / "t", [[1, 2], [3, 4]], np.int32)
+    np.array([1, 2, 3, -4], np.int32).tofile(tmp_path / "t.bin")
+    file = TokenFile(tmp_path / "t")
+    assert file[0].tolist() == [1, 2]
+    for read in (lambda: file[1], lambda: file.read(1, 4)):
+        with pytest.raises(DataError, match="token -4 at token"):
+            read()
 
 
 def test_a_path_with_its_ending(tmp_path):
@@ -176,7 +205,7 @@ with TokenFileWriter(prefix, "int32", overwrite=overwrite == "True") as writer:
         writer.add(range(1000))
     setattr(os, name, killed)
 """
-CALLS = [("fsync", 0), ("fsync", 1), ("unlink", 0), ("replace", 0), ("replace", 1), ("fsync", 3)]
+CALLS = [("fsync", 0), ("fsync", 1), ("unlink", 0), ("replace", 0), ("replace", 1), ("replace", 2), ("fsync", 5)]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -188,7 +217,7 @@ def test_a_killed_writer_leaves_nothing_half_visible(tmp_path, name, turn, overw
     command = [sys.executable, "-c", WRITER, root, str(tmp_path / "t"), name, str(turn), str(overwrite)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    if (name, turn) == ("fsync", 3):  # behind the last name
+    if (name, turn) == ("fsync", 5):  # behind the last name
         assert TokenFile(tmp_path / "t").tokens.size == 1_000_000
     elif overwrite and (tmp_path / "t.idx").exists():
         assert TokenFile(tmp_path / "t").tokens.tolist() == [1, 2, 3, 65535, 4, 5]  # still the old ones
@@ -196,4 +225,4 @@ def test_a_killed_writer_leaves_nothing_half_visible(tmp_path, name, turn, overw
         with pytest.raises(DataError, match="there is no file"):
             TokenFile(tmp_path / "t")
     write(tmp_path / "t", overwrite=True)
-    assert {path.name for path in tmp_path.iterdir()} == {"t.bin", "t.idx"}
+    assert {path.name for path in tmp_path.iterdir()} == {"t.bin", "t.idx", "t.idx.sha256"}
