@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import betas_in_range
+from sbpjax.optim.check import betas_in_range, params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
+from sbpjax.tensor import Tensor
 
 
 class OfMoments(Optimizer):
@@ -70,6 +71,16 @@ class Adam(OfMoments):
         options |= {"do_bias_correction": do_bias_correction, "maximize": maximize}
         options["decoupled_weight_decay"] = decoupled_weight_decay
         super().__init__(params, options, Implementation(fused=fused, **implementation))
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check(group)
+        betas = group["betas"]
+        for name, value in (("lr", group["lr"]), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+            if isinstance(value, Tensor) and group.get("foreach") and not group.get("capturable"):
+                rule = f"{name} as a Tensor is not supported for capturable=False and foreach=True"
+                raise params_value(f"{name}=tensor(...), foreach=True", rule, "leave out foreach")
+        if len({isinstance(beta, Tensor) for beta in betas}) > 1:
+            raise params_value(f"betas={betas!r}", "betas must be either both floats or both Tensors", "(0.9, 0.999)")
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")

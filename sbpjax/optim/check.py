@@ -10,8 +10,12 @@ from sbpjax.tensor import Tensor
 
 
 def at_least_zero(name: str, value: Any) -> None:
-    """Raise a ValueError for a negative number or NaN; a tensor's value is not looked at."""
-    if not isinstance(value, Tensor) and not value >= 0:
+    """Raise a ValueError for a negative number or NaN; of a tensor the size is checked, its value is not read."""
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            seen = f"{value.dtype.name}{list(value.shape)}"
+            raise OpValueError(f"{name}=tensor(...)", seen, f"Tensor {name} must be 1-element", f"{name}=tensor(0.01)")
+    elif not value >= 0:
         word = _WORDS.get(name, name)
         rule = f"Invalid {word}: {value}; it must be at least 0"
         raise OpValueError(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.01")
@@ -35,7 +39,12 @@ def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
 
 
 def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
-    """Return PyTorch's choices of an implementation, or raise for one that there is not or that cannot be had."""
+    """Return all of PyTorch's choices of an implementation, so that a group has the keys that PyTorch's has.
+
+    Raises:
+        OpTypeError: there is no such choice.
+        OpValueError: ``differentiable=True``.
+    """
     unknown = sorted(set(implementation) - _CHOICES)
     if unknown:
         rule = f"{optimizer}.__init__() got an unexpected keyword argument {unknown[0]!r}"
@@ -44,7 +53,7 @@ def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any
         rule = "an update writes parameters in place, so no gradient flows through it"
         fix = "sbpjax.func.grad over a step written with plain tensor operations"
         raise OpValueError(f"{optimizer}(differentiable=True)", "differentiable=True", rule, fix)
-    return dict(implementation)
+    return {**_DEFAULT_CHOICES, **implementation}
 
 
 def is_on(value: Any) -> bool:
@@ -60,6 +69,7 @@ def betas_in_range(betas: Any) -> None:
             raise OpValueError(f"betas={betas!r}", f"{beta!r}", rule, "betas=(0.9, 0.999)")
 
 
+_DEFAULT_CHOICES = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
 _CHOICES = {*Choices.__annotations__, *Implementation.__annotations__}
 
 _WORDS = {

@@ -20,15 +20,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from sbpjax import functions
-from sbpjax.errors import OpError, OpValueError
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.dtype import float32, float64
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 
-_STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+_STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")
 
 
 class LBFGS(Optimizer):
@@ -114,8 +115,8 @@ class LBFGS(Optimizer):
             The loss of its first evaluation.
         """
         if closure is None:
-            rule = "this method evaluates the loss several times, so it needs a closure"
-            raise OpValueError("LBFGS.step()", "no closure", rule, "optimizer.step(closure)")
+            rule = "LBFGS.step() missing 1 required positional argument: 'closure'; it evaluates the loss several times"
+            raise OpTypeError("LBFGS.step()", "no closure", rule, "optimizer.step(closure)")
         for hook in self._hooks_before():
             hook(self, (closure,), {})
         with no_grad():
@@ -144,10 +145,10 @@ class LBFGS(Optimizer):
             memory["n_iter"] += 1
             direction = self._direction(memory, grad, group["history_size"])
             memory.update(d=direction, prev_flat_grad=grad, prev_loss=loss)
-            t = group["lr"]
+            t = float(group["lr"])
             if memory["n_iter"] == 1:
-                t *= min(1.0, 1.0 / grad.abs().sum().item())
-            slope = (grad * direction).sum().item()
+                t *= min(1.0, 1.0 / _number(grad.abs().sum()))
+            slope = _dot(grad, direction)
             if slope > -group["tolerance_change"]:
                 memory["t"] = t
                 break
@@ -179,18 +180,20 @@ class LBFGS(Optimizer):
             memory.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return -grad
         y, s = grad - memory["prev_flat_grad"], memory["d"] * memory["t"]
-        curvature = (y * s).sum().item()
+        curvature = _dot(y, s)
         changes, steps, weights = memory["old_dirs"], memory["old_stps"], memory["ro"]
         if curvature > 1e-10:  # otherwise the estimate would not stay positive
-            for kept, new in ((changes, y), (steps, s), (weights, 1.0 / curvature)):
+            for kept, new in ((changes, y), (steps, s), (weights, float(1.0 / curvature))):
                 if len(kept) == history_size:
                     kept.pop(0)
                 kept.append(new)
-            memory["H_diag"] = curvature / (y * y).sum().item()
+            memory["H_diag"] = float(curvature / _dot(y, y))
+        memory.setdefault("al", [None] * history_size)
         q, parts = -grad, []
         for y, s, rho in zip(reversed(changes), reversed(steps), reversed(weights)):
             parts.append((s * q).sum() * rho)
             q = q - y * parts[-1]
+        memory["al"][: len(parts)] = parts[::-1]
         r = q * memory["H_diag"]
         for y, s, rho, part in zip(changes, steps, weights, reversed(parts)):
             r = r + s * (part - (y * r).sum() * rho)
@@ -204,7 +207,7 @@ class LBFGS(Optimizer):
             loss, grad = float(evaluate()), self._gradient()
             for param, value in zip(self._params, origin):
                 param.copy_(value)
-            return Trial(t, loss, grad, (grad * direction).sum().item())
+            return Trial(t, loss, grad, _dot(grad, direction))
 
         tolerance_change = self.param_groups[0]["tolerance_change"]
         return strong_wolfe(attempt, start, t, _largest(direction), tolerance_change, limit)
@@ -232,6 +235,19 @@ class LBFGS(Optimizer):
         for name, value in state_dict["param_groups"][0].items():
             if name != "params":
                 self.param_groups[0][name] = copy.deepcopy(value)
+
+
+def _dot(x: Tensor, y: Tensor) -> Any:
+    return _number((x * y).sum())
+
+
+def _number(x: Tensor) -> Any:
+    """Return a 0-d tensor as a NumPy scalar of its own precision.
+
+    The line search adds such numbers to losses and compares the sums. In double precision a loss that stays the same to
+    the last bit of float32 would never have fallen enough, where in PyTorch, whose scalars are tensors, it has.
+    """
+    return x.numpy()[()] if x.dtype in (float32, float64) else x.item()
 
 
 def _largest(x: Tensor) -> float:

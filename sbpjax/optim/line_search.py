@@ -13,9 +13,10 @@ minFunc: a trial near an end of the bracket is moved off it if the one before wa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 C1, C2 = 1e-4, 0.9
 
@@ -27,13 +28,13 @@ class Trial(NamedTuple):
         t: its length, in directions.
         loss: the loss there.
         grad: the gradient there, a vector.
-        slope: the gradient along the direction.
+        slope: the gradient along the direction, a number of the parameters' precision.
     """
 
     t: float
     loss: float
     grad: Any
-    slope: float
+    slope: Any
 
 
 def cubic_minimum(a: Trial, b: Trial, low: float | None = None, high: float | None = None) -> float:
@@ -50,15 +51,16 @@ def cubic_minimum(a: Trial, b: Trial, low: float | None = None, high: float | No
     high = right.t if high is None else high
     if left.t == right.t:
         return (low + high) / 2
-    d1 = left.slope + right.slope - 3 * (left.loss - right.loss) / (left.t - right.t)
-    square = d1**2 - left.slope * right.slope
-    if not square >= 0:
-        return (low + high) / 2
-    d2 = math.sqrt(square)
-    bottom = right.slope - left.slope + 2 * d2
-    if bottom == 0:
-        return (low + high) / 2
-    t = right.t - (right.t - left.t) * ((right.slope + d2 - d1) / bottom)
+    with np.errstate(all="ignore"):  # infinite losses and slopes of a NumPy dtype
+        d1 = left.slope + right.slope - 3 * (left.loss - right.loss) / (left.t - right.t)
+        square = d1**2 - left.slope * right.slope
+        if not square >= 0:
+            return (low + high) / 2
+        d2 = np.sqrt(square)
+        bottom = right.slope - left.slope + 2 * d2
+        if bottom == 0:
+            return (low + high) / 2
+        t = right.t - (right.t - left.t) * ((right.slope + d2 - d1) / bottom)
     return min(max(t, low), high)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from sbpjax.optim.check import is_on, params_value
 from sbpjax.optim.optimizer import Optimizer
@@ -20,6 +21,9 @@ _ADJUST = (None, "original", "match_rms_adamw")
 def orthogonalised(matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> jax.Array:
     """Return about ``U Vᵀ`` of a matrix ``U S Vᵀ`` by Newton-Schulz iterations in bfloat16.
 
+    Every result is rounded to bfloat16 where PyTorch rounds it: XLA alone would keep float32 between fused operations,
+    and the iteration, which does not contract, turns such differences into some percent of an update.
+
     Args:
         matrix: `(m, n)`.
         coefficients: ``a, b, c`` of the odd polynomial ``a x + b x³ + c x⁵`` that is applied to the singular values.
@@ -29,21 +33,28 @@ def orthogonalised(matrix: jax.Array, coefficients: tuple[float, float, float], 
     Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks (2024).
     """
     a, b, c = coefficients
-    x = matrix.astype(jnp.bfloat16)
+    x = _rounded(matrix.astype(jnp.float32))
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x
-    size = jnp.sqrt(jnp.sum(jnp.square(x.astype(jnp.float32)))).astype(x.dtype)
-    x = x / jnp.maximum(size, eps)
+    size = _rounded(jnp.sqrt(jnp.sum(jnp.square(_wide(x)))))
+    x = _rounded(_wide(x) / jnp.maximum(_wide(size), eps))
     for _ in range(steps):
-        gram = _matmul(x, x.T)
-        mixed = (b * gram.astype(jnp.float32) + c * _matmul(gram, gram, exact=True)).astype(x.dtype)
-        x = (a * x.astype(jnp.float32) + _matmul(mixed, x, exact=True)).astype(x.dtype)
+        gram = _rounded(_matmul(x, x.T))
+        mixed = _rounded(b * _wide(gram) + c * _matmul(gram, gram))
+        x = _rounded(a * _wide(x) + _matmul(mixed, x))
     return x.T if tall else x
 
 
-def _matmul(x: jax.Array, y: jax.Array, exact: bool = False) -> jax.Array:
-    product = jnp.matmul(x, y, preferred_element_type=jnp.float32)
-    return product if exact else product.astype(x.dtype)
+def _matmul(x: jax.Array, y: jax.Array) -> jax.Array:
+    return jnp.matmul(x, y, preferred_element_type=jnp.float32)
+
+
+def _wide(x: jax.Array) -> jax.Array:
+    return x.astype(jnp.float32)
+
+
+def _rounded(x: jax.Array) -> jax.Array:
+    return lax.reduce_precision(x, exponent_bits=8, mantissa_bits=7).astype(jnp.bfloat16)
 
 
 def muon(
@@ -91,6 +102,7 @@ class Muon(Optimizer):
     _dynamic = hyper
     _not_negative = hyper
     _state_names = ("momentum_buffer",)
+    _counts_steps = False
     _rule = staticmethod(muon)
 
     def __init__(

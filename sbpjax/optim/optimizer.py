@@ -49,6 +49,8 @@ _before_steps: OrderedDict[int, Callable] = OrderedDict()
 _after_steps: OrderedDict[int, Callable] = OrderedDict()
 
 
+_NAMED = "sbpjax.optim.AdamW(list(model.named_parameters())), or all groups without names"
+
 # What arguments mean in all optimizers that take them.
 _ARGUMENTS = {
     "params": 'the parameters, or dicts with ``"params"`` and options of their own.',
@@ -82,6 +84,7 @@ class Optimizer:
     _not_negative: ClassVar[tuple[str, ...]] = ()  # options that are at least 0
     _state_names: ClassVar[tuple[str, ...] | None] = None  # names of the state tensors per parameter, see `_states`
     _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
+    _counts_steps: ClassVar[bool] = True  # whether the rule reads the step count, which `state_dict` has then
     support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -93,7 +96,9 @@ class Optimizer:
         if isinstance(params, Tensor):
             rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
             raise params_type(params, rule)
-        self.defaults = {**defaults, **checked_implementation(type(self).__name__, implementation or {})}
+        chosen = {} if implementation is None else checked_implementation(type(self).__name__, implementation)
+        self.defaults = {**defaults, **chosen}
+        self._check({**self.defaults, "params": ()})  # before the parameters, as in PyTorch
         self.state: States = States(Fields)
         self.param_groups: list[dict[str, Any]] = Items()
         self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
@@ -160,9 +165,13 @@ class Optimizer:
             rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
             raise params_type(params, rule)
         group["params"] = params = Items([params] if isinstance(params, Tensor) else params)
-        if params and all(isinstance(param, tuple) for param in params):
-            group["param_names"] = tuple(name for name, _ in params)
-            group["params"] = params = Items([param for _, param in params])
+        names = tuple(param[0] for param in params if isinstance(param, tuple))
+        if names:
+            group["param_names"] = names
+            group["params"] = params = Items([p[1] if isinstance(p, tuple) else p for p in params])
+            if len(names) != len(params):
+                rule = "all optimizer params should be with/without names. Some param names are missing"
+                raise params_value(f"{len(names)} names of {len(params)} parameters", rule, _NAMED)
         for param in params:
             if not isinstance(param, Tensor):
                 rule = f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
@@ -179,6 +188,10 @@ class Optimizer:
         if len({id(p) for p in params}) != len(params):
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         taken = {id(p) for g in self.param_groups for p in g["params"]}
+        if any(("param_names" in g) != bool(names) for g in self.param_groups):
+            seen = "with names" if names else "without names"
+            rule = "all optimizer param groups should be with/without names. cannot add param group"
+            raise params_value(f"a group {seen}", f"{rule} {seen} to the optimizer", _NAMED)
         if any(id(p) in taken for p in params):
             rule = "some parameters appear in more than one parameter group"
             raise params_value("a parameter of an earlier group", rule)
@@ -319,7 +332,9 @@ class Optimizer:
     def _key(self, param: Tensor, index: int, state: dict[str, Any], of_rows: bool) -> _Key:
         group = self.param_groups[index]
         lazy = bool(group.get("is_sparse")) or row_table_of(param) is not None
-        return index, id(state["step"]), MASTER in state, of_rows, lazy, self._states_of(param, group)
+        # A count that no rule reads divides no bucket: one that is loaded without it would be rounded otherwise.
+        count = id(state["step"]) if self._counts_steps else 0
+        return index, count, MASTER in state, of_rows, lazy, self._states_of(param, group)
 
     def _make_dense(self) -> None:
         """Make gradients of rows dense where the update moves other rows as well."""
@@ -399,10 +414,12 @@ class Optimizer:
             if "step" in state:
                 users[id(state["step"])] = users.get(id(state["step"]), 0) + 1
         for buckets in places.values():
-            for (_, step_id, *_), params in buckets.items():
-                if users[step_id] > len(params):
-                    users[step_id] -= len(params)
-                    own = self.state[params[0]]["step"].clone()
+            for params in buckets.values():
+                shared = self.state[params[0]]["step"]
+                count = sum(self.state[param]["step"] is shared for param in params)
+                if users[id(shared)] > count:
+                    users[id(shared)] -= count
+                    own = shared.clone()
                     for param in params:
                         self.state[param]["step"] = own
 

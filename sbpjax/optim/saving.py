@@ -35,6 +35,10 @@ def pack(optimizer: Any) -> dict[str, Any]:
         options = {k: v for k, v in group.items() if k != "params"}
         groups.append(options | {"params": [numbers[id(p)] for p in group["params"]]})
     state = {numbers[id(p)]: dict(tensors) for p, tensors in optimizer.state.items() if id(p) in numbers}
+    if not optimizer._counts_steps:
+        for tensors in state.values():
+            tensors.pop("step", None)
+        state = {number: tensors for number, tensors in state.items() if tensors}
     return {"state": state, "param_groups": groups}
 
 

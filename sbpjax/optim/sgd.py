@@ -35,6 +35,7 @@ class SGD(Optimizer):
     _dynamic = hyper
     _not_negative = ("lr", "momentum", "weight_decay")
     _rule = staticmethod(rules.sgd)
+    _counts_steps = False
     support_sparse = True
 
     def __init__(

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from sbpjax.optim.adam import Adam
+from sbpjax.optim.check import params_value
+from sbpjax.tensor import Tensor
 
 
 class SparseAdam(Adam):
@@ -33,6 +35,11 @@ class SparseAdam(Adam):
         maximize: bool = False,
     ):
         super().__init__(params, lr, betas, eps, maximize=maximize)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check(group)
+        if any(isinstance(p, Tensor) and p.is_complex() for p in group["params"]):
+            raise params_value("complex parameters", "SparseAdam does not support complex parameters", "optim.Adam")
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; their updates are sparse."""

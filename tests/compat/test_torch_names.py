@@ -225,7 +225,7 @@ def test_kinds_of_device_that_are_not_here(torch):
     "name",
     "torch.sparse_coo_tensor torch.sparse.mm torch.nested.nested_tensor torch.UntypedStorage torch.onnx.export "
     "torch.ao.quantization.ObserverBase torch.distributed.rpc.rpc_async torch.distributed.fsdp.StateDictType.SHARDED "
-    "torch.optim.SparseAdam torch.export.export torch._subclasses.FakeTensor "
+    "torch.export.export torch._subclasses.FakeTensor "
     "torch.uint3 torch.utils.flop_counter.FlopCounterMode".split(),
 )
 def test_absent_names_are_no_type_of_anything_and_say_why(torch, name):

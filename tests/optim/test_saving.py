@@ -36,7 +36,9 @@ def numbers(optimizer):
     """Return everything that a refused load must leave as it was."""
     found = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
     state = [
-        {n: t.tolist() for n, t in optimizer.state[p].items()} for g in optimizer.param_groups for p in g["params"]
+        {n: t.tolist() for n, t in optimizer.state[p].items() if n != "step" or optimizer._counts_steps}
+        for g in optimizer.param_groups
+        for p in g["params"]
     ]
     return copy.deepcopy((found, state))
 

@@ -111,7 +111,7 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
 - Under the alias `torch`, names of what means nothing here (sparse and nested tensors, storages, quantised layers,
-  PyTorch's sharded tensors, `torch.export`, `torch.onnx`, `SparseAdam`) can be imported, subclassed and asked
+  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and asked
   about with `isinstance`, which is False; calling one raises `NotInJaxError`, which says what to use. So
   `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
 - `torch.autograd.forward_ad` differentiates the tape twice when a tangent is asked for, so a tensor made under

@@ -7,12 +7,6 @@ from typing import Any
 from sbpjax.optim import rmsprop, sgd
 from sbpjax.optim.check import is_on, params_value
 
-from .absent import absent
-
-SparseAdam = absent(
-    "torch.optim.SparseAdam", "gradients are dense here", "sbpjax.optim.Adam, whose rows without gradient decay only"
-)
-
 
 class SGD(sgd.SGD):
     """`sbpjax.optim.SGD` whose first gradient enters the moving sum undampened; see there for the options.
