@@ -7,6 +7,7 @@ import contextlib
 import os
 import typing
 import sbpjax.tensor.types as _types
+from sbpjax.tensor.attached import ATau as _ATau
 from sbpjax.graph.compile import Compiled as _Compiled
 from sbpjax.inspect.plan_table import Explanation as _Explanation
 from sbpjax.tensor.generator import Generator as _Generator
@@ -14,6 +15,7 @@ from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
 from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
 from sbpjax.tensor.attached import MinMax as _MinMax
 from sbpjax.nn.module import Module as _Module
+from sbpjax.tensor.attached import NativeBatchNorm as _NativeBatchNorm
 from sbpjax.tensor.attached import NativeLayerNorm as _NativeLayerNorm
 from sbpjax.tensor.attached import PLU as _PLU
 from sbpjax.tensor.attached import QR as _QR
@@ -936,6 +938,8 @@ def gelu(input: _Tensor, approximate: builtins.str = 'none', *, out: _Tensor | N
     """
 def gen_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
     """Raise: tensors of tensors of several shapes do not exist here."""
+def geqrf(input: _Tensor, *, out: _Tensor | None = None) -> _ATau:
+    """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
 def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
 from sbpjax.tensor.autocast import get_autocast_dtype as get_autocast_dtype
@@ -989,7 +993,7 @@ def hamming_window(window_length: builtins.int, periodic: builtins.bool = True, 
     """Return ``alpha - beta cos``, one period long."""
 def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
-def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return input, and 0 where |input| <= lambd."""
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
@@ -1534,8 +1538,12 @@ def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: bui
         length: how many.
     """
 from sbpjax.functions.slicing import narrow_copy as narrow_copy
+def native_batch_norm(input: _Tensor, weight: _Tensor, bias: _Tensor | None, running_mean: typing.Any, running_var: typing.Any, training: builtins.bool, momentum: builtins.float, eps: builtins.float) -> _NativeBatchNorm:
+    """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation."""
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return `nn.functional.dropout`, and where elements were kept."""
+def native_group_norm(input: _Tensor, weight: _Tensor, bias: _Tensor | None, N: builtins.int, C: builtins.int, HxW: builtins.int, group: builtins.int, eps: builtins.float) -> _NativeLayerNorm:
+    """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
 def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
     """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
 def ne(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1615,6 +1623,16 @@ def ones_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.
 from sbpjax import optim as optim
 def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
+def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the product of ``other`` with all columns of a product of Householder reflections, as LAPACK's ``ormqr``.
+
+    Args:
+        input: ``(..., M, K)``, the reflections below the diagonal, as `geqrf` returns them.
+        tau: ``(..., K)``.
+        other: ``(..., M, N)``, or ``(..., N, M)`` from the right.
+        left: multiply from the left.
+        transpose: multiply by the conjugate transpose.
+    """
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
 def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:

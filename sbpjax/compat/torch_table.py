@@ -80,6 +80,7 @@ _ONLY = {
     "cpu": "cpu",
     "onnx": "onnx",
     "masked": "masked",
+    "signal": "signal",
     "distributed": "distributed.distributed_c10d distributed.constants",
     "distributed_nn": "distributed.nn distributed.nn.functional",
     "absent.ao": "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable",

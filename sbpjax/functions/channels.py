@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.ops.dims import fail
+from sbpjax.tensor.binding import into_out
 
 FIRST, LAST = "channels_first", "channels_last"
 
@@ -29,7 +30,9 @@ def channels(name: str, weight: bool = False, last: bool = True) -> Callable:
     def decorate(function: Callable) -> Callable:
         own = inspect.signature(function)
         option = inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=FIRST)
-        most = len(own.parameters)
+        by_name = [p for p in own.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        places = [p for p in own.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        most = len(places)
 
         @functools.wraps(function)
         def public(*args: Any, **options: Any) -> Any:
@@ -41,13 +44,15 @@ def channels(name: str, weight: bool = False, last: bool = True) -> Callable:
                 known = f"{FIRST!r} or {LAST!r}" if last else repr(FIRST)
                 asked = f"{function.__name__}({name}={where!r})"
                 fail("value", asked, repr(where), f"{name} is {known}", f"{name}={FIRST!r}, after x.movedim(-1, 1)")
+            target = options.pop("out", None)
             given = own.bind(*args, **options).arguments
             for moved in list(given)[: 2 if weight else 1]:
                 given[moved] = given[moved].movedim(-1, 1)
             out = function(**given)
-            return tuple(o.movedim(1, -1) for o in out) if isinstance(out, tuple) else out.movedim(1, -1)
+            out = tuple(o.movedim(1, -1) for o in out) if isinstance(out, tuple) else out.movedim(1, -1)
+            return out if target is None else into_out(target, out)
 
-        public.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+        public.__signature__ = own.replace(parameters=[*places, option, *by_name])  # type: ignore[attr-defined]
         return public
 
     return decorate

@@ -53,11 +53,11 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
     """
     if row.written:
         written = row.resolve()
-        function = public(written, row.names, row.oneflow, row.out, row.strict)
+        function = public(written, row.names, row.oneflow, bool(row.out), row.strict)
         function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
         return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
     if row.call:
-        return public(_of_call(row, at), row.names, row.oneflow, row.out, row.strict)
+        return public(_of_call(row, at), row.names, row.oneflow, bool(row.out), row.strict)
     if kind == "method":
         return _with_several(derived(row, "function", at))
     form = Form(row, row.resolve())
@@ -206,7 +206,7 @@ class Form:
             (by_name if p.kind is p.KEYWORD_ONLY and not kind.startswith("inplace") else found).append(text)
         if self._takes_inplace(kind):
             (by_name or found).append("inplace: bool = False")
-        if kind == "function" and self.row.out:
+        if self._takes_out(kind):
             by_name.append("out: Tensor | None = None")
         if kind == "function" and self._is_pair():
             by_name.append("inplace: bool = False")
@@ -221,6 +221,9 @@ class Form:
 
     def _takes_inplace(self, kind: str) -> bool:
         return bool(self.row.inplace & {"function": FN, "nn": NN}.get(kind, 0))
+
+    def _takes_out(self, kind: str) -> bool:
+        return bool(self.row.out & {"function": FN, "nn": NN}.get(kind, 0))
 
     def _is_pair(self) -> bool:
         """Return whether this is a plain function of two tensors, which OneFlow lets write into the first."""
@@ -290,7 +293,7 @@ class Form:
             lines.append("result = _Result(*result)")
         if row.oneflow_dtype:
             lines.append("result = _oneflow_dtype(result)")
-        if kind == "function" and row.out:
+        if self._takes_out(kind):
             result = "tuple(result)" if row.result else "result"
             return [*lines, f"return result if out is None else _into_out(out, {result})"]
         return [*lines, "return result"]

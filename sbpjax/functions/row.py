@@ -39,7 +39,7 @@ class Row:
         numbers: which of two tensors may be numbers: none by default, ``other`` the second, ``one`` either, ``all``.
         result: the fields of the named tuple that is returned.
         oneflow_dtype: a function of `sbpjax.functions.oneflow_dtypes` for the result, under OneFlow's name.
-        out: whether the function takes ``out=``.
+        out: which of `FN` and `NN` take ``out=``; True is `FN`, and PyTorch has few of the other kind.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
         strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
         channels: the argument that says where the channels are, as OneFlow has it, then ``weight`` if the second
@@ -65,7 +65,7 @@ class Row:
     numbers: str = ""
     result: str = ""
     oneflow_dtype: str = ""
-    out: bool = True
+    out: int = FN
     inplace: int = 0
     strict: bool = False
     channels: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.errors import OpError
+from sbpjax.errors import NotInJaxError, OpError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.tensor import Tensor
@@ -76,14 +76,34 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list = False) -> tuple:
     return tuple(reversed([next(ranked) if strides[d] else d for d in reversed(range(n))]))
 
 
-def cfloat(self: Tensor) -> Tensor:
+def cfloat(self: Tensor, memory_format=None) -> Tensor:
     """Return the tensor in complex64."""
     return self.to(dtypes.complex64)
 
 
-def cdouble(self: Tensor) -> Tensor:
+def cdouble(self: Tensor, memory_format=None) -> Tensor:
     """Return the tensor in complex128."""
     return self.to(dtypes.complex128)
+
+
+def chalf(self: Tensor, memory_format=None) -> Tensor:
+    """Raise: JAX has no complex numbers of two 16-bit floats.
+
+    Raises:
+        NotInJaxError: always.
+    """
+    seen = f"{self.dtype.name}{list(self.shape)}"
+    raise NotInJaxError("x.chalf()", seen, "JAX has no complex32; its least complex dtype is complex64", "x.cfloat()")
+
+
+def to_sparse(self: Tensor, *args, **options) -> Tensor:
+    """Raise: tensors are dense here.
+
+    Raises:
+        NotInJaxError: always; the text says how to have the values and where they are.
+    """
+    fix = "where = x.nonzero(as_tuple=True); values = x[where]; gradients of rows: nn.Embedding(..., sparse=True)"
+    raise NotInJaxError("x.to_sparse(...)", f"{self.dtype.name}{list(self.shape)}", "all tensors are dense here", fix)
 
 
 def is_storage(obj) -> bool:

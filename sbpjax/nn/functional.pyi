@@ -73,7 +73,7 @@ def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         count_include_pad: whether those zeros count in the mean.
         divisor_override: divide by it instead of by the number of cells.
     """
-def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first', *, out: _Tensor | None = None) -> _Tensor:
     """Return the mean of every window of `(N, C, H, W)`.
 
     Args:
@@ -85,7 +85,7 @@ def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         count_include_pad: whether those zeros count in the mean.
         divisor_override: divide by it instead of by the number of cells.
     """
-def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first', *, out: _Tensor | None = None) -> _Tensor:
     """Return the mean of every window of `(N, C, D, H, W)`.
 
     Args:
@@ -375,7 +375,7 @@ def gaussian_nll_loss(input: _Tensor, target: _Tensor, var: builtins.float | _Te
         eps: the smallest variance.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
+def gelu(input: _Tensor, approximate: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
     """Return input * Φ(input), with Φ the normal distribution function.
 
     Args:
@@ -431,7 +431,7 @@ def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool
         dim: the dim of the classes.
         generator: where the noise comes from.
     """
-def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return input, and 0 where |input| <= lambd."""
 def hardsigmoid(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return min(max(input + 3, 0), 6) / 6."""
@@ -510,7 +510,7 @@ def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: b
     """
 def leaky_relu_(input: _Tensor, negative_slope: builtins.float = 0.01) -> _Tensor:
     """Write the result of `leaky_relu` into the first tensor, which keeps its layout."""
-def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
+def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return input Wᵀ + b.
 
     Args:
@@ -545,7 +545,7 @@ def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.floa
     """
 def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
-def logsigmoid(input: _Tensor) -> _Tensor:
+def logsigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(1 / (1 + e**-input)) without overflow."""
 def lp_pool1d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
     """Return the p-norm of every window of `(N, C, L)`.
@@ -912,14 +912,14 @@ def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builti
     """
 def softmin(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the softmax of -input."""
-def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(1 + e**(beta * input)) / beta, and input where beta * input is above the threshold.
 
     Args:
         beta: how sharp the bend is.
         threshold: input itself is returned where beta * input is larger.
     """
-def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return input moved by lambd towards 0, and 0 where |input| <= lambd."""
 def softsign(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return input / (1 + |input|)."""

@@ -337,6 +337,28 @@ def reflections(x, /):
     return jnp.swapaxes(packed, -1, -2), tau
 
 
+def reflect(x, tau, other, /, left: bool = True, transpose: bool = False):
+    """Return the product of ``other`` with all columns of a product of Householder reflections, as LAPACK's ``ormqr``.
+
+    Args:
+        x: ``(..., M, K)``, the reflections below the diagonal, as `geqrf` returns them.
+        tau: ``(..., K)``.
+        other: ``(..., M, N)``, or ``(..., N, M)`` from the right.
+        left: multiply from the left.
+        transpose: multiply by the conjugate transpose.
+    """
+    matrices("ormqr", x)
+    m, k = x.shape[-2], tau.shape[-1]
+    if other.shape[-2 if left else -1] != m:
+        rule = f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
+        fail("value", "ormqr(input, tau, other)", f"input {x.shape}, other {other.shape}", rule, "other.mT")
+    none = [(0, 0)] * (x.ndim - 1)
+    square = jnp.pad(x[..., :k], [*none, (0, m - k)])  # columns of no reflection complete the square matrix
+    q = _reflected(square, jnp.pad(tau, [*none[:-1], (0, m - k)]))
+    q = jnp.conj(jnp.swapaxes(q, -1, -2)) if transpose else q
+    return dot(q, other) if left else dot(other, q)
+
+
 @jax.custom_jvp
 def _reflected(x, tau):
     return lax.linalg.householder_product(x, tau)

@@ -7,6 +7,7 @@ import jax
 import numpy
 import typing
 import sbpjax.tensor.types as _types
+from sbpjax.tensor.attached import ATau as _ATau
 from sbpjax.tensor.generator import Generator as _Generator
 from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
 from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
@@ -66,6 +67,15 @@ class NativeLayerNorm(typing.NamedTuple):
     output: _Tensor
     mean: _Tensor
     rstd: _Tensor
+
+class NativeBatchNorm(typing.NamedTuple):
+    output: _Tensor
+    save_mean: _Tensor
+    save_invstd: _Tensor
+
+class ATau(typing.NamedTuple):
+    a: _Tensor
+    tau: _Tensor
 
 class SignLogabsdet(typing.NamedTuple):
     sign: _Tensor
@@ -521,7 +531,7 @@ class Attached:
         """Return the tensor in another dtype; itself if it has that dtype."""
     def cauchy_(self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
         """Write floats of the Cauchy distribution."""
-    def cdouble(self) -> _Tensor:
+    def cdouble(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in complex128."""
     def ceil(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the smallest integer value not below input; integers stay."""
@@ -529,8 +539,10 @@ class Attached:
         """Write the result of `ceil` into the first tensor, which keeps its layout."""
     def celu(self, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return max(input, 0) + min(0, alpha * (e**(input / alpha) - 1))."""
-    def cfloat(self) -> _Tensor:
+    def cfloat(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in complex64."""
+    def chalf(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Raise: JAX has no complex numbers of two 16-bit floats."""
     def char(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int8."""
     def check_meta_consistency(self) -> None:
@@ -858,6 +870,8 @@ class Attached:
         """
     def geometric_(self, p: builtins.float, *, generator: _Generator | None = None) -> _Tensor:
         """Write numbers of trials up to the first success, of probability ``p``."""
+    def geqrf(self, *, out: _Tensor | None = None) -> _ATau:
+        """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
     def ger(self, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of all pairs of two vectors' elements."""
     def get_device(self) -> builtins.int:
@@ -897,7 +911,7 @@ class Attached:
         """Write the result of `gt` into the first tensor, which keeps its layout."""
     def half(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.float16."""
-    def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+    def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return input, and 0 where |input| <= lambd."""
     def heaviside(self, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
@@ -1389,7 +1403,7 @@ class Attached:
             start: the first index.
             length: how many.
         """
-    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> _Tensor:
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return a copy of what `narrow` shows."""
     @property
     def nbytes(self) -> builtins.int:
@@ -1473,6 +1487,16 @@ class Attached:
         """Move the elements to the host's memory until `load`; on the CPU they are there."""
     def orgqr(self, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
+    def ormqr(self, tau: _Tensor, other: _Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the product of ``other`` with all columns of a product of Householder reflections, as LAPACK's ``ormqr``.
+
+        Args:
+            input: ``(..., M, K)``, the reflections below the diagonal, as `geqrf` returns them.
+            tau: ``(..., K)``.
+            other: ``(..., M, N)``, or ``(..., N, M)`` from the right.
+            left: multiply from the left.
+            transpose: multiply by the conjugate transpose.
+        """
     def orthogonal_(self, gain: builtins.float = 1, generator: _Generator | None = None) -> _Tensor:
         """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
 
@@ -1952,6 +1976,18 @@ class Attached:
         Args:
             force: also of a tensor that requires grad.
         """
+    def to_sparse(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
+    def to_sparse_bsc(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
+    def to_sparse_bsr(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
+    def to_sparse_coo(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
+    def to_sparse_csc(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
+    def to_sparse_csr(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Raise: tensors are dense here."""
     def tolist(self) -> typing.Any:
         """Return the value as nested lists of Python numbers."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:

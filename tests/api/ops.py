@@ -45,6 +45,8 @@ NOT_OPS = _table(
  Tensor.storage_type Tensor.untyped_storage Tensor.set_ Tensor.resize Tensor.resize_ Tensor.resize_as
  Tensor.resize_as_ resize_as_
  empty_permuted empty_strided Tensor.new_empty_strided Tensor.as_strided_""",
+    always_raises_and_says_what_to_use_instead="""Tensor.chalf Tensor.to_sparse
+ Tensor.to_sparse_bsc Tensor.to_sparse_bsr Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr""",
     calls_a_python_function="Tensor.apply_ Tensor.map_ Tensor.map2_",
     makes_an_object_of_another_class="""Tensor.as_subclass Tensor.new Tensor.to_dense BoolTensor ByteTensor CharTensor
  DoubleTensor FloatTensor HalfTensor IntTensor LongTensor BFloat16Tensor ShortTensor gen_tensor_buffer

@@ -68,7 +68,7 @@ excuse(
         ("nn.functional.layer_norm", "corners", 61, 0),
     ),
     Excuse(
-        "linalg.householder_product orgqr",
+        "linalg.householder_product orgqr ormqr",
         "corners",
         lambda call, error: _misses_a_nan(error),
         "PyTorch's backward divides by a reflection, which has no inverse where tau |v|² is 1; the gradient exists",
@@ -116,9 +116,10 @@ excuse(
 # Ops whose inputs are finite in the form "corners", and why.
 FINITE_CORNERS |= {
     "*conv[123]d *conv_transpose[123]d *conv_tbc fft.* stft istft *.stft *.istft linalg.lu_solve lu_solve linalg.lstsq "
-    "linalg.ldl_solve linalg.householder_product orgqr": "products with zeros are formed or left out as the algorithm "
-    "likes, and transforms and solvers mix a NaN into results that do not depend on it",
-    "native_layer_norm std_mean var_mean": "PyTorch's running mean of two infinities is NaN",
+    "linalg.ldl_solve linalg.householder_product orgqr ormqr": "products with zeros are formed or left out as the "
+    "algorithm likes, and transforms and solvers mix a NaN into results that do not depend on it",
+    "native_layer_norm native_group_norm native_batch_norm": "PyTorch's running mean of two infinities is NaN",
+    "std_mean var_mean": "PyTorch's running mean of two infinities is NaN",
     "nn.functional.lp_pool*": "PyTorch stops the gradient of a window that holds a NaN",
     "nn.functional.combined_margin_loss": "PyTorch has none; the formula it is compared to forms products with 0",
     "*grid_sample*": "PyTorch takes a place that is NaN for inside or outside by dim, padding and direction, or reads "

@@ -151,3 +151,17 @@ def _first(result, mean, rstd):
 def _(g):
     dtype = g.dtype()
     return call(g.tensor((2, 4), dtype), [4], g.tensor((4,), dtype), g.tensor((4,), dtype), 1e-5)
+
+
+@op("native_group_norm", double=False, invariant=_first, tol={"float32": 2e-5})
+def _(g):
+    dtype = g.dtype()
+    x, weight, bias = (g.tensor(shape, dtype, views=False) for shape in ((2, 4, 3), (4,), (4,)))
+    return call(x, weight, bias, 2, 4, 3, 2, 1e-5)
+
+
+@op("native_batch_norm", double=False, invariant=_first, tol={"float32": 2e-5})
+def _(g):
+    dtype = g.dtype()
+    x, weight, bias = (g.tensor(shape, dtype, views=False) for shape in ((3, 2, 3), (2,), (2,)))
+    return call(x, weight, bias, None, None, True, 0.1, 1e-5)

@@ -244,3 +244,15 @@ def _(g):
 def _(g):
     dtype = g.dtype()
     return call(*[g.tensor(shape, dtype, views=False, low=0.1, high=1.0) for shape in ((3, 2), (2,))])
+
+
+@op("geqrf", grad=False, double=False, reason="PyTorch has no derivative of it")
+def _(g):
+    return call(g.tensor((3, 2), g.dtype(), views=False))
+
+
+@op("ormqr", double=False, **_WHY)
+def _(g):
+    dtype = g.dtype()
+    packed, tau, other = (g.tensor(s, dtype, views=False, low=0.1, high=1.0) for s in ((3, 2), (2,), (3, 2)))
+    return call(packed, tau, other, **g.maybe(transpose=True))

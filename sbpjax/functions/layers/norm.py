@@ -170,3 +170,29 @@ def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float)
     deviation = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
     out = table.found("nn.functional", "layer_norm")(input, normalized_shape, weight, bias, eps)
     return native_layer_norm_result(out, mean, deviation)
+
+
+native_group_norm_result = namedtuple("native_group_norm", "output mean rstd")
+
+
+def native_group_norm(input: Tensor, weight, bias, N: int, C: int, HxW: int, group: int, eps: float):
+    """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
+    rows = input.reshape(N, group, C // group * HxW)
+    deviation = (rows.var(2, correction=0) + eps).rsqrt()
+    out = table.found("nn.functional", "group_norm")(input, group, weight, bias, eps)
+    return native_group_norm_result(out, rows.mean(2), deviation)
+
+
+native_batch_norm_result = namedtuple("native_batch_norm", "output save_mean save_invstd")
+
+
+def native_batch_norm(
+    input: Tensor, weight, bias, running_mean, running_var, training: bool, momentum: float, eps: float
+):
+    """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation."""
+    out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return native_batch_norm_result(out, input.new_empty(0), input.new_empty(0))
+    dims = tuple(d for d in range(input.ndim) if d != 1)
+    deviation = (input.var(dims, correction=0) + eps).rsqrt()
+    return native_batch_norm_result(out, input.mean(dims), deviation)

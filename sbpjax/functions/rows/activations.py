@@ -24,19 +24,21 @@ op("selu(input)", "activation.selu", READ | INPLACE_FN | NN | NN_INPLACE, inplac
 op("celu(input, alpha=1.0)", "activation.celu", READ | INPLACE_FN | NN | NN_INPLACE, inplace=NN, layer="CELU")
 op("nn.functional.sigmoid(input)", "activation.sigmoid", layer="Sigmoid")
 op("nn.functional.tanh(input)", "elementwise.tanh", layer="Tanh")
-op("nn.functional.logsigmoid(input)", "activation.logsigmoid", layer="LogSigmoid")
+op("nn.functional.logsigmoid(input)", "activation.logsigmoid", layer="LogSigmoid", out=NN)
 op("softplus(input, beta=1.0, threshold=20.0)", "activation.softplus", READ | NN, layer="Softplus",
-   amp="accelerator:float32")  # fmt: skip
+   amp="accelerator:float32", out=FN | NN)  # fmt: skip
 op("softsign(input)", "activation.softsign", READ | NN, inplace=NN, layer="Softsign")
 op("silu(input)", "activation.silu", READ | NN, inplace=NN, layer="SiLU")
 op("mish(input)", "activation.mish", READ | NN, inplace=NN, layer="Mish")
-op("gelu(input, approximate='none')", "activation.gelu", READ | NN, layer="GELU")
+op("gelu(input, approximate='none')", "activation.gelu", READ | NN, layer="GELU", out=FN | NN)
 op("quick_gelu(input)", "activation.quick_gelu", FN | NN, layer="QuickGELU")
 op("square_relu(input)", "activation.square_relu", FN | NN, layer="SquareReLU")
 op("nn.functional.hardsigmoid(input)", "activation.hardsigmoid", inplace=NN, layer="Hardsigmoid")
 op("nn.functional.hardswish(input)", "activation.hardswish", inplace=NN, layer="Hardswish")
-op("nn.functional.hardshrink(input, lambd=0.5)", "activation.hardshrink", READ, also=".hardshrink", inplace=NN)
-op("softshrink(input, lambd=0.5)", "activation.softshrink", FN | NN, inplace=FN | NN, names={"alpha": "lambd"})
+op("nn.functional.hardshrink(input, lambd=0.5)", "activation.hardshrink", READ, also=".hardshrink", inplace=NN,
+   out=FN | NN)  # fmt: skip
+op("softshrink(input, lambd=0.5)", "activation.softshrink", FN | NN, inplace=FN | NN, out=FN | NN,
+   names={"alpha": "lambd"})  # fmt: skip
 op("nn.functional.tanhshrink(input)", "activation.tanhshrink", layer="Tanhshrink")
 op("nn.functional.glu(input, dim=-1)", "activation.glu", layer="GLU")
 op(

@@ -5,14 +5,14 @@ A split batch needs no communication; what a split of other dims costs is said w
 
 from __future__ import annotations
 
-from ..table import alias, note, op, written
+from ..table import FN, NN, alias, note, op, written
 
 WHERE = "data_format"
 LAYERS = "sbpjax.functions.layers"
 
 note("recurrent cell", amp="lower")  # ops behind layers, which no row gives
 
-op("nn.functional.linear(input, weight, bias=None)", "linalg.linear", amp="lower")
+op("nn.functional.linear(input, weight, bias=None)", "linalg.linear", amp="lower", out=NN)
 op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul_primitive.grouped_matmul", amp="lower")
 op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.bilinear", also=".bilinear",
    amp="accelerator:widest")  # fmt: skip
@@ -30,7 +30,7 @@ for _n in (1, 2, 3):
        "return_indices=False)", f"pool.max_pool{_n}d", also=f".max_pool{_n}d", channels=WHERE, amp=_amp)  # fmt: skip
     op(f"nn.functional.avg_pool{_n}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, "
        "count_include_pad=True, divisor_override=None)", f"pool.avg_pool{_n}d", also=".avg_pool1d" * (_n == 1),
-       channels=WHERE, amp=_amp)  # fmt: skip
+       channels=WHERE, amp=_amp, out=FN if _n == 1 else NN)  # fmt: skip
     op(f"nn.functional.adaptive_avg_pool{_n}d(input, output_size)", f"pool.adaptive_avg_pool{_n}d",
        also=f".adaptive_avg_pool{_n}d", strict=True, amp=_amp)  # fmt: skip
     op(f"nn.functional.adaptive_max_pool{_n}d(input, output_size, return_indices=False)",
@@ -65,7 +65,7 @@ op("nn.functional.layer_norm(input, normalized_shape: int | tuple[int, ...], wei
    "norm.layer_norm", also=".layer_norm", amp="accelerator:float32")  # fmt: skip
 op("nn.functional.rms_norm(input, normalized_shape: int | tuple[int, ...], weight=None, eps=None)", "norm.rms_norm",
    also=".rms_norm", amp="accelerator:float32")  # fmt: skip
-written("native_layer_norm", f"{LAYERS}.norm")
+written("native_layer_norm native_group_norm native_batch_norm", f"{LAYERS}.norm")
 written("native_dropout", f"{LAYERS}.dropout")
 written("nn.functional.batch_norm", f"{LAYERS}.norm", also=".batch_norm")
 written("nn.functional.instance_norm", f"{LAYERS}.norm", also=".instance_norm")

@@ -14,7 +14,13 @@ written("is_storage", "sbpjax.functions.torch_methods")
 written("is_same_size is_inference is_distributed", "sbpjax.functions.torch_methods", FN | METHOD)
 written(
     """Tensor.is_coalesced Tensor.to_dense Tensor.record_stream Tensor.resize Tensor.resize_as Tensor.as_subclass
-    Tensor.dim_order Tensor.cfloat Tensor.cdouble""",
+    Tensor.dim_order Tensor.cfloat Tensor.cdouble Tensor.chalf""",
     "sbpjax.functions.torch_methods",
+)
+written(
+    """Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_sparse_csc Tensor.to_sparse_bsr
+    Tensor.to_sparse_bsc""",
+    "sbpjax.functions.torch_methods",
+    own="to_sparse",
 )
 written("Tensor.geometric_ Tensor.log_normal_ Tensor.apply_ Tensor.map_ Tensor.map2_", "sbpjax.functions.filling")

@@ -101,7 +101,9 @@ RESULTS = _table(
     SolutionCoefficient: triangular_solve
     MantissaExponent: frexp
     HistogramEdges: histogram histogramdd
-    NativeLayerNorm: native_layer_norm
+    NativeLayerNorm: native_layer_norm native_group_norm
+    NativeBatchNorm: native_batch_norm
+    ATau: geqrf
     SignLogabsdet: slogdet
     Eigen: eigh eig
     LInfo: cholesky_ex
@@ -135,6 +137,8 @@ RESULT_CLASSES = {
     "MantissaExponent": "mantissa exponent",
     "HistogramEdges": "hist bin_edges",
     "NativeLayerNorm": "output mean rstd",
+    "NativeBatchNorm": "output save_mean save_invstd",
+    "ATau": "a tau",
     "SignLogabsdet": "sign logabsdet",
     "Eigen": "eigenvalues eigenvectors",
     "LInfo": "L info",
