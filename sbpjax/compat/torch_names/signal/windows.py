@@ -150,4 +150,5 @@ def bartlett(
 ) -> Tensor:
     """Return a triangle from 0 to 1 and back."""
     place = _points("bartlett", M)
-    return _tensor("bartlett", 1 - np.abs(2 * place / max(_span(M, sym), 1) - 1), dtype, layout, device, requires_grad)
+    values = 1 - np.abs(2 * place / _span(M, sym) - 1) if M > 1 else np.ones(M)
+    return _tensor("bartlett", values, dtype, layout, device, requires_grad)
