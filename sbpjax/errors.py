@@ -410,6 +410,10 @@ class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
 
 
+class OpOverflowError(OpValueError, OverflowError):
+    """An integer has more than 64 bits, which no element of a tensor has."""
+
+
 class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
     """A combination of options that the op does not define, as PyTorch does not."""
 

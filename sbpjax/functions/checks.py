@@ -9,6 +9,8 @@ import numpy as np
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.tensor import bounds
 from sbpjax.tensor.bounds import check_dim, check_rows, check_size, check_tuples
+from sbpjax.tensor.failure import describe
+from sbpjax.tensor.number_range import check_fits
 from sbpjax.tensor.tensor import Tensor
 
 
@@ -44,11 +46,134 @@ def index_in_batch(asked: str, input, indices) -> None:
     check_size(_call(asked, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
 
 
-def bounds_given(asked: str, min, max) -> None:
-    """Raise `OpTypeError` unless one bound is given at least."""
+def bounds_given(asked: str, input, min, max) -> None:
+    """Raise `OpTypeError` unless one bound is given at least, and `OpError` for one that an integer dtype lacks."""
     if min is None and max is None:
         rule = "At least one of 'min' or 'max' must not be None"
         raise OpTypeError(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)")
+    lower_bound(asked, input, min)
+    lower_bound(asked, input, max)
+
+
+def lower_bound(asked: str, input, min) -> None:
+    """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
+    if min.__class__ is int and not (-128 <= min < 128) and isinstance(input, Tensor):
+        if not (input.dtype.is_floating_point or input.dtype.is_complex):
+            check_fits(_call(asked, "min", "max"), min, input.dtype.np)
+
+
+def upper_bound(asked: str, input, max) -> None:
+    """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
+    lower_bound(asked, input, max)
+
+
+def value_fits(asked: str, input, value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    if not isinstance(input, Tensor):
+        return
+    check_fits(_call(asked, "mask", "value"), value, input.dtype.np)
+    if isinstance(value, Tensor) and value.dtype.is_complex and not input.dtype.is_complex:
+        rule = f"value cannot be converted to type {input.dtype.name} without overflow"
+        raise OpError(_call(asked, "mask", "value"), f"a value of {value.dtype.name}", rule, "value.real")
+
+
+def fill_value_fits(asked: str, input, fill_value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    check_fits(_call(asked, "value"), fill_value, input.dtype.np)
+
+
+def index_and_value(asked: str, input, dim, index, value) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
+    index_in_dim_from_either_end(asked, input, dim, index)
+    check_fits(_call(asked, dim, "index", "value"), value, input.dtype.np)
+
+
+def index_and_source(asked: str, input, dim, index, src) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless a number fits."""
+    index_in_dim(asked, input, dim, index)
+    if not isinstance(src, Tensor):
+        check_fits(_call(asked, dim, "index", "value"), src, input.dtype.np)
+
+
+# ----------------------------------------------------------------------------------------------- values that are read
+
+
+def _is_integer(x) -> bool:
+    if isinstance(x, Tensor):
+        return not (x.dtype.is_floating_point or x.dtype.is_complex)
+    return x.__class__ in (int, bool)
+
+
+def divisor(asked: str, input, other) -> None:
+    """Raise `OpValueError` if integers are divided by 0; a tensor of divisors is read where it is on the CPU."""
+    if not (_is_integer(other) and _is_integer(input)):
+        return
+    if isinstance(other, Tensor):
+        zero = any(not part.all() for part in bounds.parts_on_cpu(other))
+    else:
+        zero = not other
+    if zero:
+        seen = f"{describe(input)} by {describe(other)}"
+        rule = "ZeroDivisionError: an integer has no quotient by 0, and no remainder"
+        raise OpValueError(_call(asked, "other"), seen, rule, "x.float() / y gives inf and nan, or y.clamp(min=1)")
+
+
+def rounded_divisor(asked: str, input, other, rounding_mode) -> None:
+    """Raise `OpValueError` if integers are divided by 0, where the quotient is rounded."""
+    if rounding_mode is not None:
+        divisor(asked, input, other)
+
+
+def every(asked: str, x, holds, rule: str, fix: str) -> None:
+    """Raise `OpValueError` unless a condition holds for all numbers of a tensor that is at hand on the CPU.
+
+    Args:
+        asked: the call.
+        x: the tensor; others are not looked at.
+        holds: takes an array and returns whether it holds.
+        rule: the rule.
+        fix: what mends it.
+    """
+    for part in bounds.parts_on_cpu(x):
+        if part.size and not holds(part):
+            raise OpValueError(asked, f"{describe(x)}, {part.min()} to {part.max()}", rule, fix)
+
+
+def _is_probability(part: np.ndarray) -> bool:
+    return bool(part.min() >= 0 and part.max() <= 1)  # neither holds of NaN
+
+
+def probabilities(asked: str, input, target) -> None:
+    """Raise `OpValueError` unless inputs and targets at hand on the CPU are between 0 and 1."""
+    fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
+    for name, x in (("input", input), ("target", target)):
+        rule = f"all elements of {name} should be between 0 and 1"
+        every(_call(asked, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def tolerances(asked: str, rtol, atol) -> None:
+    """Raise `OpValueError` for a negative tolerance."""
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            rule = f"{name} must be greater than or equal to zero, but got {value}"
+            raise OpValueError(_call(asked, "y", f"{name}={value}"), f"{name}={value}", rule, f"{name}={-value}")
+
+
+def positive_margin(asked: str, margin) -> None:
+    """Raise `OpValueError` unless a margin is above 0."""
+    if not margin > 0:
+        rule = f"margin must be greater than 0, got {margin}"
+        raise OpValueError(f"{asked}(...)", f"margin={margin}", rule, "margin=1.0")
+
+
+def positive_lambda(asked: str, lambd) -> None:
+    """Raise `OpValueError` if a threshold is negative."""
+    if lambd < 0:
+        rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
+        raise OpValueError(_call(asked, f"lambd={lambd}"), f"lambd={lambd}", rule, f"lambd={-lambd}")
 
 
 def some_dims(asked: str, dims) -> None:

@@ -14,6 +14,7 @@ from sbpjax.tensor import dispatch, lazy_views
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import into_out, must_be_tensor
 from sbpjax.tensor.inplace import inplace as write_into
+from sbpjax.tensor.number_range import check_fits
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import payload
 from sbpjax.tensor.scalars import hashable
@@ -85,7 +86,7 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
         return _added((input, other, *more) if more else tuple(terms), alpha, inplace, out)
     if inplace:
         return input.add_(other, alpha=alpha)
-    op = _ADD if alpha == 1 else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
+    op = _ADD if alpha == 1 and alpha is not True else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
     return _finish(_two(op, input, other), out)
 
 
@@ -125,6 +126,9 @@ def where(condition: Tensor, input=None, other=None, *, out=None):
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    for x, number in ((input, other), (other, input)):
+        if number.__class__ is int and isinstance(x, Tensor) and not (x.dtype.is_floating_point or x.dtype.is_complex):
+            check_fits("where(condition, x, y)", number, x.dtype.np if x.dtype.np.kind != "b" else np.dtype(np.int64))
     return _finish(dispatch.apply(arithmetic.where, condition, input, other), out)
 
 

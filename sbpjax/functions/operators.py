@@ -13,6 +13,8 @@ from sbpjax.tensor import dispatch
 from sbpjax.tensor.op import Op, op_of
 from sbpjax.tensor.tensor import Tensor, attach
 
+from .checks import divisor
+
 binary = dispatch.binary
 unary = dispatch.unary
 
@@ -51,6 +53,19 @@ def _operator(op: Op):
             return binary(op, self, other)
         return NotImplemented
 
+    return method
+
+
+def _dividing(op: Op, sign: str, swapped: bool = False):
+    """Return an operator that refuses to divide integers by 0."""
+
+    def method(self, other):
+        if not _operand(other):
+            return NotImplemented
+        divisor(f"x {sign} y", *((other, self) if swapped else (self, other)))
+        return binary(op, self, other)
+
+    method.__name__ = f"__{'r' * swapped}{'mod' if sign == '%' else 'floordiv'}__"
     return method
 
 
@@ -98,6 +113,9 @@ def _attach() -> None:
         method = _operator(op)
         method.__name__ = name
         setattr(Tensor, name, method)
+    for name, sign in (("floordiv", "//"), ("mod", "%")):
+        attach(**{f"__{name}__": _dividing(forward[f"__{name}__"], sign)})
+        attach(**{f"__r{name}__": _dividing(forward[f"__r{name}__"], sign, True)})
     attach(__neg__=lambda self: unary(NEG, self))
     attach(__pos__=lambda self: self)
     absolute, invert = op_of(elementwise.abs), op_of(elementwise.bitwise_not)

@@ -26,9 +26,12 @@ from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import COPY, check_writable, inplace
 from sbpjax.tensor.like import place_like
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.number_range import check_fits
 from sbpjax.tensor.payload import put_from
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.tensor.undrawn import fill, place_to_fill
+
+from .checks import every
 
 
 def _draw(
@@ -135,13 +138,26 @@ def randint(
             "randint takes (high, size) or (low, high, size)",
             "sbpjax.randint(0, 10, (2, 3))",
         )
+    found = dtypes.int64.np if dtype is None else dtypes.of(dtype).np
+    _check_bounds("randint(...)", as_int(low), as_int(high), found)
     static = (
         ("low", as_int(low)),
         ("high", as_int(high)),
         ("shape", size_of((size,), "randint(...)")),
-        ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np),
+        ("dtype", found),
     )
     return _draw(_random.randint, static, generator, (device, placement, sbp), "randint(...)", requires_grad)
+
+
+def _check_bounds(asked: str, low: int, high: int, dtype: np.dtype) -> None:
+    """Raise `OpError` unless a dtype holds all integers in [low, high)."""
+    if dtype.kind not in "iu":
+        return
+    info = np.iinfo(dtype)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if low < high and not info.min <= value <= info.max:
+            rule = f"{name} is out of bounds for {dtype.name}, whose integers are {info.min} to {info.max}"
+            raise OpError(asked, f"{value} for {dtype.name}", rule, "leave out dtype, or draw from fewer integers")
 
 
 def randperm(
@@ -164,7 +180,9 @@ def randperm(
     """
     if n < 0:
         raise OpError("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))")
-    static = (("n", as_int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
+    found = dtypes.int64.np if dtype is None else dtypes.of(dtype).np
+    check_fits("randperm(n)", max(n - 1, 0), found)
+    static = (("n", as_int(n)), ("dtype", found))
     return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
 
 
@@ -198,6 +216,11 @@ def normal(
     if out is not None:
         options = {"generator": generator, "device": device, "placement": placement, "sbp": sbp}
         return into_out(out, normal(mean, std, size, dtype=dtype, **options))
+    if isinstance(std, Tensor):
+        rule = "normal expects all elements of std >= 0.0"
+        every("normal(mean, std)", std, lambda part: bool(part.min() >= 0), rule, "std.abs()")
+    elif std < 0:
+        raise OpError("normal(mean, std)", f"std={std}", "normal expects std >= 0.0", f"std={-std}")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         key = generator_or_default(generator).key()
         return dispatch.apply(_random.normal, key, mean, std)
@@ -226,9 +249,17 @@ def bernoulli(
     if inplace or dtype is not None:
         drawn = bernoulli(input, p, generator=generator)
         return input.copy_(drawn) if inplace else drawn.to(dtype)
+    if p is not None and not 0 <= p <= 1:
+        raise OpError("bernoulli(x, p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "bernoulli(x, 0.5)")
+    _check_probabilities("bernoulli(x)", input if p is None else None)
     key = generator_or_default(generator).key()
     probabilities = input.detach() if p is None else _filled(input, p)
     return dispatch.apply(_random.bernoulli, key, probabilities)
+
+
+def _check_probabilities(asked: str, x) -> None:
+    rule = "Expected p_in >= 0 && p_in <= 1: each element is a probability"
+    every(asked, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)")
 
 
 def _filled(x: Tensor, value) -> Tensor:
@@ -252,6 +283,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
         >>> flow.multinomial(flow.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
         tensor([1, 1, 1])
     """
+    if as_int(num_samples) <= 0:
+        rule = f"cannot sample n_sample <= 0 samples, got {num_samples}"
+        raise OpError("multinomial(x, num_samples)", f"num_samples={num_samples}", rule, "num_samples=1")
+    rule = "probability tensor contains either `inf`, `nan` or element < 0"
+    asked = "multinomial(x, num_samples)"
+    every(asked, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits")
+    rule = "invalid multinomial distribution (sum of probabilities <= 0)"
+    every(asked, input, lambda part: bool((part > 0).any(-1).all()), rule, "give each row a weight above 0")
     key = generator_or_default(generator).key()
     return dispatch.apply(
         _random.multinomial, key, input.detach(), num_samples=as_int(num_samples), replacement=replacement
@@ -260,6 +299,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
 
 def poisson(input: Tensor, *, generator=None) -> Tensor:
     """Return Poisson counts with the rates in ``input``."""
+    rule = "invalid Poisson rate, expected rate to be non-negative"
+    every("poisson(x)", input, lambda part: bool(part.min() >= 0), rule, "x.clamp(min=0)")
     return dispatch.apply(_random.poisson, generator_or_default(generator).key(), input.detach())
 
 
@@ -360,6 +401,8 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) ->
     """
     if not (a <= b and math.isfinite(b - a)):
         fail("value", "x.uniform_(...)", f"a={a}, b={b}", "a is not above b, and both are finite", "x.uniform_(0, 1)")
+    for bound in (a, b):
+        check_fits("x.uniform_(...)", float(bound), self.dtype.np)
     return _fill(self, _random.uniform, (("low", float(a)), ("high", float(b))), generator, "uniform_")
 
 
@@ -427,17 +470,27 @@ def by_inverse_(
 
 def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
     """Write floats of the exponential distribution."""
+    if not lambd > 0:
+        rule = f"exponential_ expects lambda > 0.0, but found lambda={lambd}"
+        raise OpError(f"x.exponential_({lambd})", f"lambd={lambd}", rule, "x.exponential_(1.0)")
     return _fill(self, _random.exponential, (("lambd", float(lambd)),), generator, "exponential_")
 
 
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Write floats of the Cauchy distribution."""
+    if not sigma > 0:
+        rule = f"cauchy_ expects sigma > 0.0, but found sigma={sigma}"
+        raise OpError(f"x.cauchy_({median}, {sigma})", f"sigma={sigma}", rule, "x.cauchy_(0, 1)")
     return _fill(self, _random.cauchy, (("median", float(median)), ("sigma", float(sigma))), generator, "cauchy_")
 
 
-def random_(self: Tensor, start: int = 0, to: int | None = None, *, generator=None) -> Tensor:
+def random_(self: Tensor, start: int | None = None, to: int | None = None, *, generator=None) -> Tensor:
     """Write integers in [start, to); with one number, in [0, number)."""
-    low, high = (start, to) if to is not None else (0, start or _limit(self.dtype))
+    low, high = (start, to) if to is not None else (0, _limit(self.dtype) if start is None else start)
+    if low >= high:
+        rule = f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        raise OpError("x.random_(...)", f"from={low}, to={high}", rule, "x.random_(0, 10)")
+    _check_bounds("x.random_(...)", as_int(low), as_int(high), self.dtype.np)
     return _fill(self, _random.randint, (("low", as_int(low)), ("high", as_int(high))), generator, "random_")
 
 
@@ -455,6 +508,7 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
     check_writable(self, "bernoulli_")
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise OpError("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)")
+    _check_probabilities("x.bernoulli_(p)", p)
     from sbpjax.tensor.like import full_like
 
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)

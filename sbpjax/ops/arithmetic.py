@@ -25,6 +25,12 @@ def _scaled(y, alpha):
     if isinstance(alpha, float) and not is_float(y.dtype):
         rule = "For integral input tensors, argument alpha must not be a floating point number"
         fail("shape", f"add(x, y, alpha={alpha})", f"tensors of {y.dtype}", rule, "y.float()")
+    if alpha is True and y.dtype != BOOL:
+        rule = "Boolean alpha only supported for Boolean results"
+        fail("shape", f"add(x, y, alpha={alpha})", f"tensors of {y.dtype}", rule, "alpha=1")
+    if isinstance(alpha, complex) and y.dtype.kind != "c":
+        rule = "For non-complex input tensors, argument alpha must not be a complex number"
+        fail("shape", f"add(x, y, alpha={alpha})", f"tensors of {y.dtype}", rule, "y.to(sbpjax.complex64)")
     return y if alpha == 1 else lax.mul(y, cast(alpha, y.dtype))
 
 
@@ -440,6 +446,11 @@ def lerp(x, end, weight, /):
         tensor([ 2.5000, 12.5000])
     """
     x, end = promote(x, end)
+    if x.dtype.kind in "iub":
+        fail("type", "lerp(x, end, weight)", f"tensors of {x.dtype}", "lerp is defined for floats", "x.float()")
+    if np.iscomplexobj(weight) and x.dtype.kind != "c":
+        rule = f"value cannot be converted to type {x.dtype} without overflow"
+        fail("shape", "lerp(x, end, weight)", f"weight={weight}", rule, "weight=0.5")
     weight = cast(weight, x.dtype)
     return _lerp(*align(x, end, weight))
 
@@ -487,6 +498,9 @@ def addcdiv(x, a, b, /, value=1):
         >>> flow.addcdiv(flow.tensor([1.0]), flow.tensor([2.0]), flow.tensor([4.0]), value=0.5)
         tensor([1.2500])
     """
+    if all(getattr(v, "dtype", BOOL).kind in "iub" for v in (x, a, b)):
+        rule = "Integer division with addcdiv is not supported"
+        fail("shape", "addcdiv(x, a, b)", f"tensors of {x.dtype}", rule, "addcdiv(x.float(), a, b)")
     x, a, b = _with_whole_factors(*promote(x, a, b, float_result=True))
     return lax.add(x, lax.div(_scaled(a, value), b))
 

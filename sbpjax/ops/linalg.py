@@ -294,7 +294,12 @@ def addmv(x, a, b, /, beta: float = 1, alpha: float = 1):
 
 def addr(x, a, b, /, beta: float = 1, alpha: float = 1):
     """Return beta * x + alpha * outer(a, b)."""
-    return _blend(x, outer(a, b), beta, alpha)
+    product = outer(a, b)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, float) and factor != int(factor) and product.dtype.kind in "iub":
+            rule = f"For integral input tensors, argument {name} must not be a floating point number"
+            fail("shape", f"addr(x, a, b, {name}={factor})", f"tensors of {product.dtype}", rule, f"{name}=1")
+    return _blend(x, product, beta, alpha)
 
 
 def linear(x, weight, bias=None, /):

@@ -31,6 +31,7 @@ def output_size(size: int, kernel: int, stride: int, padding: int, dilation: int
 
 def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int, count: int, fill):
     """Return the window's elements as strided slices of x padded with ``fill``, each ``count`` long in ``dim``."""
+    kernel = min(kernel, max(x.shape[dim] + 2 * padding - 1, 0) // dilation + 1)  # the others are beyond the end
     last = (count - 1) * stride + dilation * (kernel - 1) + 1
     behind = max(last - x.shape[dim] - padding, 0)
     if padding or behind:
@@ -48,6 +49,9 @@ def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op:
     kernel = per_dim(kernel, n, "kernel_size")
     stride = kernel if stride is None or stride == () else per_dim(stride, n, "stride")
     padding, dilation = per_dim(padding, n, "padding"), per_dim(dilation, n, "dilation")
+    if min(padding) < 0:
+        rule = f"pad must be non-negative, but got pad: {min(padding)}"
+        fail("value", f"{op}(padding={padding})", f"padding={padding}", rule, "padding=0, and x[..., 1:-1] to crop")
     if any(2 * p > k for p, k in zip(padding, kernel)):
         fail(
             "value",

@@ -30,6 +30,7 @@ from .convert import pin
 from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
+from .number_range import check_fits
 from .op import call_kept, op_of
 from .scalars import scalar_array
 from .tensor import Tensor, wrap_any
@@ -292,8 +293,17 @@ def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, re
         rule = "the value is a number or a 0-d tensor"
         raise OpTypeError("full(size, value)", f"a {type(fill_value).__name__}", rule, "full((2, 3), 1.0)")
     shape = size_of((size,) if not isinstance(size, (tuple, list)) else tuple(size), "full(...)")
-    static = (("shape", shape), ("dtype", _dtype_of_number(fill_value, dtype)))
+    found = _dtype_of_number(fill_value, dtype)
+    fill_value = number_of(fill_value, found, "full(...)")
+    static = (("shape", shape), ("dtype", found))
     return make(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
+
+
+def number_of(value, dtype: np.dtype, asked: str):
+    """Return a number as an input of a program that makes a tensor of a dtype, which can hold it."""
+    check_fits(asked, value, dtype)
+    large = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63  # no 64-bit integer holds it
+    return float(value) if large and dtype.kind not in "iub" else value
 
 
 def _dtype_of_number(value, dtype=None) -> np.dtype:

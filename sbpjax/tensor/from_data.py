@@ -23,6 +23,7 @@ from . import dtype as dtypes
 from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
+from .number_range import check_fits
 from .tensor import Tensor, attach, wrap_any
 
 _PYTHON = {bool, int, float, complex}
@@ -43,6 +44,8 @@ def _host_array(data, dtype):
         raise (OpTypeError if text else OpValueError)(
             "tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers"
         ) from None
+    if array.dtype == object and _kinds(data) <= {int, bool}:
+        raise _too_large(data, "int64")
     if array.dtype == object or array.dtype.kind in "USMm":
         raise OpTypeError(
             "tensor(data)",
@@ -50,7 +53,29 @@ def _host_array(data, dtype):
             "data is made of numbers",
             "pass numbers, evenly nested",
         )
-    return array.astype(_common_dtype(data, array.dtype) if resolved is None else resolved, copy=False)
+    if resolved is None:
+        if array.dtype == np.uint64 and not {np.uint64} & {getattr(t, "type", None) for t in _kinds(data)}:
+            raise _too_large(data, "int64")
+        resolved = _common_dtype(data, array.dtype)
+    elif resolved.kind in "iu" and array.size and array.dtype != resolved:
+        _check_integers(data, array, resolved)
+    return array.astype(resolved, copy=False)
+
+
+def _check_integers(data, array: np.ndarray, dtype: np.dtype) -> None:
+    """Raise unless the numbers of nested data can become integers of a dtype; NumPy's own wrap round, as in PyTorch."""
+    if array.dtype.kind == "c":
+        rule = "'complex' object cannot be interpreted as an integer"
+        raise OpTypeError("tensor(data)", f"complex numbers for {dtype.name}", rule, "leave out dtype, or take x.real")
+    if any(isinstance(kind, np.dtype) for kind in _kinds(data)):
+        return
+    for value in (array.min().item(), array.max().item()):
+        check_fits("tensor(data)", value, dtype)
+
+
+def _too_large(data, name: str) -> OpValueError:
+    rule = f"Overflow when unpacking long long: an integer is within the range of {name}"
+    return OpValueError("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", rule, "use floats: float(value)")
 
 
 def _common_dtype(data, found: np.dtype) -> np.dtype:

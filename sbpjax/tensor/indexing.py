@@ -16,6 +16,7 @@ from sbpjax.ops import index as _index
 from . import dispatch, splitting, view_steps, views
 from .bounds import outside
 from .inplace import check_writable, inplace, set_part
+from .number_range import check_fits
 from .op import op_of
 from .storage import _starts, _static, steps_of
 from .tensor import Tensor, attach
@@ -147,6 +148,7 @@ def _row(x: Tensor, index: int, ndim: int) -> Tensor:
 def setitem(self: Tensor, item, value) -> None:
     """Write a value, broadcast, to the elements that an index names."""
     value = _value(self, value)
+    check_fits("x[...] = value", value, self.dtype.np)
     items = _items(item)
     if _is_basic(items):
         _write_part(self, _full(items, self.shape), value)
@@ -292,16 +294,17 @@ def _beside(spec: tuple, shape) -> list:
 
 def index_put_(self: Tensor, indices, values, accumulate: bool = False) -> Tensor:
     """Write (or add) values to the elements that a tuple of index tensors names."""
+    if isinstance(values, Tensor) and values.dtype != self.dtype:
+        seen = f"{values.dtype.name} values for a {self.dtype.name} tensor"
+        rule = "Index put requires the source and destination dtypes match"
+        raise OpTypeError("x.index_put_(indices, values)", seen, rule, "values.to(x.dtype)")
+    check_fits("x.index_put_(indices, value)", values, self.dtype.np)
     _write_at(self, tuple(indices), _value(self, values), accumulate)
     return self
 
 
 def index_put(self: Tensor, indices: tuple | list, values, accumulate: bool = False) -> Tensor:
     """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
-    if isinstance(values, Tensor) and values.dtype != self.dtype:
-        seen = f"{values.dtype.name} values for a {self.dtype.name} tensor"
-        rule = "the values have the dtype of the tensor"
-        raise OpTypeError("index_put(x, indices, values)", seen, rule, "values.to(x.dtype)")
     return index_put_(self.clone(), indices, values, accumulate)
 
 

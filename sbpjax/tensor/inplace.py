@@ -26,6 +26,7 @@ from sbpjax.tensor.tape.node import AccumulateGrad
 from . import dispatch, made_on_host
 from .creation import where_to
 from .mode import mode
+from .number_range import check_fits
 from .op import Op, op_of
 from .storage import base_of, repeated_by, write
 from .tape.op_node import OpNode
@@ -321,6 +322,7 @@ def fill_(self: Tensor, value) -> Tensor:
         >>> flow.ones(2).fill_(7)
         tensor([7., 7.])
     """
+    check_fits("x.fill_(value)", value, self.dtype.np)
     return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
 
 

@@ -14,7 +14,7 @@ from sbpjax.sbp import broadcast
 from . import abstract, made_on_host
 from . import dtype as dtypes
 from .convert import pin
-from .creation import UNBOUND, _constant, _full, empty, full, make, ones, size_of, zeros
+from .creation import UNBOUND, _constant, _full, empty, full, make, number_of, ones, size_of, zeros
 from .from_data import tensor
 from .tensor import LOCAL, TRACED, Tensor, wrap_any
 
@@ -104,7 +104,9 @@ def full_like(
     """
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
+    found = dtypes.of(dtype or x.dtype).np
+    fill_value = number_of(fill_value, found, "full_like(x, value)")
+    static = (("shape", tuple(x.shape)), ("dtype", found))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _full(fill_value, **dict(static)), requires_grad)
     if x.is_meta and device is None:
@@ -178,7 +180,10 @@ def new_full(
     """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
     if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
         shape = size_of((size,), "new_full(...)")
-        return _traced_new(self, _constant(shape, dtypes.of(dtype or self.dtype).np, fill_value), requires_grad)
+        found = dtypes.of(dtype or self.dtype).np
+        return _traced_new(
+            self, _constant(shape, found, number_of(fill_value, found, "x.new_full(size, value)")), requires_grad
+        )
     keep = self.is_meta and device is None
     device, placement, sbp = _place_of_new(self, len(tuple(size)), device, placement, sbp)
     if keep:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import OpTypeError
+from sbpjax.errors import OpOverflowError, OpTypeError
 
 from . import dtype as dtypes
 from .tensor import Tensor, wrap_any
@@ -46,8 +46,14 @@ def scalar_array(value):
     found = table.get(value)
     if found is None:
         # An array also within a trace, since it outlives that.
-        with jax.ensure_compile_time_eval():
-            found = jnp.asarray(value)
+        try:
+            with jax.ensure_compile_time_eval():
+                found = jnp.asarray(value)
+        except OverflowError:
+            rule = "a number beside a tensor is a 64-bit integer, or a float"
+            raise OpOverflowError(
+                "an op on a tensor and a number", f"{value}", rule, f"float({str(value)[:40]})"
+            ) from None
         if len(table) >= _MAX_SCALARS:
             table.clear()
         if value != 0 or str(value) == str(cls(0)):  # -0.0 == 0.0 must not share an entry

@@ -13,14 +13,14 @@ op("take_along_dim(input, indices, dim=None)", "gather.take_along_dim", READ, ch
 op("take(input, index)", "gather.take", READ, check="index_of_elements")
 op("index_select(input, dim, index)", "gather.index_select", READ, check="index_in_dim")
 op("scatter(input, dim, index, src, *, reduce=None)", "gather.scatter", WRITE, names={"value": "src"},
-   check="index_in_dim")  # fmt: skip
+   check="index_and_source")  # fmt: skip
 op("scatter_add(input, dim, index, src)", "gather.scatter_add", WRITE, check="index_in_dim", amp="accelerator:widest")
 op("scatter_reduce(input, dim, index, src, reduce, *, include_self=True)", "gather.scatter_reduce", WRITE,
    check="index_in_dim")  # fmt: skip
 op("index_add(input, dim, index, source, alpha=1)", "gather.index_add", WRITE | INPLACE_FN, check="index_in_dim")
 op("index_copy(input, dim, index, source)", "gather.index_copy", WRITE, check="index_in_dim", amp="cpu:widest")
-op("index_fill(input, dim, index, value)", "gather.index_fill", WRITE, check="index_in_dim_from_either_end", out=False)
-op("masked_fill(input, mask, value)", "gather.masked_fill", WRITE | INPLACE_FN, out=False)
+op("index_fill(input, dim, index, value)", "gather.index_fill", WRITE, check="index_and_value", out=False)
+op("masked_fill(input, mask, value)", "gather.masked_fill", WRITE | INPLACE_FN, check="value_fits", out=False)
 op("masked_scatter(input, mask, source)", "gather.masked_scatter", WRITE, check="enough_elements", out=False)
 op("gather_nd(input, index)", "embedding.gather_nd", names={"params": "input", "indices": "index"},
    check="index_of_tuples", out=False)  # fmt: skip
@@ -40,7 +40,7 @@ op("batch_gather(input, indices)", "place.batch_gather", READ, names={"in": "inp
 op("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", "place.diagonal_scatter", READ)
 op("select_scatter(input, src, dim, index)", "place.select_scatter", READ)
 op("slice_scatter(input, src, dim=0, start=None, end=None, step=1)", "place.slice_scatter", READ)
-op("fill_diagonal(input, fill_value, wrap=False)", "place.fill_diagonal", INPLACE)
+op("fill_diagonal(input, fill_value, wrap=False)", "place.fill_diagonal", INPLACE, check="fill_value_fits")
 op("diagflat(input, offset=0)", "place.diagflat", READ)
 op("block_diag(*tensors)", "place.block_diag", out=False)
 op("cartesian_prod(*tensors)", "place.cartesian_prod", out=False)

@@ -144,7 +144,7 @@ op("nn.functional.linear_cross_entropy(input, linear_weight, target, *, linear_b
 op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
    "reduction='mean')", "class_loss.nll_loss", ignores=OLD, check="class_numbers", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
-   "loss.binary_cross_entropy", ignores=OLD, amp="float32")  # fmt: skip
+   "loss.binary_cross_entropy", ignores=OLD, check="probabilities", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean', pos_weight=None)", "loss.binary_cross_entropy_with_logits", ignores=OLD,
    also=".binary_cross_entropy_with_logits", oneflow="flags input target weight pos_weight reduction",
@@ -161,7 +161,7 @@ op("nn.functional.cosine_embedding_loss(input1, input2, target, margin=0.0, size
    amp="float32")  # fmt: skip
 op("nn.functional.triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, "
    "size_average=None, reduce=None, reduction='mean')", "loss.triplet_margin_loss", ignores=OLD,
-   also=".triplet_margin_loss", amp="float32")  # fmt: skip
+   check="positive_margin", also=".triplet_margin_loss", amp="float32")  # fmt: skip
 op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, "
    "reduce=None, reduction='mean')", "loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss",
    amp="float32")  # fmt: skip
