@@ -27,6 +27,7 @@ from sbpjax.world.processes import raise_for_ranks
 from sbpjax.world.recent import Recent, most_programs
 
 from . import call_sites, program_cache
+from .launch import Launcher, fits
 from .lower import spmd_function
 
 # Bounded: a loop over ever new shapes makes a program each, and XLA frees none that Python still holds.
@@ -44,15 +45,16 @@ class Compiled:
         plan: what was planned; made when asked for if the program came from disk.
         positions: which of the op's arrays the program takes.
         present: whether its devices are there; on those that are not the result is abstract.
-        fixed: whether `call` takes only what it was compiled for, unlike what `jax.jit` returns.
+        fixed: the `jax.stages.Compiled` of a `call` that takes only what it was compiled for; None for a ``jax.jit``.
+        launcher: what runs it in an exchange, see `launcher_of`; None before.
         together: notes that several processes run it; None if they do not.
         numbers: the positions of the op's numbers, which `together` is told.
     """
 
-    __slots__ = ("_plan", "call", "fixed", "layouts", "numbers", "positions", "present", "together")
+    __slots__ = ("_plan", "call", "fixed", "launcher", "layouts", "numbers", "positions", "present", "together")
 
     def __init__(
-        self, call, layouts, plan: Plan | Callable[[], Plan], positions, present: bool = True, fixed: bool = False
+        self, call, layouts, plan: Plan | Callable[[], Plan], positions, present: bool = True, fixed: Any = None
     ) -> None:
         self.call = call
         self.layouts = layouts
@@ -60,6 +62,7 @@ class Compiled:
         self.positions = positions
         self.present = present
         self.fixed = fixed
+        self.launcher: Launcher | None = None
         self.together: calls.Call | None = None
         self.numbers: tuple[int, ...] = ()
 
@@ -82,7 +85,6 @@ def execute(
     *,
     placement: Placement | None = None,
     out_sbps: tuple | None = None,
-    donate: tuple[int, ...] = (),
 ) -> tuple[Sequence, Sequence[Layout]]:
     """Run an op on global tensors.
 
@@ -93,7 +95,6 @@ def execute(
         layouts: the layouts of the arrays.
         placement: where to run, if no array says it.
         out_sbps: the nd-sbp (or codes) wanted of each flat output, None where the planner is free.
-        donate: positions of arrays whose memory the outputs may take.
 
     Returns:
         The physical arrays of the flat outputs, and their layouts.
@@ -101,6 +102,45 @@ def execute(
     Raises:
         MixedTensorError: the layouts name two placements.
         BoxingError: the boxing policy forbids what the op needs.
+    """
+    found, key = program_of(fn, static, arrays, layouts, placement, out_sbps)
+    if found.present:
+        inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+        try:
+            return found.call(*inputs), found.layouts
+        except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+            # A process that went away shows as an error of the runtime: that, and who it was, is said first.
+            raise_for_ranks(error)
+            if isinstance(error, jax.errors.JaxRuntimeError):
+                raise
+            if found.fixed is None and abstract.Abstract not in map(type, arrays):
+                raise
+    if not found.present or abstract.Abstract in map(type, arrays):
+        return [abstract.of_layout(x) for x in found.layouts], found.layouts
+    # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
+    found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, on_disk=False)
+    return found.call(*inputs), found.layouts
+
+
+def program_of(
+    fn: Callable,
+    static: tuple,
+    arrays: Sequence,
+    layouts: Sequence[Layout | None],
+    placement: Placement | None,
+    out_sbps: tuple | None,
+    donate: tuple[int, ...] = (),
+) -> tuple[Compiled, tuple]:
+    """Return the program that `execute` runs, and the key under which it is kept; a run of it is noted.
+
+    Args:
+        fn: as there, like all that follow.
+        static: its attributes.
+        arrays: physical arrays.
+        layouts: their layouts.
+        placement: where to run, if no array says it.
+        out_sbps: the nd-sbp wanted of each output.
+        donate: positions of arrays whose memory the outputs may take.
     """
     # Layouts are interned and hold shape and dtype, so this key is cheap to hash and says all that a program depends
     # on.
@@ -130,22 +170,38 @@ def execute(
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
     if found.together is not None:
         found.together.note(tuple([_number(arrays[i]) for i in found.numbers]) if found.numbers else ())
-    if found.present:
-        inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
-        try:
-            return found.call(*inputs), found.layouts
-        except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
-            # A process that went away shows as an error of the runtime: that, and who it was, is said first.
-            raise_for_ranks(error)
-            if isinstance(error, jax.errors.JaxRuntimeError):
-                raise
-            if not found.fixed and abstract.Abstract not in map(type, arrays):
-                raise
-    if not found.present or abstract.Abstract in map(type, arrays):
-        return [abstract.of_layout(x) for x in found.layouts], found.layouts
-    # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
-    found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate, on_disk=False)
-    return found.call(*inputs), found.layouts
+    return found, key
+
+
+def launch(
+    fn: Callable, static: tuple, arrays: Sequence, layouts: Sequence[Layout | None], out_sbps: tuple, donate: tuple
+) -> tuple[Launcher, Sequence, tuple[Layout, ...]]:
+    """Return what runs a program that takes over arrays, its inputs, and the layouts of its outputs.
+
+    Args:
+        fn: as for `execute`, like all that follow; one of the arrays says where it runs.
+        static: its attributes.
+        arrays: physical arrays.
+        layouts: their layouts.
+        out_sbps: the nd-sbp wanted of each output.
+        donate: positions of arrays whose memory the outputs may take.
+    """
+    found, _ = program_of(fn, static, arrays, layouts, None, out_sbps, donate)
+    if found.launcher is None:
+        examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
+
+        def find(inputs: tuple) -> Any:
+            if found.fixed is not None and fits(found.fixed, inputs):
+                return found.fixed
+            # A kept program takes arrays exactly as they were when it was compiled.
+            program = found
+            if found.fixed is not None:
+                program = compile_op(fn, static, examples, layouts, None, out_sbps, donate, on_disk=False)
+            return program.call.lower(*inputs).compile()
+
+        found.launcher = Launcher(find, getattr(fn, "__name__", "op"))
+    inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+    return found.launcher, inputs, found.layouts
 
 
 def _facts(fn, static: tuple, arrays, layouts) -> str:
@@ -299,12 +355,13 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     positions = None if direct else tuple(given)
     key = _key_on_disk(fn, static, arrays, layouts, placement, out_sbps, donate) if on_disk else None
     found = program_cache.load(key)
-    call = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
-    if found is not None and call is not None:
+    compiled = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
+    if found is not None and compiled is not None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
         # Nobody asks for the plan of most ops, and making it is what reading the program from disk saved.
         remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
-        return Compiled(call, tuple([layout_of(placement, *x) for x in found[1]]), remake, positions, fixed=True)
+        out = tuple([layout_of(placement, *x) for x in found[1]])
+        return Compiled(program_cache.fast_call(compiled), out, remake, positions, fixed=compiled)
     plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
     sizes.check_layouts(getattr(fn, "__name__", "op"), () if donate else out)
     jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
@@ -314,7 +371,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
         program = program_cache.packed(compiled)
         if program is not None:
             program_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))
-            return Compiled(program_cache.fast_call(compiled), out, plan, positions, fixed=True)
+            return Compiled(program_cache.fast_call(compiled), out, plan, positions, fixed=compiled)
     return Compiled(jitted, out, plan, positions, placement.is_present)
 
 

@@ -224,13 +224,12 @@ def packed(compiled: jax.stages.Compiled) -> tuple | None:
         return None
 
 
-def unpacked(data: tuple, devices: Sequence) -> Callable | None:
-    """Return the call of a filed program, None if it does not load."""
+def unpacked(data: tuple, devices: Sequence) -> Any:
+    """Return a filed program, a `jax.stages.Compiled`; None if it does not load."""
     from jax.experimental.serialize_executable import deserialize_and_load
 
     try:
-        compiled: Any = deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
-        return fast_call(compiled)
+        return deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
     except Exception as error:  # as above
         log.info("a program is made anew: %s", error)
         return None

@@ -35,7 +35,7 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor.change_mark import changes
 from sbpjax.tracing.signature import Call
 
-from . import runtime, saving
+from . import runtime, saving, schedule_steps
 from .config import GraphConfig
 from .fitting import fit, prepared
 from .graph_reports import Reports
@@ -216,23 +216,37 @@ class Graph(Reports):
         The first call of a signature traces and compiles.
         """
         own = internals_of(self)
-        last, result = own.last, MISSED
-        if last is not None and last.repeat is not None:
-            result = last.repeat.again(args, kwargs)
-            if result is not MISSED:
-                last.missed = 0
-        if result is MISSED:
-            result = self._run(Call(args, kwargs))  # type: ignore[attr-defined]
-        for step in own.schedules:
-            step()
+        if not own.schedules:
+            return self._step(own, args, kwargs, None)  # type: ignore[attr-defined]
+        done: list = []
+        entries = own.optimizers
+        groups = [group for entry in entries for group in entry.optimizer.param_groups]
+        before = schedule_steps.held([entry.scheduler for entry in entries if entry.scheduler is not None], groups)
+        try:
+            result = self._step(own, args, kwargs, done)  # type: ignore[attr-defined]
+            for step in own.schedules:
+                step()
+            done.append(True)
+        except BaseException:
+            if len(done) == 1:  # the state is new, and the rates are not
+                schedule_steps.again(before, own.schedules)
+            raise
         return result
 
-    def _run(self, call: Call) -> Any:
+    def _step(self, own: Internals, args: tuple, kwargs: dict, done: list | None) -> Any:
+        last, result = own.last, MISSED
+        if last is not None and last.repeat is not None:
+            result = last.repeat.again(args, kwargs, done)
+            if result is not MISSED:
+                last.missed = 0
+        return self._run(Call(args, kwargs), done) if result is MISSED else result
+
+    def _run(self, call: Call, done: list | None) -> Any:
         """Run the program of a call, and find out whether such a call can be made again the quick way."""
         state, program = fit(self, call)
         if not program.is_compiled:
             self._compile(program)
-        result = program.run(state, call.tensors)
+        result = program.run(state, call.tensors, done)
         last = self._g.last
         if last is not None:
             last.missed += last.repeat is not None

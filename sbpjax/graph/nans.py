@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 from jax._src import api_util
 from jax._src.dispatch import check_special  # no public name
 
@@ -12,11 +11,6 @@ from sbpjax.errors import NanError
 
 # What compiled programs raise; no public name (jax 0.10).
 FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
-
-
-def are_looked_for() -> bool:
-    """Return whether JAX looks at what programs return. A step then keeps its old state until it has its results."""
-    return jax.config.jax_debug_nans or jax.config.jax_debug_infs
 
 
 def look_at(arrays: list) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sbpjax.compiler import conversions
 from sbpjax.sbp import Layout, algebra
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.payload import put, put_all
+from sbpjax.tensor.exchange import Plan, all_or_nothing, planned, put_all
+from sbpjax.tensor.payload import put
+from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
 from sbpjax.tracing import tree
@@ -53,20 +55,46 @@ class Outputs:
         layout = self.layouts[-1]
         return (layout,) if (layout is None or self.are_global[0]) and not self.elsewhere else None
 
-    def write(self, tensors: list[Tensor], arrays) -> None:
-        """Write the new state into its tensors."""
+    def plan(self, tensors: list[Tensor]) -> Plan | None:
+        """Return how the new state is written into its tensors within one call into C; None if that needs Python."""
         if self.local_state:
-            arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole, strict=True)]
+            return None
+        for i in self.written:
+            for place in self.slots[i].places:
+                drop_own_cell(tensors[place])
         # The usual case, without a Python call per tensor.
         if self.plain:
-            put_all([tensors[i] for i in self.written], arrays, self.state_layouts)
-            return
-        for i, array, layout in zip(self.written, arrays, self.state_layouts, strict=True):
+            return planned([tensors[i] for i in self.written], self.state_layouts)
+        plan = Plan()
+        for place, i in enumerate(self.written):
             slot = self.slots[i]
-            if slot.own:
-                put(tensors[slot.places[0]], array, layout)
-            else:
-                slot.give([tensors[place] for place in slot.places], array)
+            if not slot.plan(plan, [tensors[k] for k in slot.places], place):
+                return None
+        return plan
+
+    def write(self, tensors: list[Tensor], arrays: Sequence, *also: Iterable) -> None:
+        """Write the new state into its tensors; the arrays that they hold live on.
+
+        Args:
+            tensors: the state.
+            arrays: its new payloads.
+            also: iterators that are exhausted when it is written, see `sbpjax.tensor.exchange`.
+        """
+        if self.local_state:
+            arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole, strict=True)]
+        if self.plain:
+            put_all([tensors[i] for i in self.written], arrays, self.state_layouts, *also)
+            return
+
+        def give() -> None:
+            for i, array, layout in zip(self.written, arrays, self.state_layouts, strict=True):
+                slot = self.slots[i]
+                if slot.own:
+                    put(tensors[slot.places[0]], array, layout)
+                else:
+                    slot.give([tensors[place] for place in slot.places], array)
+
+        all_or_nothing([tensors[place] for i in self.written for place in self.slots[i].places], give, *also)
 
     def rebuilt(self, arrays):
         """Return the function's result of the arrays of its tensors."""

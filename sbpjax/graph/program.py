@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from sbpjax.compiler import conversions
+from sbpjax.compiler.launch import Launcher, copied, is_looked_at
 from sbpjax.engines.options import Engine
 from sbpjax.graph.auto.graph import Auto, StandIns, layouts_of_slots
 from sbpjax.planner.prices.cost import DEFAULT, CostModel
@@ -31,6 +32,7 @@ from sbpjax.sbp import spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
+from sbpjax.tensor.exchange import Run, counted_on, exchange
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import payloads
 from sbpjax.tensor.storage import drop_own_cell
@@ -41,7 +43,6 @@ from sbpjax.world.jaxprs import ClosedJaxpr
 
 from . import nans, progress
 from .agreement import agree, agree_on_numbers
-from .interrupt import Uninterrupted
 from .outputs import Outputs
 from .slots import StateSlot
 
@@ -137,6 +138,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self._compiled: Any = None
+        self._launcher: tuple[Any, Launcher | None] | None = None
         # What notes its runs, if several processes run it.
         self._together: Any = None
         self._held: list[tuple[float | None, Any]] = [(None, None)] * len(self.number_names)
@@ -219,8 +221,14 @@ class Program:
 
     # -- run -------------------------------------------------------------------------------------------------------
 
-    def run(self, state: State, arguments: list):
-        """Run the program, write the new state, and return the function's result."""
+    def run(self, state: State, arguments: list, done: list | None = None):
+        """Run the program, write the new state, and return the function's result.
+
+        Args:
+            state: the state.
+            arguments: the tensors that the function is given.
+            done: a list that gets an entry as the state is written.
+        """
         if self.host_inputs:  # first: its owner may write into the state
             self.host_inputs.feed(arguments)
         tensors = state.tensors
@@ -244,8 +252,12 @@ class Program:
         if self.is_random and self.placement is not None and self.placement.spans_processes:
             seed = spread.from_first(seed, self.placement)
         # The call takes the memory of what is donated: an array that the user holds too would be lost to him, so it
-        # is copied. Only the reference count tells; a payload that nothing else holds has `UNSHARED`.
-        kept = nans.are_looked_for()
+        # is copied. Only the reference count tells; a payload that nothing else holds has `UNSHARED`. So is what Python
+        # has a look at between the call and the write: an interrupt there would lose it.
+        looked_at = is_looked_at()
+        plan = None if looked_at else self.outputs.plan(tensors)
+        launcher = None if plan is None or not self.written else self.launcher(compiled)
+        kept = launcher is None and self.options.engine is None
         for i in self.written:
             if sys.getrefcount(arrays[i]) == UNSHARED and not kept:
                 continue
@@ -254,7 +266,7 @@ class Program:
             # A cell holds the array too, and so does the stack of stored tensors.
             held = UNSHARED + (not alone)
             if sys.getrefcount(arrays[i]) > held or kept:
-                arrays[i] = jax.numpy.copy(arrays[i])
+                arrays[i] = copied(arrays[i])
         numbers = self._on_device(numbers)
         inputs = [seed, *arrays, *numbers, *passed_in, *payloads(self.captured)]
         del arrays
@@ -263,19 +275,35 @@ class Program:
         for i in self.local_arguments:
             inputs[i] = conversions.from_logical(inputs[i], self.placement, self.in_layouts[i].sbp)[0]
         count = len(self.written)
-        # From here to the write the old state is donated and the new one held by nobody but this frame.
-        with Uninterrupted():
-            try:
-                outs = compiled(*inputs)
-                if kept:
-                    nans.look_at(outs)
-            except nans.FOUND_NAN as error:
-                raise nans.nan_error(self.asked, error) from None
-            self.outputs.write(tensors, outs[:count])
-        if self.is_random:
-            # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.
-            generator._counter += 1
+        if plan is not None and launcher is not None:
+            run = Run(launcher, inputs, plan)
+            exchange(run, also=self.counted if self.is_random else None, done=done)
+            return self.outputs.rebuilt(run.outs[count:])
+        try:
+            outs = compiled(*inputs)
+            if looked_at:
+                nans.look_at(outs)
+        except nans.FOUND_NAN as error:
+            raise nans.nan_error(self.asked, error) from None
+        self.outputs.write(tensors, outs[:count], self.counted(), () if done is None else map(done.append, (True,)))
         return self.outputs.rebuilt(outs[count:])
+
+    def launcher(self, compiled: Any) -> Launcher | None:
+        """Return what runs the compiled program in an exchange; None if it is not XLA that runs it."""
+        if self._launcher is None or self._launcher[0] is not compiled:
+            # What `jax.jit` returns finds a program for every size.
+            find = None
+            if isinstance(compiled, jax.stages.Compiled):
+                find = lambda _: compiled  # noqa: E731
+            elif isinstance(compiled, jax.stages.Wrapped):
+                find = lambda inputs: compiled.lower(*inputs).compile()  # noqa: E731
+            self._launcher = compiled, None if find is None else Launcher(find, "step")
+        return self._launcher[1]
+
+    def counted(self) -> Iterable:
+        """Return an iterator that counts the random numbers of a run."""
+        # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.
+        return counted_on(default_generator) if self.is_random else ()
 
     def _on_device(self, numbers: list[float]) -> list:
         """Return the numbers, those that stay as they were on the device: a number goes there in every call."""

@@ -21,19 +21,19 @@ from typing import Any
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
+from sbpjax.compiler.launch import is_looked_at
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import changes
+from sbpjax.tensor.exchange import Plan, Run, exchange, next_versions
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import as_before, is_array, node_of, payload, payloads, put_all
+from sbpjax.tensor.payload import as_before, is_array, node_of, payload, payloads
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 from sbpjax.world import processes as world
 
-from . import nans
-from .interrupt import Uninterrupted
 from .program import Program
 
 MISSED = object()
@@ -52,7 +52,7 @@ class Repeat:
 
     __slots__ = (
         "_arguments", "_autocast", "_edges", "_flat", "_layouts", "_lr", "_mark", "_numbers", "_one", "_program",
-        "_state", "_static", "_structure", "_tensors", "_written", "_written_layouts",
+        "_state", "_static", "_structure", "_tensors", "_written",
     )  # fmt: skip
 
     def __init__(self, program: Program, state: State, call: Call, static: list, mark: object) -> None:
@@ -63,7 +63,6 @@ class Repeat:
         self._layouts = [t.layout for t in state.tensors]
         self._edges = [node_of(t) for t in state.tensors]
         self._written = None if len(program.written) == len(state.tensors) else program.written
-        self._written_layouts = [self._layouts[i] for i in program.written]
         self._arguments = [
             (tuple(payload(x).shape), payload(x).dtype, x.layout, not x.requires_grad, payload(x).sharding)
             for x in call.tensors
@@ -73,11 +72,11 @@ class Repeat:
         self._autocast = mode.autocast
         self._mark = mark
 
-    def again(self, args: tuple, kwargs: dict) -> Any:
-        """Run the program once more and return its result, or `MISSED` if it may not fit."""
-        if changes.now is not self._mark or mode.autocast is not self._autocast or nans.are_looked_for():
+    def again(self, args: tuple, kwargs: dict, done: list | None = None) -> Any:
+        """Run the program once more and return its result, or `MISSED` if it may not fit; see `Program.run`."""
+        if changes.now is not self._mark or mode.autocast is not self._autocast or is_looked_at():
             return MISSED
-        if self._state._scales and not self._state.holds_scalers():
+        if mode.touch is not None or self._state._scales and not self._state.holds_scalers():
             return MISSED
         if not self._flat or kwargs:
             call = Call(args, kwargs)
@@ -125,26 +124,32 @@ class Repeat:
             seed = np.array((default_generator._seed, default_generator._counter), np.int64)
         if program.captured:
             given += payloads(program.captured)
+        launcher = program.launcher(program._compiled)
+        if launcher is None:
+            return MISSED
         inputs = [seed, *arrays, *numbers, *given]
         del arrays, written, given
-        with Uninterrupted():
-            try:
-                outs = program._compiled(*inputs)
-            except (TypeError, ValueError):  # JAX refuses the state; the long way finds out what changed
-                return MISSED
-            targets = tensors if self._written is None else [tensors[i] for i in self._written]
-            put_all(targets, outs, self._written_layouts)
-        if program.is_random:
-            default_generator._counter += 1
+        targets = tensors if self._written is None else [tensors[i] for i in self._written]
+        run = Run(launcher, inputs, Plan(targets, next_versions(targets)))
+        try:
+            exchange(run, also=program.counted if program.is_random else None, done=done)
+        except (TypeError, ValueError):  # JAX refuses the state; the long way finds out what changed
+            return MISSED
         if self._one is None:
-            return program.outputs.rebuilt(outs[len(targets) :])
-        return wrap_any(outs[-1], self._one[0])
+            return program.outputs.rebuilt(run.outs[len(targets) :])
+        return wrap_any(run.outs[-1], self._one[0])
 
 
 def repeat_of(program: Any, state: State, call: Call, static: list, mark: object) -> Repeat | None:
     """Return how to make a call again, None if more has to be looked at than `Repeat` does."""
     # With several ranks each run is noted for the others to compare, which the long way does.
-    if type(program) is not Program or not program.is_simple or not state.reports_changes() or world.current().size > 1:
+    if (
+        type(program) is not Program
+        or not program.out_layouts
+        or not program.is_simple
+        or not state.reports_changes()
+        or world.current().size > 1
+    ):
         return None
     for t in state.tensors:
         if not drop_own_cell(t) or not is_array(t):

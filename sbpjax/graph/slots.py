@@ -18,6 +18,7 @@ from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shifted
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.exchange import Plan
 from sbpjax.tensor.payload import facts, payload, payloads, refreshed
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.stored import Stack, is_stored, stack_of
@@ -68,6 +69,18 @@ class StateSlot:
         """Take the payload that the program returned."""
         self._stored = Stack(array, self.layout)
         self._stored.store(tensors)
+
+    def plan(self, plan: Plan, tensors: Sequence[Tensor], place: int) -> bool:
+        """Add to a plan what `give` does with the array at a place among results to come; return whether it can."""
+        if self.own:
+            return plan.add(tensors[0], place, self.layout)
+        stack = Stack(None, self.layout, (stack_of(tensors[0]) or self._stored).ndim)
+        known = stack.planned(tensors)
+        if known is None:
+            return False
+        plan.late.append((stack, "array", place))
+        plan.known += [*known, (self, "_stored", stack)]
+        return True
 
 
 @jax.jit

@@ -29,6 +29,7 @@ from sbpjax.optim.rules import MASTER
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.exchange import Run, exchange
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import put_from
@@ -216,12 +217,14 @@ class Optax(Optimizer):
     # -- the step --------------------------------------------------------------------------------------------------
 
     def _update(self) -> None:
+        runs: list[Run] = []
         for index, group in enumerate(self.param_groups):
             params = group["params"]
             if any(p.grad is not None for p in params):
-                self._advance(index, params, self._ready_group(index), group["lr"])
+                runs += self._advance(index, params, self._ready_group(index), group["lr"])
+        exchange(*runs)
 
-    def _advance(self, index: int, params: list[Tensor], tree: Tree, lr: Any) -> None:
+    def _advance(self, index: int, params: list[Tensor], tree: Tree, lr: Any) -> list[Run]:
         moves = tuple(p.requires_grad for p in params)
         low = tuple(MASTER in self.state[p] for p in params)
         grads = [zeros_like(p.detach()) if p.grad is None else p.grad for p in params]
@@ -233,7 +236,7 @@ class Optax(Optimizer):
         first = len(head) + 2 * len(params)
         donated = [*range(len(head), len(head) + len(params)), *range(first, first + len(rest))]
         static = (("tx", self.tx), ("tree", tree), ("moves", moves), ("low", low), ("guarded", self._skip is not None))
-        run.run_in_place(advance, static, inputs, [*params, *rest], donated, params[0])
+        return run.run_of(advance, static, inputs, [*params, *rest], donated, params[0])
 
     # -- saving, and for compiled programs -------------------------------------------------------------------------
 

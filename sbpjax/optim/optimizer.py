@@ -34,6 +34,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
+from sbpjax.tensor.exchange import Run, exchange
 from sbpjax.tensor.first_call import expect_backward
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import requires_grad
@@ -295,8 +296,8 @@ class Optimizer:
 
     def step_unless(self, skip: Tensor, closure: Callable[[], Any] | None = None) -> Any:
         """Do `step`, but change neither parameters nor state if a 0-d flag is set; the flag is not read on the host."""
-        object.__setattr__(self, "_skip", skip)  # not a change that programs are keyed by
         try:
+            object.__setattr__(self, "_skip", skip)  # not a change that programs are keyed by
             return self.step(closure)
         finally:
             object.__setattr__(self, "_skip", None)
@@ -309,9 +310,11 @@ class Optimizer:
         updates = self._repeat.of(updated)
         if updates is None:
             updates = self._gathered()
+        runs: list[Run] = []
         for buckets, jobs, groups in updates:
             numbers = [self._numbers(self.param_groups[i]) for i in groups]
-            run.update_in_place(buckets, [job._replace(numbers=n) for job, n in zip(jobs, numbers)], self._skip)
+            runs += run.update_of(buckets, [job._replace(numbers=n) for job, n in zip(jobs, numbers)], self._skip)
+        exchange(*runs)
         self._repeat.keep(mark, updated, updates)
 
     def _gathered(self) -> list[Update]:

@@ -68,13 +68,14 @@ class Repeat:
             updated: the parameters that had a gradient.
             updates: what it ran.
         """
-        if updates is not self._updates:
-            self._updates = updates
+        if updates is self._updates:
+            self._versions = [count + 1 for count in self._versions]
+        else:
+            self._updates, self._updated = updates, list(map(_kind, updated))
             jobs = [job for update in updates for job in update.jobs]
             self._written = [t for job in jobs for group in ([job.step], job.params, *job.states) for t in group]
+            self._versions = write_counts(self._written)
         self._mark = mark if mode.touch is None else None
-        self._updated = list(map(_kind, updated))
-        self._versions = write_counts(self._written)
 
     def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
         """Return what a step runs that updates these parameters, None if it has to be gathered."""

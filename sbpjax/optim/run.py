@@ -1,6 +1,7 @@
-"""Running a compiled update on tensors in place: on one device, on a placement, inside a trace.
+"""A compiled update of tensors in place: on one device, on a placement, inside a trace.
 
-The old parameters and states are donated, so an update needs no second copy of them. A payload that something else
+The old parameters and states are donated, so an update needs no second copy of them; `exchange` runs the updates of
+all places, so that an interrupt finds all of a step or nothing of it. A payload that something else
 still holds (a retained graph, `x.jax()`, an alias) must survive; the reference count tells, and then nothing is
 donated.
 """
@@ -18,7 +19,9 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
+from sbpjax.compiler import eager
 from sbpjax.compiler.eager_options import options_of_update
+from sbpjax.compiler.launch import Launcher, is_looked_at
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
@@ -28,6 +31,7 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor import like as likes
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
+from sbpjax.tensor.exchange import Run, exchange, planned
 from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
@@ -67,8 +71,8 @@ def place_of(tensor: Tensor) -> Any:
     return TRACE
 
 
-def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor | None = None) -> None:
-    """Run the update of all buckets as one program and write the results into step counts, parameters and states.
+def update_of(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor | None = None) -> list[Run]:
+    """Return the update of all buckets as one program that writes step counts, parameters and states, see `run_of`.
 
     Args:
         buckets: the static facts of each run of parameters.
@@ -80,11 +84,11 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor |
         found: list[Any] = [p.grad for p in job.params]
         grads.append([*(g.ids for g in found), *(g.rows for g in found)] if found[0].__class__ is RowGrad else found)
     static, inputs, targets, donated = _arguments(buckets, jobs, grads, skip)
-    run_in_place(rules.update, static, inputs, targets, donated, jobs[0].params[0])
+    return run_of(rules.update, static, inputs, targets, donated, jobs[0].params[0])
 
 
 def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
-    """Compile what `update_in_place` will run on one device for gradients like the parameters.
+    """Compile what `update_of` will run on one device for gradients like the parameters.
 
     Args:
         buckets: as there.
@@ -92,7 +96,7 @@ def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
     """
     static, inputs, _, donated = _arguments(buckets, jobs, [list(job.params) for job in jobs], None)
     structs = [_struct(facts(x)) if isinstance(x, Tensor) else x for x in inputs]
-    _compiled(rules.update, static, tuple(donated)).compile(structs)
+    _compiled(rules.update, static, tuple(donated)).compiled(structs)
 
 
 def _struct(array: Any) -> jax.ShapeDtypeStruct:
@@ -115,8 +119,10 @@ def _arguments(buckets: tuple[Bucket, ...], jobs: list[Job], grads: list[list], 
     return static, inputs, targets, donated
 
 
-def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int], like: Tensor):
-    """Run a pure function of tensors as one program and write its results over some of its inputs.
+def run_of(
+    fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int], like: Tensor
+) -> list[Run]:
+    """Return a pure function of tensors as a program that writes its results over some of its inputs.
 
     Args:
         fn: the function, called ``fn(*arrays, **dict(static))``; it returns one array per target.
@@ -125,51 +131,60 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         targets: the tensors that get the results; each keeps its layout.
         donated: where the targets stand in `inputs`.
         like: a tensor that says which place that is.
+
+    Returns:
+        What `exchange` runs; nothing where the results were written at once: in a trace, without data, or where a
+        write needs Python.
     """
     place = place_of(like)
     if place is TRACE:
         results = dispatch.run(op_of(fn, static), tuple(inputs))
         put_all(targets, payloads(results), [target.layout for target in targets])
-        return
-    if place is not META and like.layout is None:
-        run_on_device(fn, static, inputs, targets, donated)
-        return
+        return []
     arrays = payloads_and_numbers(inputs)
     if place is META:
         put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()).plain, *arrays))))
-        return
-    from sbpjax.compiler import eager
-
-    donate = _unshared(targets, arrays, donated)
-    results, layouts = eager.execute(
-        fn,
-        static,
-        arrays,
-        [x.layout if isinstance(x, Tensor) else None for x in inputs],
-        placement=like.layout.placement,
-        out_sbps=tuple(t.layout.codes for t in targets),
-        donate=donate,
-    )
-    put_all(targets, results, layouts)
+        return []
+    if like.layout is None:
+        plan = None if is_looked_at() else planned(targets)
+        if plan is None:
+            put_all(targets, _compiled(fn, static, ()).plain(*arrays))
+            return []
+        return [Run(_compiled(fn, static, _unshared(targets, arrays, donated)).launcher, arrays, plan)]
+    layouts = [target.layout for target in targets]
+    given = [x.layout if isinstance(x, Tensor) else None for x in inputs]
+    out_sbps = tuple([layout.codes for layout in layouts])
+    plan = None if is_looked_at() else planned(targets, layouts)
+    if plan is None:
+        put_all(targets, *eager.execute(fn, static, arrays, given, out_sbps=out_sbps))
+        return []
+    launcher, arrays, found = eager.launch(fn, static, arrays, given, out_sbps, _unshared(targets, arrays, donated))
+    plan = planned(targets, found) or plan if list(found) != layouts else plan
+    return [Run(launcher, arrays, plan)]
 
 
 def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
-    """Do what `run_in_place` does on one device; return the arrays that the function returns beyond the targets'."""
+    """Run what `run_of` makes on one device; return the arrays that the function returns beyond the targets'."""
     arrays = payloads_and_numbers(inputs)
-    results = _compiled(fn, static, _unshared(targets, arrays, donated)).call(*arrays)
-    put_all(targets, results)
-    return list(results[len(targets) :])
+    plan = None if is_looked_at() else planned(targets)
+    if plan is None:
+        results = _compiled(fn, static, ()).plain(*arrays)
+        put_all(targets, results[: len(targets)])
+        return list(results[len(targets) :])
+    run = Run(_compiled(fn, static, _unshared(targets, arrays, donated)).launcher, arrays, plan)
+    exchange(run)
+    return run.outs[len(targets) :]
 
 
 class _Program:
-    """A program of one device, whose options are found when it is first called or compiled.
+    """A program of one device, whose options are found when it is first compiled.
 
     Attributes:
-        call: the function to call.
-        plain: the same without options, for traces.
+        launcher: runs it.
+        plain: the same without options, for traces and for `jax.debug_nans`.
     """
 
-    __slots__ = ("_donate", "_function", "_is_update", "_lock", "call", "plain")
+    __slots__ = ("_chosen", "_donate", "_function", "_is_update", "_lock", "launcher", "plain")
 
     def __init__(self, fn: Callable, static: tuple, donate: tuple[int, ...]):
         keywords = dict(static)
@@ -180,28 +195,19 @@ class _Program:
         update.__name__ = fn.__name__
         self._is_update = fn is rules.update
         self._function, self._donate, self._lock = update, donate, threading.Lock()
-        self.plain = jax.jit(update, donate_argnums=donate)
-        self.call: Callable = self._first
+        self.plain: Any = jax.jit(update, donate_argnums=donate)
+        self._chosen: Any = None
+        self.launcher = Launcher(self.compiled, fn.__name__)
 
-    def _first(self, *arrays: Any) -> Any:
+    def compiled(self, arrays: Sequence) -> Any:
+        """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX keeps what it compiles."""
         with self._lock:  # another thread may be compiling it
-            if self.call == self._first:
-                self.call = self._chosen(arrays)
-        return self.call(*arrays)
-
-    def compile(self, arrays: Sequence) -> None:
-        """Compile it before it is called, for arrays or `jax.ShapeDtypeStruct`s."""
-        with self._lock:
-            call: Any = self._chosen(arrays) if self.call == self._first else self.call
-            call.lower(*arrays).compile()
-            self.call = call
-
-    def _chosen(self, arrays: Sequence) -> Any:
-        options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
-        if options is None:
-            return self.plain
-        # Of the same function, so that JAX keeps its trace.
-        return jax.jit(self._function, donate_argnums=self._donate, compiler_options=options)
+            if self._chosen is None:
+                options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
+                # Of the same function, so that JAX keeps its trace.
+                again = functools.partial(jax.jit, self._function, donate_argnums=self._donate)
+                self._chosen = self.plain if options is None else again(compiler_options=options)
+            return self._chosen.lower(*arrays).compile()
 
 
 @functools.lru_cache(maxsize=512)

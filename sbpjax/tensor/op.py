@@ -179,7 +179,8 @@ def _kept(op: Op, inputs: list, device):
     if on_disk is None:
         return None
     found = program_cache.load(on_disk)
-    call = None if found is None else program_cache.unpacked(found, [where])
+    compiled = None if found is None else program_cache.unpacked(found, [where])
+    call = None if compiled is None else program_cache.fast_call(compiled)
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.

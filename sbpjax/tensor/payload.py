@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
 from typing import Any
 
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
 from sbpjax.tensor.tape.node import AccumulateGrad
 
-from .mode import mode
-from .tensor import LOCAL, PLACED, STORED, TRACED, Tensor
+from .exchange import put_all as put_all
+from .tensor import STORED, TRACED, Tensor
 
 # ----------------------------------------------------------------------------------------------------------- reading
 
@@ -104,8 +103,6 @@ def write_counts(tensors: Iterable[Tensor]) -> list[int]:
 
 # ----------------------------------------------------------------------------------------------------------- writing
 
-_HERE = (LOCAL, PLACED)
-
 
 def put(x: Tensor, array: Any, layout: Any = None) -> None:
     """Write a payload into a tensor, as an in-place op does but without the tape."""
@@ -116,18 +113,6 @@ def put_from(x: Tensor, value: Tensor) -> None:
     """Write the payload of another tensor into a tensor, see `put`."""
     value._fresh()
     x._set(value._array, value._layout)
-
-
-def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | None = None) -> None:
-    """Write arrays into tensors, see `put`; all are local if no layouts are given."""
-    # This loop writes all of a model's state behind every step: three attribute checks per tensor instead of a call.
-    quick = mode.touch is None
-    for x, array, layout in zip(tensors, arrays, repeat(None) if layouts is None else layouts):
-        if quick and x._cell is None and x._layout is layout and x._kind in _HERE and array.__class__ is ArrayImpl:
-            x._array = array
-            x._ver += 1
-        else:
-            x._set(array, layout)
 
 
 def become(x: Tensor, other: Tensor) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import jax
 
+from .exchange import Assignment, assigned, commit
 from .mode import mode
 from .storage import Cell, drop_own_cell
 from .tensor import STORED, Tensor
@@ -77,12 +78,14 @@ class Stack:
     Attributes:
         array: the payload.
         layout: its layout, None if local.
+        ndim: the number of its dims.
         fetched: index → the array that a tensor of that place was given.
     """
 
-    def __init__(self, array, layout) -> None:
+    def __init__(self, array, layout, ndim: int | None = None) -> None:
         self.array = array
         self.layout = layout
+        self.ndim = len(array.shape if layout is None else layout.shape) if ndim is None else ndim
         self.fetched: dict = {}
 
     def fetch(self, index: int | None, layout):
@@ -120,17 +123,29 @@ class Stack:
                 continue
             if written and mode.touch is not None:
                 mode.touch(x)
-            version = x._cell.version if x._cell is not None else x._ver
-            # Shape and dtype are asked for all the time, and must not fetch the payload.
-            x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
-            x._kind = STORED
-            x._cell = Stored(self, place, version + written)
-            x._seen = 0
+            commit(assigned(self._stored(x, place, written)))
+
+    def planned(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
+        """Return what makes written tensors the slices of this stack; None if one of them is shown by others too."""
+        found: list[Assignment] = []
+        for index, x in enumerate(tensors):
+            if not is_stored(x) and not drop_own_cell(x):
+                return None
+            if mode.touch is not None:
+                mode.touch(x)
+            found += self._stored(x, index if self.layout_is_stack(x) else None, True)
+        return found
+
+    def _stored(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
+        version = x._cell.version if x._cell is not None else x._ver
+        # Shape and dtype are asked for all the time, and must not fetch the payload.
+        facts = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
+        cell = Stored(self, place, version + written)
+        return [(x, "_cell", cell), (x, "_seen", 0), (x, "_array", facts), (x, "_kind", STORED)]
 
     def layout_is_stack(self, x: Tensor) -> bool:
         """Return whether the stack has one dim more than a tensor: its slices are the tensors."""
-        shape = self.array.shape if self.layout is None else self.layout.shape
-        return len(shape) > len(x.shape)
+        return self.ndim > len(x.shape)
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the stack still has the values of all these tensors."""

@@ -80,8 +80,14 @@ def test_boxing_policy():
 
 def test_donated_inputs_give_their_memory():
     a, la = conversions.from_logical(values((8, 12)), ONE, "S0")
-    eager.execute(jnp.negative, (), (a,), (la,), out_sbps=("S0",), donate=(0,))
-    assert a.is_deleted()
+    launcher, inputs, (layout,) = eager.launch(jnp.negative, (), (a,), (la,), (la.codes,), (0,))
+    outs: list = []
+    steps, _ = launcher.slowly(inputs, outs)
+    assert not a.is_deleted()
+    for step in steps:
+        list(step)
+    assert a.is_deleted() and layout is la
+    np.testing.assert_array_equal(np.asarray(conversions.to_logical(outs[0], layout)), -values((8, 12)))
 
 
 @pytest.mark.parametrize("codes", [("B", "B"), ("S0", "B"), ("P", "B")])

@@ -57,8 +57,8 @@ class Twin:
             again = last.repeat.again
 
             class Counting:
-                def again(_, args, kwargs):
-                    result = again(args, kwargs)
+                def again(_, args, kwargs, done=None):
+                    result = again(args, kwargs, done)
                     self.quick_calls += result is not MISSED
                     return result
 

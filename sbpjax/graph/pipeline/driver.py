@@ -28,7 +28,7 @@ from .courier import Coming, Courier, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
 from .relocate import relocated
 from .schedule import FORWARD
-from .task import replicated
+from .task import CompiledTask, replicated
 
 
 class Driver:
@@ -119,27 +119,27 @@ class Driver:
 
     # -- one step --------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: Sequence, outs: Sequence) -> list:
-        """Run a step.
+    def run(self, inputs: Sequence) -> tuple[dict, list[tuple[CompiledTask, list]]]:
+        """Run a step as far as it takes over no state.
 
         Args:
             inputs: the payload of every input of the program; numbers as they are.
-            outs: the outputs wanted: variables.
 
         Returns:
-            Their payloads.
+            The payload of every variable, for `out`; and the tasks that are left, which take over state, with their
+            arguments: nothing else reads what they return.
         """
         env: dict = dict(zip(self.pipeline.program.invars, inputs, strict=True))
         self.courier.drain()
         self._once(self.pipeline.pre, env)
         if self.pipeline.body is not None:
             self._micro_batches(self.pipeline.body, env)
-        self._once(self.pipeline.post, env)
-        found = [self._out(v, env) for v in outs]
+        left = self._once(self.pipeline.post, env)
         self.courier.wait()
-        return found
+        return env, left
 
-    def _out(self, v, env: dict):
+    def out(self, v, env: dict):
+        """Return the payload of an output; of another process a stand-in."""
         if isinstance(v, Literal):
             return jnp.asarray(v.val, v.aval.dtype)
         layout = self.pipeline.layouts.get(v)
@@ -148,20 +148,35 @@ class Driver:
         value = env[v]
         return value.array() if value.__class__ is Coming else value
 
-    def _once(self, run: Run, env: dict) -> None:
+    def finish(self, left: list[tuple[CompiledTask, list]], env: dict) -> None:
+        """Run what `run` has left, without an exchange."""
+        for task, arguments in left:
+            self._run(task, arguments, env)
+
+    def _once(self, run: Run, env: dict) -> list[tuple[CompiledTask, list]]:
+        """Run tasks, and return those that take over state with their arguments."""
+        left = []
         self.courier.send(run.first, env)
         for task, sends in zip(run.tasks, run.sends, strict=True):
             place = task.task.placement
             if here(place):
                 arguments = [self._given(v, env, place) for v in task.task.ins]
-                try:
-                    results = task.executable(*arguments)
-                except FOUND_NAN as error:
-                    raise self._nan(error, place, "what surrounds the micro-batches") from None
+                if task.donate:
+                    left.append((task, arguments))
+                else:
+                    self._run(task, arguments, env)
                 # At once: an argument that nothing else holds is memory that the next task may need.
                 del arguments
-                env.update(zip(task.task.outs, results, strict=False))
             self.courier.send(sends, env)
+        return left
+
+    def _run(self, task: CompiledTask, arguments: list, env: dict) -> None:
+        executable: Any = task.executable
+        try:
+            results = executable(*arguments)
+        except FOUND_NAN as error:
+            raise self._nan(error, task.task.placement, "what surrounds the micro-batches") from None
+        env.update(zip(task.task.outs, results, strict=False))
 
     def _given(self, v: Var, env: dict, place):
         """Return what a task reads: an array as it is, a number on the devices of the task."""

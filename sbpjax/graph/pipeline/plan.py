@@ -12,11 +12,11 @@ Without micro-batches there is one run, and the stages work one after the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sbpjax.planner.prices.cost import CostModel
-from sbpjax.programs.normalise import Program, is_backward
+from sbpjax.programs.normalise import Program, is_backward, live
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.world.jaxprs import Var
@@ -264,19 +264,46 @@ class Planner:
         return run
 
     def _taken(self, cut: Partition) -> dict[int, list[Var]]:
-        """Return per task the state that it replaces and that nothing after it reads."""
-        last: dict[Var, int] = {s.value: len(cut.tasks) for s in cut.sends}
-        last.update({v: len(cut.tasks) for v in cut.outvars if isinstance(v, Var)})
-        for number, task in enumerate(cut.tasks):
-            for v in task.ins:
-                last[v] = max(last.get(v, 0), number)
+        """Return per task the state that it replaces and that nothing else reads, once such tasks come last."""
+        self._put_updates_last(cut)
+        read = _read_by_tasks(cut)
+        kept = {s.value for s in cut.sends}.union(v for v in cut.outvars if isinstance(v, Var))
+        last = {v: number for number, task in enumerate(cut.tasks) for v in task.ins}
         found: dict[int, list[Var]] = {}
         for number, task in enumerate(cut.tasks):
-            for out in task.outs:
-                before = self.replaced.get(out)
-                if before in task.ins and last[before] == number and before not in found.get(number, []):
-                    found.setdefault(number, []).append(before)
+            taken = [before for out in task.outs if (before := self.replaced.get(out)) in task.ins]
+            taken = [v for v in dict.fromkeys(taken) if last[v] == number and v not in kept]
+            if taken and read.isdisjoint(task.outs):
+                found[number] = taken
         return found
+
+    def _put_updates_last(self, cut: Partition) -> None:
+        """Cut off of each task what makes new state and nothing that another task waits for.
+
+        The driver runs what takes over state in one exchange (`sbpjax.tensor.exchange`), when all else is done.
+        """
+        wanted, updates = _read_by_tasks(cut), []
+        for task in cut.tasks:
+            late = [v for v in task.outs if v not in wanted and self.replaced.get(v) in task.ins]
+            early = [v for v in task.outs if v not in late]
+            if not late or not early:
+                continue
+            eqns = live(task.eqns, early)
+            first = set(map(id, eqns))
+            # What depends on no placed value is made again.
+            free = {v for v, place in cut.where.items() if place is None}
+            rest = live([e for e in task.eqns if id(e) not in first or free.issuperset(e.outvars)], late)
+            made = {v for eqn in rest for v in eqn.outvars}
+            read = dict.fromkeys(v for eqn in rest for v in eqn.invars if isinstance(v, Var) and v not in made)
+            between = {v for eqn in eqns for v in eqn.outvars}
+            known = between.union(task.ins)
+            if any(v not in made for v in late):  # it is passed on as it is
+                continue
+            updates.append(replace(task, eqns=rest, ins=[v for v in read if v in known], outs=late))
+            task.eqns, task.outs = eqns, [*early, *(v for v in read if v in between and v not in early)]
+            used = {v for eqn in eqns for v in eqn.invars if isinstance(v, Var)}.union(task.outs)
+            task.ins = [v for v in task.ins if v in used]
+        cut.tasks += updates
 
     def _arrive(self, waiting: list[Send]) -> list[Send]:
         """Give values that arrive their layouts, as soon as they are known to be sent."""
@@ -287,6 +314,11 @@ class Planner:
             else:
                 left.append(send)
         return left
+
+
+def _read_by_tasks(cut: Partition) -> set[Var]:
+    """Return what other tasks and other placements read."""
+    return {s.value for s in cut.sends}.union(*(task.ins for task in cut.tasks))
 
 
 def _order(tasks: Sequence[Task]) -> list[Placement]:

@@ -7,16 +7,16 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from sbpjax.compiler.launch import copied, is_looked_at
 from sbpjax.errors import GraphConfigError, GraphError
 from sbpjax.graph.agreement import agree
-from sbpjax.graph.interrupt import Uninterrupted
 from sbpjax.graph.outputs import Outputs
 from sbpjax.graph.passes import passed
 from sbpjax.graph.program import NO_SEED, UNSHARED, Options
@@ -28,6 +28,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.exchange import Plan, Run, counted_on, exchange
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import is_shared, payloads
 from sbpjax.tracing.capture import State
@@ -171,8 +172,9 @@ class PipelinedProgram:
         asked = re.sub("_[0-9]+", "", self.asked)
         self._together = calls.call_of(owners, asked, text, numbered=True, names=self.number_names)
 
-    def run(self, state: State, arguments: list):
-        """Run a step, write the new state, and return the function's result."""
+    def run(self, state: State, arguments: list, done: list | None = None):
+        """Run a step, write the new state, and return the function's result; see `Program.run`."""
+        done = [] if done is None else done
         self.compile(to_run=True)
         if not self._met:
             asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
@@ -190,28 +192,50 @@ class PipelinedProgram:
         if self.is_random and self.driver.courier.far:
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
+        # Python has a look at what is not written in an exchange: an interrupt there would lose what was taken over.
+        kept = is_looked_at() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)
         for i in self._donated:
             # Held by its tensor, its cell and the list; what somebody else holds too must survive.
-            shared = sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
+            shared = kept or sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
             if shared and arrays[i].sharding.addressable_devices:
-                arrays[i] = jnp.copy(arrays[i])
-        given = payloads((*arguments, *self.captured))
-        with Uninterrupted():
-            inputs = [seed, *arrays, *numbers, *given]
-            del arrays, given
-            try:
-                outs = self.driver.run(inputs, self._outs)
-            # Which transfer broke says nothing: another process is gone, and its own report comes with the next
-            # exchange.
-            except jax.errors.JaxRuntimeError as error:
-                if not self.driver.courier.far:
-                    raise
-                raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
-            self.outputs.write(tensors, outs[: len(self.written)])
-        if self.is_random:
-            generator._counter += 1
-        return self.outputs.rebuilt(outs[len(self.written) :])
+                arrays[i] = copied(arrays[i])
+        inputs = [seed, *arrays, *numbers, *payloads((*arguments, *self.captured))]
+        del arrays
+        driver, count = self.driver, len(self.written)
+        try:
+            env, left = driver.run(inputs)
+            if kept:
+                driver.finish(left, env)
+                new = [driver.out(v, env) for v in self._outs[:count]]
+                self.outputs.write(tensors, new, self._counted(), map(done.append, (True,)))
+            else:
+                self._exchange(tensors, env, left, done)
+        # Which transfer broke says nothing: another process is gone, and its own report comes with the next exchange.
+        except jax.errors.JaxRuntimeError as error:
+            if not driver.courier.far:
+                raise
+            raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
+        return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]])
+
+    def _exchange(self, tensors: list[Tensor], env: dict, left: list, done: list) -> None:
+        """Run the tasks that are left and write the whole state; what they return goes into ``env`` too."""
+        made = {v: (number, place) for number, (task, _) in enumerate(left) for place, v in enumerate(task.task.outs)}
+        plans, others, arrays = [Plan() for _ in left], Plan(), []
+        for i, v, layout in zip(self.written, self._outs, self.outputs.state_layouts, strict=False):
+            if isinstance(v, Var) and v in made:
+                number, place = made[v]
+                plans[number].add(tensors[i], place, layout)
+            else:
+                others.add(tensors[i], len(arrays), layout)
+                arrays.append(self.driver.out(v, env))
+        runs = [Run(task.launcher, given, plan) for (task, given), plan in zip(left, plans, strict=True)]
+        exchange(*runs, also=lambda: chain(*others.steps(arrays), self._counted()), done=done)
+        for (task, _), run in zip(left, runs, strict=True):
+            env.update(zip(task.task.outs, run.outs, strict=False))
+
+    def _counted(self) -> Iterable:
+        return counted_on(default_generator) if self.is_random else ()
 
     def sequential(self) -> Any:
         """Return the same trace as one program on one device, where moving between stages does nothing, for export."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jax.core import ShapedArray
 
 from sbpjax.compiler import options
 from sbpjax.compiler.compile import CompiledProgram, compile_program
+from sbpjax.compiler.launch import Launcher
 from sbpjax.planner.prices.cost import CostModel
 from sbpjax.programs.normalise import Program
 from sbpjax.sbp.algebra import B, P
@@ -37,6 +39,7 @@ class CompiledTask:
         out_layouts: of its outputs.
         donate: positions of the inputs that it takes over.
         signals: whether it also returns a number, behind its outputs, to wait for.
+        launcher: what runs it in an exchange.
     """
 
     task: Task
@@ -44,6 +47,10 @@ class CompiledTask:
     donate: tuple[int, ...]
     signals: bool
     executable: object = None
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        return Launcher(lambda _: self.executable, "update")
 
     @property
     def in_layouts(self) -> tuple[Layout, ...]:

@@ -1,0 +1,45 @@
+"""The schedules of a graph step with its state: an interrupt between the two finds them done.
+
+before = held(schedules, groups)     # last_step = 41, lr = 0.05
+…                                    # the program: the state is that of step 42
+step()                               # interrupted: last_step = 42, lr = 0.05
+again(before, steps)                 # back to before, and the steps taken: last_step = 42, lr = 0.049
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from sbpjax.optim.lr_scheduler import LRScheduler
+
+
+def held(schedules: Iterable[Any], groups: Iterable[dict]) -> list[tuple[dict, dict]]:
+    """Return what steps of schedules may change, with copies of it.
+
+    Args:
+        schedules: the schedules; those that they are made of count too.
+        groups: the groups of parameters.
+    """
+    found = [(group, dict(group)) for group in groups]
+    return found + [
+        (vars(s), dict(vars(s))) for schedule in schedules for s in _parts(schedule) if hasattr(s, "__dict__")
+    ]
+
+
+def _parts(schedule: Any) -> Iterator[Any]:
+    yield schedule
+    for value in list(getattr(schedule, "__dict__", {}).values()):
+        for part in value if value.__class__ in (list, tuple) else (value,):
+            if isinstance(part, LRScheduler):
+                yield from _parts(part)
+
+
+def again(before: list[tuple[dict, dict]], steps: Iterable[Callable[[], None]]) -> None:
+    """Take interrupted steps of schedules once more, from where they began."""
+    for fields, copy in before:
+        fields.update(copy)
+    with contextlib.suppress(Exception):  # a schedule that fails has said so
+        for step in steps:
+            step()

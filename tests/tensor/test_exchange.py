@@ -1,0 +1,171 @@
+"""`tensor.exchange`: wherever a step is interrupted, its state is that of a whole number of steps."""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+import sbpjax as flow
+from sbpjax.compiler.launch import Launcher
+from tests.support import interrupts
+from tests.support.interrupts import equal, interrupt_at
+
+TRAININGS = [
+    interrupts.eager,
+    interrupts.eager_global,
+    interrupts.eager_views,
+    interrupts.on_two_places,
+    interrupts.of_optax,
+    interrupts.scaled,
+    interrupts.in_graph,
+    interrupts.in_graph_global,
+    interrupts.in_graph_divided,
+    interrupts.in_graph_with_statistics,
+    interrupts.in_graph_scaled,
+    interrupts.in_graph_scheduled,
+    interrupts.in_pipeline,
+    interrupts.in_pipeline_of_one_batch,
+]
+WARM = 4
+RANDOM = 60  # interrupts of a training by a signal: 2,520 in all
+# A generator that is interrupted as it is closed.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def twins(training):
+    """Return two equal trainings, of which the second does not see the random numbers of the first."""
+    made = []
+    for _ in range(2):
+        flow.manual_seed(7)
+        machine = training()
+        machine.rng = flow.get_rng_state()
+        made.append(machine)
+    return made
+
+
+def with_own_numbers(machine, function):
+    flow.set_rng_state(machine.rng)
+    try:
+        return function()
+    finally:
+        machine.rng = flow.get_rng_state()
+
+
+def whole_step(machine):
+    def run():
+        machine.before()
+        machine.step()
+
+    with_own_numbers(machine, run)
+    return with_own_numbers(machine, machine.state)
+
+
+def check(training, every=1, **how):
+    """Interrupt a step at every event, one after the other, and compare the state with a twin's."""
+    machine, twin = twins(training)
+    for _ in range(WARM):
+        now = whole_step(machine)
+        following = whole_step(twin)
+    assert equal(now, following)
+    following = whole_step(twin)
+    place, steps, finished = 0, 0, False
+    while not finished:
+
+        def run(place=place):
+            machine.before()
+            return interrupt_at(machine.step, place, **how)
+
+        finished = with_own_numbers(machine, run)
+        found = with_own_numbers(machine, machine.state)
+        if equal(found, following):
+            now, following, steps = following, whole_step(twin), steps + 1
+        else:
+            different = sorted(name for name in found if not equal({0: found[name]}, {0: now[name]}))
+            assert not different, f"torn by an interrupt at event {place}: {different} are of no whole step"
+        place += 1 if finished else every
+    assert steps > 0
+    return place
+
+
+@pytest.mark.parametrize("training", [interrupts.eager, interrupts.in_graph], ids=lambda f: f.__name__)
+def test_an_interrupt_at_any_line_leaves_a_whole_step(training):
+    check(training)
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda f: f.__name__)
+def test_an_interrupt_leaves_a_whole_step(training):
+    check(training, every=17)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda f: f.__name__)
+def test_an_interrupt_at_any_instruction_leaves_a_whole_step(training):
+    check(training)
+    check(training, every=11, opcodes=True)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("training", [interrupts.eager, interrupts.on_two_places, interrupts.in_graph])
+def test_an_interrupt_while_jax_prepares_a_program_leaves_a_whole_step(training, monkeypatch):
+    """As in a first step, and with programs whose effects JAX looks after in Python."""
+    monkeypatch.setattr(Launcher, "is_ready", lambda self, args: False)
+    check(training, every=7, within="")
+
+
+# ---------------------------------------------------------------------------------------------- at random moments
+
+
+def until_interrupted(machine, number, after_s):
+    """Take steps until a signal ends one; return whether it did."""
+    sender = threading.Timer(after_s, os.kill, (os.getpid(), number))
+    found = False
+    try:
+        sender.start()
+        for _ in range(200):
+            machine.before()
+            machine.step()
+            if not sender.is_alive():
+                break
+        sender.join()
+        time.sleep(0.02)  # until the system has delivered it
+    except (KeyboardInterrupt, SystemExit):
+        found = True
+    flow.set_grad_enabled(True)
+    return found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM, signal.SIGTERM])
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda f: f.__name__)
+def test_random_interrupts_lose_and_tear_nothing(training, number, capsys):
+    machine, twin = twins(training)
+    for _ in range(WARM):
+        whole_step(machine)
+        expected = whole_step(twin)
+    start, draw = time.perf_counter(), random.Random(int(number))
+    whole_step(machine)
+    per_step_s = time.perf_counter() - start
+    kind, tried = SystemExit if number == signal.SIGTERM else KeyboardInterrupt, 0
+
+    def handle(signum, frame):
+        raise kind
+
+    before = signal.signal(number, handle)
+    try:
+        while tried < RANDOM:
+            tried += with_own_numbers(
+                machine, lambda: until_interrupted(machine, number, draw.uniform(0, 3 * per_step_s))
+            )
+            found = with_own_numbers(machine, machine.state)  # raises if an array is lost
+            for _ in range(250):
+                if equal(found, expected):
+                    break
+                expected = whole_step(twin)
+            assert equal(found, expected), f"torn by random interrupt {tried}"
+    finally:
+        signal.signal(number, before)
+    with capsys.disabled():
+        print(f"\n{training.__name__}, {number.name}: {tried} random interrupts, 0 lost, 0 torn")
