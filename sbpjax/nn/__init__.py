@@ -94,6 +94,8 @@ from .loss import GaussianNLLLoss as GaussianNLLLoss
 from .loss import HuberLoss as HuberLoss
 from .loss import KLDivLoss as KLDivLoss
 from .loss import L1Loss as L1Loss
+from .loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from .loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from .loss import MSELoss as MSELoss
 from .loss import NLLLoss as NLLLoss
 from .loss import NLLLoss2d as NLLLoss2d

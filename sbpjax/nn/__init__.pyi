@@ -101,6 +101,8 @@ from sbpjax.nn.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
 from sbpjax.nn.lazy import LazyLinear as LazyLinear
 from sbpjax.nn.activation import LeakyReLU as LeakyReLU
 from sbpjax.nn.linear import Linear as Linear
+from sbpjax.nn.loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from sbpjax.nn.loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from sbpjax.nn.normalization import LocalResponseNorm as LocalResponseNorm
 from sbpjax.nn.activation import LogSigmoid as LogSigmoid
 from sbpjax.nn.activation import LogSoftmax as LogSoftmax

@@ -519,15 +519,16 @@ def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, *, out:
             along its last dim too.
         bias: `(out,)`.
     """
-def linear_cross_entropy(input: _Tensor, linear_weight: _Tensor, target: _Tensor, *, linear_bias: _Tensor | None = None, weight: _Tensor | None = None, reduction: builtins.str = 'mean', ignore_index: builtins.int | None = None, label_smoothing: builtins.float = 0.0, z_loss: builtins.float = 0.0) -> _Tensor:
+def linear_cross_entropy(input: _Tensor, linear_weight: _Tensor, target: _Tensor, *, linear_bias: _Tensor | None = None, weight: _Tensor | None = None, reduction: builtins.str = 'mean', ignore_index: builtins.int | None = None, label_smoothing: builtins.float = 0.0, options: builtins.object = None, z_loss: builtins.float = 0.0) -> _Tensor:
     """Return the cross entropy of the logits ``x weightᵀ + bias``, of which some tokens' are in memory at a time.
 
     Args:
         input: ``(..., D)``; any sbp but P, and whole along D.
-        linear_weight: ``(C, D)``; may be split by classes.
-        target: class indices ``(...)``.
-        linear_bias: ``(C,)`` or None.
-        weight: ``(C,)`` or None; not together with label smoothing.
+        linear_weight: ``(C, D)``; may be split by classes. With ``(C, *K, D)`` of input ``(N, D)`` there are losses ``(N, *K)``.
+        target: class indices ``(...)``. Probabilities ``(N, C, *K)`` too; their logits, those of K and those of weights
+            with label smoothing are in memory as a whole.
+        linear_bias: ``(C,)`` or None; ``(C, *K)``.
+        weight: ``(C,)`` or None.
         reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
         ignore_index: a target that does not count; None is -100.
         label_smoothing: share of the uniform distribution mixed into the target.

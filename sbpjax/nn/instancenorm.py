@@ -22,6 +22,7 @@ class _InstanceNorm(_NormBase):
         track_running_stats: keep running statistics, and use them in evaluation mode.
         device: where the tensors are made.
         dtype: their dtype.
+        bias: whether there is a `bias`.
 
     The statistics are of one sample, so a split of the batch needs no communication.
     """
@@ -35,8 +36,10 @@ class _InstanceNorm(_NormBase):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         single, batch = self._dims

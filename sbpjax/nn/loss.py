@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 from sbpjax.functions import nn as F
 from sbpjax.functions.checks import reduced_by
 from sbpjax.functions.public import take_oneflow
 from sbpjax.functions.texts import WithCommon
+from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -161,6 +164,100 @@ class CrossEntropyLoss(_Weighted):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """PyTorch's choices of chunks for `LinearCrossEntropyLoss`; the device chooses them here, and values do not change.
+
+    Attributes:
+        allow_retain_graph: keep what a second backward needs; it is always kept.
+        batch_chunk_size: rows of a chunk.
+        chunking_method: how the rows are chosen.
+        acc_policy: where sums are wide; they are float32 at least.
+        acc_dtype: their dtype.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+
+class LinearCrossEntropyLoss(_Weighted):
+    """Cross entropy of a linear layer's outputs against class numbers or probabilities.
+
+    The logits of class numbers without `out_features` are not in memory as a whole, see
+    `nn.functional.linear_cross_entropy`.
+
+    Args:
+        in_features: D, the features of the input `(N, D)` or `(D,)`.
+        num_classes: C.
+        out_features: K, for losses `(N, *K)` of targets `(N, *K)`, or of probabilities `(N, C, *K)`.
+        bias: whether the layer `linear` has a bias.
+        device: where its parameters are made.
+        dtype: their dtype.
+        weight: `(C,)`, one weight per class.
+        ignore_index: targets of this number count nothing; None is -100.
+        label_smoothing: what of the target's probability is spread over all classes.
+        options: `LinearCrossEntropyOptions`, without effect.
+
+    Example:
+        >>> loss = flow.nn.LinearCrossEntropyLoss(4, 10)
+        >>> loss(flow.randn(2, 4), flow.tensor([1, 9])).shape
+        sbpjax.Size([])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ):
+        asked = f"{type(self).__name__}(...)"
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            rule = f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            fail("value", asked, f"weight {tuple(weight.shape)}", rule, f"weight=sbpjax.ones({num_classes})")
+        if not 0 <= label_smoothing <= 1:
+            rule = f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            fail("value", asked, f"label_smoothing={label_smoothing}", rule, "label_smoothing=0.1")
+        super().__init__(weight, None, None, reduction)
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        weight, bias = self.linear.weight, self.linear.bias
+        if self.out_features:
+            shape = (self.num_classes, *self.out_features)
+            weight, bias = weight.reshape(*shape, -1), None if bias is None else bias.reshape(shape)
+        return F.linear_cross_entropy(
+            input,
+            weight,
+            target,
+            linear_bias=bias,
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 

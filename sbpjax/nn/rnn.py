@@ -13,6 +13,7 @@ import numbers
 import warnings
 from typing import Any
 
+from sbpjax import naming
 from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -23,6 +24,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -96,7 +98,7 @@ class RNNBase(Module):
             )
         if not isinstance(hidden_size, int):
             fail("type", asked, f"hidden_size={hidden_size!r}", "hidden_size should be of type int", "hidden_size=32")
-        for name, value in (("hidden_size", hidden_size), ("num_layers", num_layers)):
+        for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
             if value <= 0:
                 fail("value", asked, f"{name}={value}", f"{name} must be greater than zero", f"{name}=1")
         if proj_size < 0 or proj_size >= hidden_size:
@@ -183,6 +185,11 @@ class RNNBase(Module):
 
     def _check_input(self, input: Tensor, states: tuple, rows: int) -> None:
         asked = f"{type(self).__name__}(x, hx)"
+        weight = getattr(self, self._all_weights[0][0])
+        if input.dtype != weight.dtype and mode.autocast is None and not naming.is_oneflow():
+            rule = f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype})"
+            fix = f"x.to({weight.dtype}), or model.to({input.dtype})"
+            fail("value", asked, f"input {tuple(input.shape)}", rule, fix)
         if input.shape[-1] != self.input_size:
             rule = f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
             fail(

@@ -21,6 +21,7 @@ from .cross_entropy_primitive import cross_entropy as losses_of
 from .cross_entropy_primitive import linear_cross_entropy as losses_of_linear
 from .dims import fail, restore
 from .gather import pick, take_rows
+from .linalg import linear
 from .loss import _reduced, _total
 from .promote import cast, compute_dtype, is_float
 
@@ -86,6 +87,10 @@ def nll_loss(x, target, weight=None, /, ignore_index: int = -100, reduction: str
         tensor([0.2877, 0.6931])
     """
     dim = _class_dim(x, target, "nll_loss")
+    _check_weight(weight, x.shape[dim], "nll_loss")
+    if weight is not None and weight.dtype != x.dtype:
+        rule = f"expected scalar type {x.dtype} but found {weight.dtype}: the weights are of the input's dtype"
+        fail("type", "nll_loss", f"a weight of dtype {weight.dtype}", rule, "weight.to(input.dtype)")
     picked, weights, _ = _picked(x, target, weight, dim, ignore_index)
     loss = lax.neg(picked if weight is None else lax.mul(picked, weights))
     return _reduced(loss, reduction, _total(weights) if reduction == "mean" else None)
@@ -116,7 +121,11 @@ def cross_entropy(
     if not is_float(x.dtype):
         fail("type", "cross_entropy", f"an input of dtype {x.dtype}", "the logits are floats", "x.float()")
     wide = cast(x, compute_dtype(x.dtype))
+    _check_weight(weight, x.shape[min(1, x.ndim - 1)] if x.ndim else 1, "cross_entropy")
     if target.shape == x.shape and is_float(target.dtype):
+        if ignore_index >= 0:
+            rule = "ignore_index is not supported for floating point target"
+            fail("value", "cross_entropy", f"ignore_index={ignore_index}", rule, "leave it out, or give class indices")
         loss, weight_sum = _cross_entropy_of_probabilities(wide, target, weight, label_smoothing)
     elif _is_large(x, weight):
         dim = _class_dim(x, target, "cross_entropy")
@@ -152,10 +161,11 @@ def linear_cross_entropy(
 
     Args:
         x: ``(..., D)``; any sbp but P, and whole along D.
-        weight: ``(C, D)``; may be split by classes.
-        target: class indices ``(...)``.
-        bias: ``(C,)`` or None.
-        class_weight: ``(C,)`` or None; not together with label smoothing.
+        weight: ``(C, D)``; may be split by classes. With ``(C, *K, D)`` of x ``(N, D)`` there are losses ``(N, *K)``.
+        target: class indices ``(...)``. Probabilities ``(N, C, *K)`` too; their logits, those of K and those of weights
+            with label smoothing are in memory as a whole.
+        bias: ``(C,)`` or None; ``(C, *K)``.
+        class_weight: ``(C,)`` or None.
         reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
         ignore_index: a target that does not count; None is -100.
         label_smoothing: share of the uniform distribution mixed into the target.
@@ -171,6 +181,10 @@ def linear_cross_entropy(
 
     Source: Liger Kernel (Hsu et al. 2024) computes loss and gradients of a chunk at once, as a graph does here.
     """
+    of_logits = weight.ndim > 2 or is_float(target.dtype) or (class_weight is not None and label_smoothing)
+    if of_logits and not z_loss and x.ndim in (1, 2) and weight.ndim > 1 and weight.shape[-1] == x.shape[-1]:
+        how = {"reduction": reduction, "label_smoothing": label_smoothing}
+        return _by_logits(x, weight, target, bias, class_weight, -100 if ignore_index is None else ignore_index, how)
     if x.ndim == 0 or weight.ndim != 2 or weight.shape[1] != x.shape[-1] or target.shape != x.shape[:-1]:
         seen = f"input {x.shape}, linear_weight {weight.shape}, target {target.shape}"
         fail(
@@ -195,6 +209,20 @@ def linear_cross_entropy(
     if class_weight is not None:
         loss = lax.mul(loss, weights)
     return cast(_reduced(loss, reduction, _total(weights)), x.dtype)
+
+
+def _by_logits(x, weight, target, bias, class_weight, ignore_index: int, how: dict):
+    """Return the cross entropy of logits ``(N, C, *K)`` that are all made."""
+    flat = lax.reshape(weight, (math.prod(weight.shape[:-1]), weight.shape[-1]))
+    bias = None if bias is None else lax.reshape(bias, (bias.size,))
+    logits = lax.reshape(linear(x, flat, bias), (*x.shape[:-1], *weight.shape[:-1]))
+    return cross_entropy(logits, target, class_weight, ignore_index=ignore_index, **how)
+
+
+def _check_weight(weight, classes: int, op: str) -> None:
+    if weight is not None and weight.shape != (classes,):
+        rule = f"weight tensor should be defined either for all {classes} classes or no classes"
+        fail("value", op, f"a weight of shape {list(weight.shape)}", rule, f"weight=sbpjax.ones({classes})")
 
 
 def _check_smoothing(label_smoothing: float, x, op: str) -> None:

@@ -194,7 +194,9 @@ def batch_norm(
     others = tuple(d for d in range(x.ndim) if d != channel)
     if training or running_mean is None:
         count = math.prod(x.shape[d] for d in others)
-        if training and count <= 1:
+        if training and count == 0:  # as in PyTorch, nothing is normalised and the running statistics stay
+            return cast(_affine(wide, weight, bias, (channel,)), x.dtype), running_mean, running_var
+        if training and count == 1:
             fail(
                 "value",
                 "batch_norm(training=True)",

@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax import naming
 from sbpjax.functions import table
 from sbpjax.ops import norm as ops
 from sbpjax.ops import shared_statistics as shared
@@ -53,12 +54,16 @@ def batch_norm(
 
     Raises:
         OpError: no running statistics in evaluation mode.
+        OpValueError: a negative `eps` in training, or under the name torch one of 0.
 
     Example:
         >>> flow.nn.functional.batch_norm(flow.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
         tensor([[-1.],
                 [ 1.]])
     """
+    if training and not (eps > 0 or (eps == 0 and not naming.is_torch())):
+        rule = f"batch_norm eps must be positive during training, but got {eps}"
+        fail("value", "batch_norm(training=True)", f"eps={eps}", rule, "eps=1e-5")
     if not training:
         if running_mean is None or running_var is None:
             fail(

@@ -139,8 +139,8 @@ op("nn.functional.cross_entropy(input, target, weight=None, size_average=None, i
    "reduction='mean', label_smoothing=0.0)", "class_loss.cross_entropy", ignores=OLD, check="class_numbers",
    oneflow="flags input target weight ignore_index reduction label_smoothing", amp="float32")  # fmt: skip
 op("nn.functional.linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, "
-   "reduction='mean', ignore_index=None, label_smoothing=0.0, z_loss=0.0)", "class_loss.linear_cross_entropy",
-   check="linear_class_numbers", amp="lower")  # fmt: skip
+   "reduction='mean', ignore_index=None, label_smoothing=0.0, options=None, z_loss=0.0)",
+   "class_loss.linear_cross_entropy", check="linear_class_numbers", amp="lower", ignores="options")  # fmt: skip
 op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
    "reduction='mean')", "class_loss.nll_loss", ignores=OLD, check="class_numbers", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
