@@ -20,6 +20,8 @@ from sbpjax.nn.parameter import parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import is_array, put_all_from, stand_in
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.world import processes as _world
 
@@ -116,14 +118,23 @@ class _BatchNorm(_NormBase):
                 "x.unsqueeze(0) adds a batch dim; BatchNorm1d, 2d and 3d differ in the dims they take",
             )
         momentum: Any = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
-            with no_grad():
-                self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                momentum = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
+        count = self.num_batches_tracked if self.training else None
         tracked = not self.training or self.track_running_stats
         running = (self.running_mean, self.running_var) if tracked else (None, None)
-        return self._normalise(input, *running, momentum)
+        if count is None:
+            return self._normalise(input, *running, momentum)
+        written = [t for t in (*running, count) if t is not None]
+        # An interrupt finds all statistics of this batch, or none.
+        at_once = mode.touch is None and all(map(is_array, written))
+        mean, var, count = (stand_in(t) if at_once and t is not None else t for t in (*running, count))
+        with no_grad():
+            count.add_(1)
+        if self.momentum is None:
+            momentum = 1.0 / count.to(self.running_mean.dtype)
+        out = self._normalise(input, mean, var, momentum)
+        if at_once:
+            put_all_from(written, [t for t in (mean, var, count) if t is not None])
+        return out
 
     def _normalise(self, input: Tensor, mean: Tensor | None, var: Tensor | None, momentum: float | Tensor) -> Tensor:
         by_batch = self.training or self.running_mean is None

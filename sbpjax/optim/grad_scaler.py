@@ -15,7 +15,7 @@ from sbpjax.errors import OpValueError
 from sbpjax.tensor import Tensor, dispatch, from_data, like
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import put_from
+from sbpjax.tensor.payload import put_all_from, put_from
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 from .loss_scaling import Scaler, moved
@@ -133,8 +133,7 @@ class GradScaler(Scaler):
             inputs = (self._scale, self._growth_tracker, self._factors, *flags)
             pins = (self._scale.sbp, self._scale.sbp) if self._era() is None and self._scale.is_global else None
             scale, count = dispatch.run(op_of(next_scale), inputs, pins)
-            put_from(self._scale, scale)
-            put_from(self._growth_tracker, count)
+            put_all_from((self._scale, self._growth_tracker), (scale, count))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the scale, the factors and the count of good steps as numbers; empty if not enabled."""
@@ -158,9 +157,8 @@ class GradScaler(Scaler):
         if not self._enabled:
             return
         scale, growth, backoff, interval, count = (state_dict[name] for name in _STATE)
-        for tensor, value in ((self._scale, float(scale)), (self._growth_tracker, int(count))):
-            new = like.full_like(tensor, value)
-            put_from(tensor, new)
+        written = (self._scale, self._growth_tracker)
+        put_all_from(written, [like.full_like(t, v) for t, v in zip(written, (float(scale), int(count)))])
         self._set_factors(growth, backoff, interval)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -27,6 +27,8 @@ from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import float32, float64
+from sbpjax.tensor.exchange import all_or_nothing
+from sbpjax.tensor.payload import put_all_from, stand_in
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")
@@ -97,11 +99,12 @@ class LBFGS(Optimizer):
         return functions.cat([(p.detach() * 0 if p.grad is None else p.grad).reshape(-1) for p in self._params])
 
     def _move(self, direction: Tensor, t: float) -> None:
-        start = 0
+        start, moved = 0, []
         for param in self._params:
             count = param.numel()
-            param.add_(direction[start : start + count].reshape(param.shape), alpha=t)
+            moved.append(stand_in(param).add_(direction[start : start + count].reshape(param.shape), alpha=t))
             start += count
+        put_all_from(self._params, moved)
 
     # -- the step --------------------------------------------------------------------------------------------------
 
@@ -109,7 +112,7 @@ class LBFGS(Optimizer):
         """Minimize for up to `max_iter` directions.
 
         Args:
-            closure: computes the loss anew and calls backward.
+            closure: computes the loss anew and calls backward; if it raises, the step changes nothing.
 
         Returns:
             The loss of its first evaluation.
@@ -119,11 +122,19 @@ class LBFGS(Optimizer):
             raise OpTypeError("LBFGS.step()", "no closure", rule, "optimizer.step(closure)")
         for hook in self._hooks_before():
             hook(self, (closure,), {})
-        with no_grad():
-            first = self._minimize(closure)
+        memory: dict[str, Any] = self.state[self._params[0]]
+        before = {name: list(v) if isinstance(v, list) else v for name, v in memory.items()}
+        found: list = []
+        try:
+            with no_grad():
+                all_or_nothing(self._params, lambda: found.append(self._minimize(closure)))
+        except BaseException:
+            memory.clear()
+            memory.update(before)
+            raise
         for hook in self._hooks_after():
             hook(self, (closure,), {})
-        return first
+        return found[0]
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
@@ -200,13 +211,12 @@ class LBFGS(Optimizer):
         return r
 
     def _search(self, evaluate: Callable, start: Trial, t: float, direction: Tensor, limit: int) -> tuple[Trial, int]:
-        origin = [p.detach().clone() for p in self._params]
+        origin = [stand_in(p) for p in self._params]
 
         def attempt(t: float) -> Trial:
             self._move(direction, t)
             loss, grad = float(evaluate()), self._gradient()
-            for param, value in zip(self._params, origin):
-                param.copy_(value)
+            put_all_from(self._params, origin)
             return Trial(t, loss, grad, _dot(grad, direction))
 
         tolerance_change = self.param_groups[0]["tolerance_change"]

@@ -22,6 +22,7 @@ from sbpjax.optim.lr_scheduler.cosine import half_cosine
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.payload import put_all_from, stand_in
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -101,9 +102,13 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Take the model's present weights into the average; the first ones are taken as they are."""
-        mine, new = self._averaged(self.module), self._averaged(model)
+        averaged, new = self._averaged(self.module), self._averaged(model)
+        copied = [] if self.use_buffers else list(zip(self.module.buffers(), model.buffers()))
+        targets = [*averaged, *(mine for mine, _ in copied), self.n_averaged]
         with no_grad():
-            count = self.n_averaged
+            # An interrupt finds all of it new, or nothing.
+            found = [stand_in(t) for t in targets]
+            mine, count = found[: len(averaged)], found[-1]
             if count.item() == 0:
                 for a, b in zip(mine, new):
                     a.copy_(b)
@@ -111,10 +116,10 @@ class AveragedModel(Module):
                 _listed(self.avg_fn)(mine, new, count)
             else:
                 (self.multi_avg_fn or get_swa_multi_avg_fn())(mine, new, count)
-            if not self.use_buffers:
-                for a, b in zip(self.module.buffers(), model.buffers()):
-                    a.copy_(b)
-            self.n_averaged += 1
+            for a, (_, b) in zip(found[len(averaged) :], copied):
+                a.copy_(b)
+            count += 1
+            put_all_from(targets, found)
 
 
 def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:

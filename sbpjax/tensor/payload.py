@@ -20,7 +20,7 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 from sbpjax.tensor.tape.node import AccumulateGrad
 
 from .exchange import put_all as put_all
-from .tensor import STORED, TRACED, Tensor
+from .tensor import STORED, TRACED, Tensor, wrap_any
 
 # ----------------------------------------------------------------------------------------------------------- reading
 
@@ -113,6 +113,16 @@ def put_from(x: Tensor, value: Tensor) -> None:
     """Write the payload of another tensor into a tensor, see `put`."""
     value._fresh()
     x._set(value._array, value._layout)
+
+
+def put_all_from(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Iterable) -> None:
+    """Write the payloads of other tensors into tensors, all of them or none; see `put_all`."""
+    put_all(tensors, payloads(values), [value.layout for value in values], *also)
+
+
+def stand_in(x: Tensor) -> Tensor:
+    """Return a leaf of the same value that shares no storage with the tensor: what is written to it stays there."""
+    return wrap_any(payload(x), x.layout)
 
 
 def become(x: Tensor, other: Tensor) -> None:

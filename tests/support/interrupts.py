@@ -77,7 +77,9 @@ class Machine:
         """Return all values of the state; raises if one is lost."""
         found = dict(self.module.state_dict())
         for i, own in self.optimizer.state_dict()["state"].items():
-            found |= {f"{i}.{name}": t for name, t in own.items()}
+            for name, value in own.items():
+                parts = value if isinstance(value, list) else [value]
+                found |= {f"{i}.{name}.{k}": part for k, part in enumerate(parts) if part is not None}
         for i, own in enumerate(self.optimizer.state_dict().get("shared", ())):
             found |= {f"shared.{i}.{name}": t for name, t in own.items()}
         found["rates"] = np.array([group["lr"] for group in self.optimizer.param_groups])
@@ -160,6 +162,31 @@ def scaled():
         scaler.unscale_(optimizer)
 
     return Machine(made.module, optimizer, lambda: scaler.step(optimizer), before)
+
+
+def averaged(**options):
+    """An average of the weights, updated after every step."""
+    made = eager()
+    average = optim.swa_utils.AveragedModel(made.module, **options)
+    return Machine(average, optim.SGD([flow.zeros(1)], lr=0.1), lambda: average.update_parameters(made.module))
+
+
+def with_statistics():
+    model, x = nn.BatchNorm1d(4, momentum=None), inputs()
+    return Machine(model, optim.SGD(model.parameters(), lr=0.1), lambda: model(x))
+
+
+def lbfgs(search=None):
+    model, x = net(), inputs()
+    optimizer = optim.LBFGS(model.parameters(), lr=0.1, max_iter=3, line_search_fn=search)
+
+    def closure():
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    return Machine(model, optimizer, lambda: optimizer.step(closure))
 
 
 class Step(nn.Graph):
