@@ -20,6 +20,7 @@ import sbpjax as flow
 from sbpjax import env
 from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks, nearest
 
+from .disk import by_rank_0
 from .hooks import Checkpoints, Evaluation
 from .sizing import size_up
 from .step import StepOptions
@@ -51,7 +52,8 @@ def configured(options: argparse.Namespace) -> Any:
     Raises:
         ConfigError: it cannot be read, or an override does not fit it.
     """
-    from .config import LazyCall, load_config, override
+    from .config import load_config, override
+    from .config.lazy import interpolating
 
     doors = {"allow": options.allow, "trust": options.trust}
     config = load_config(options.config, **doors)
@@ -63,7 +65,19 @@ def configured(options: argparse.Namespace) -> Any:
         fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
         raise ConfigError(asked, f"the names {', '.join(names) or 'none'}", rule, fix)
     config = override(config, options.overrides, **doors)
+    with interpolating(asked):
+        _adapt(config, options, asked)
+    return config
+
+
+def _adapt(config: Any, options: argparse.Namespace, asked: str) -> None:
+    """Change a configuration as the options of the command say."""
+    from .config import LazyCall
+
     trainer = config.trainer
+    if not hasattr(trainer, "get"):
+        rule, fix = "under 'trainer' is the call that makes a Trainer", "trainer = LazyCall(Trainer)(model=..., ...)"
+        raise ConfigError(asked, f"trainer: {trainer!r:.100}", rule, fix)
     if options.auto:
         if trainer.get("options") is None:
             trainer.options = LazyCall(StepOptions)()
@@ -75,7 +89,6 @@ def configured(options: argparse.Namespace) -> Any:
         trainer.out = None
     if options.fast_dev_run:
         trainer.out = None
-    return config
 
 
 def built(config: Any, *, fast: bool = False) -> Trainer:
@@ -89,8 +102,13 @@ def built(config: Any, *, fast: bool = False) -> Trainer:
         ConfigError: a call does not fit what it calls, or makes something else than a trainer.
     """
     from .config import instantiate
+    from .config.lazy import interpolating
 
-    flow.manual_seed(int(config.get("seed", 0)))
+    with interpolating("reading seed"):
+        seed = config.get("seed", 0)
+    if not isinstance(seed, int):
+        raise ConfigError("python -m sbpjax.train", f"seed: {seed!r:.100}", "the seed is an integer", "seed = 0")
+    flow.manual_seed(seed)
     trainer = instantiate(config.trainer, "trainer")
     if not isinstance(trainer, Trainer):
         rule = "what is under 'trainer' makes a Trainer"
@@ -112,13 +130,8 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
         TrainError: that would happen; nothing was written.
     """
     from .config import changes
-    from .config.saved import read_saved
+    from .config.saved import read_saved, resolved
 
-    if trainer.out is None:
-        return
-    if trainer.out.exists() and not trainer.out.is_dir():
-        rule = "a run has a directory of its own"
-        raise TrainError(f"beginning a run in {trainer.out}", "a file", rule, f"trainer.out={trainer.out}-run")
     hook = next((hook for hook in trainer.hooks if isinstance(hook, Checkpoints)), None)
     there = (trainer.out / "checkpoints").exists()
     steps = hook.manager(trainer).steps() if hook is not None and there else []
@@ -129,13 +142,18 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     saved = trainer.out / "config.yaml"
     if not steps or not saved.exists():
         return
-    before = read_saved(saved)  # compared; nothing in it is called
-    others = changes(before.get("trainer", {}).get("model"), config.trainer.get("model"), "trainer.model")
+    asked = f"resuming the run in {trainer.out}"
+    rule = "a run is resumed with the model that its checkpoints are of"
+    before, after = resolved(read_saved(saved), str(saved)), resolved(config, "the configuration")  # nothing is called
+    part = before.get("trainer")
+    if not isinstance(part, dict) or "model" not in part:
+        fix = f"restore it, or remove it, if the checkpoints are of this model: rm {saved}"
+        raise TrainError(asked, f"{saved} without a trainer.model", rule, fix)
+    others = changes(part["model"], after["trainer"].get("model"), "trainer.model")
     if others:
-        rule = "a run is resumed with the model that its checkpoints are of"
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
-        raise TrainError(f"resuming the run in {trainer.out}", "; ".join(others), rule, fix)
-    for line in changes(before, config):
+        raise TrainError(asked, "; ".join(others), rule, fix)
+    for line in changes(before, after):
         trainer.say(f"changed since the run was begun: {line}")
 
 
@@ -155,17 +173,29 @@ def run(options: argparse.Namespace) -> None:
         explain(trainer)
         return
     resume = options.resume or options.eval_only or int(os.environ.get("RESTART_COUNT", "0")) > 0
-    check_directory(trainer, config, resume)
-    if options.eval_only:
-        evaluate(trainer)
-        return
-    if trainer.out is not None and env.get_rank() == 0:
-        from .config import save_config
+    out = trainer.out
+    if out is not None and out.exists() and not out.is_dir():
+        raise TrainError(
+            f"beginning a run in {out}", "a file", "a run has a directory of its own", f"trainer.out={out}-run"
+        )
+    try:
+        if out is not None and not options.eval_only:
+            trainer.lock()  # what another run is writing is not looked at
+        if out is not None:
+            by_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume))
+        if options.eval_only:
+            evaluate(trainer)
+            return
+        if out is not None:
+            from .config import save_config
 
-        save_config(config, trainer.out)
-    if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
-        trainer.say(f"resumed at step {trainer.step:,}" if trainer.resume() else "no checkpoint yet: from the start")
-    trainer.fit()
+            by_rank_0(f"writing the configuration into {out}", lambda: save_config(config, out))
+        if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
+            there = trainer.resume()
+            trainer.say(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")
+        trainer.fit()
+    finally:
+        trainer.unlock()
 
 
 def explain(trainer: Trainer) -> None:

@@ -39,8 +39,10 @@ from sbpjax.models.parallelize import Sharding, sharding_of
 
 from . import batches
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
+from .disk import by_rank_0
 from .guard import StepGuard, Watch
 from .hooks import Checkpoints, Evaluation, Hook, Log
+from .run_lock import RunLock
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
 from .writers import JsonLines, Writer, console_writer
 
@@ -152,6 +154,7 @@ class Trainer:
         watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
         self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_listed(hooks), key=lambda hook: hook.order)]
         self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
+        self._lock: RunLock | None = None
         self._is_open, self._waiting = False, []  # whether the writers are, and the metrics that wait for that
         self.step, self.data_s = 0, 0.0
         self.batch: Any = None
@@ -280,10 +283,35 @@ class Trainer:
     def _opened(self) -> list[Writer]:
         return self.writers if env.get_rank() == 0 else []
 
+    def lock(self) -> None:
+        """Take the lock of the run's directory, which `fit` gives back; all processes call it.
+
+        Raises:
+            TrainError: another run is alive in it, or it cannot be made.
+        """
+        if self.out is not None:
+            self._lock = self._lock or RunLock(self.out)
+            by_rank_0(f"locking {self.out}", self._lock.take)
+
+    def unlock(self) -> None:
+        """Give the lock of the run's directory back."""
+        if self._lock is not None:
+            self._lock.release()
+
     def _open(self) -> None:
         self._stop = None
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
+        self.lock()
+        try:
+            by_rank_0("opening the writers", self._open_writers)
+        except BaseException:
+            self.unlock()
+            raise
+        self._is_open, waiting, self._waiting = True, self._waiting, []
+        for record in waiting:
+            for writer in self._opened():
+                writer.write(*record)
+
+    def _open_writers(self) -> None:
         opened: list[Writer] = []
         try:
             for writer in self._opened():
@@ -294,22 +322,20 @@ class Trainer:
                 with contextlib.suppress(Exception):
                     writer.close()
             raise
-        self._is_open = True
-        waiting, self._waiting = self._waiting, []
-        for record in waiting:
-            for writer in opened:
-                writer.write(*record)
 
     def _close(self) -> None:
         """Let every hook and writer end, and raise the first error of one of them."""
         errors: list[Exception] = []
         ends: list[Callable[[], None]] = [lambda h=hook: h.after_run(self) for hook in self.hooks]
-        for end in [*ends, *(writer.close for writer in self._opened())]:
-            try:
-                end()
-            except Exception as error:
-                errors.append(error)
-        self._is_open = False
+        try:
+            for end in [*ends, *(writer.close for writer in self._opened())]:
+                try:
+                    end()
+                except Exception as error:
+                    errors.append(error)
+        finally:
+            self._is_open = False
+            self.unlock()
         if errors:
             raise errors[0]
 

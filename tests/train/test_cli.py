@@ -98,6 +98,132 @@ def test_what_does_not_fit_is_told(folder, arguments, seen, fix):
     assert f"seen: {seen}" in lines[1] and f"fix:  {fix}" in lines[3] and not (folder / "run").exists()
 
 
+def test_a_run_that_is_alive_is_left_alone(folder, monkeypatch):
+    from sbpjax.train import run_lock
+
+    monkeypatch.setattr(run_lock, "_PATIENCE_S", 0.3)
+    main([CONFIG])
+    before = {path: path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()}
+    lock = run_lock.RunLock(folder / "run")
+    lock.take()
+    for arguments in ([], ["--resume"], ["--resume", "trainer.max_steps=9"]):
+        assert "a run of process" in told(*arguments)[1]
+    lock.release()
+    after = {path: path.read_bytes() for path in before}
+    assert {path for path in before if before[path] != after[path]} <= {folder / "run" / run_lock.NAME}
+    main([CONFIG, "--eval-only"])
+    main([CONFIG, "--resume", "trainer.max_steps=5"])
+
+
+# What happened to a run's directory, and what "seen" and "fix" of its resume begin with.
+DAMAGE = {
+    "a text for a step": (("metrics.jsonl", b'{"step": "x"}\n{"step": 4}\n'), "line 1: ", "mend that line"),
+    "metrics without UTF-8": (("metrics.jsonl", b'\xff\n{"step": 4}\n'), "line 1: ", "mend that line"),
+    "a folder for metrics": (("metrics.jsonl", None), "IsADirectoryError: Is a dir", "move run/metrics.jsonl away"),
+    "an empty configuration": (("config.yaml", b""), "a file without a version", "look what"),
+    "a configuration without UTF-8": (("config.yaml", b"# sbpjax \xff"), "'utf-8' codec can't", "restore it"),
+    "a list": (("config.yaml", b"HEAD[1, 2]"), "no names", "restore it"),
+    "a very deep one": (("config.yaml", b"HEADa: " + b"[" * 5000), "maximum recursion", "restore it"),
+    "no trainer": (("config.yaml", b"HEADseed: 3"), "run/config.yaml without a trainer.model", "restore it, or remove"),
+    "a trainer that is a text": (
+        ("config.yaml", b"HEADtrainer: 3"),
+        "run/config.yaml without",
+        "restore it, or remove",
+    ),
+    "a trainer without a model": (("config.yaml", b"HEADtrainer: {a: 1}"), "run/config.yaml without", "restore it, or"),
+    "a circle": (("config.yaml", b"HEADtrainer: ${a}\na: ${trainer}"), "Recursive interp", "name a value"),
+    "a circle of one": (("config.yaml", b"HEADtrainer: {model: '${.model}'}"), "Recursive interp", "name a value"),
+    "an interpolation to nowhere": (("config.yaml", b"HEADtrainer: {model: '${x.y}'}"), "Interpolation key", "name a"),
+    "a folder for the configuration": (("config.yaml", None), "[Errno 21] Is a directory", "restore it"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_resume_in_a_damaged_directory_is_one_message(name, folder):
+    from sbpjax import naming
+
+    (file, content), seen, fix = DAMAGE[name]
+    main([CONFIG])
+    path = folder / "run" / file
+    if content is None:
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(content.replace(b"HEAD", f"# sbpjax {naming.VERSION}\n".encode()))
+    lines = told("--resume", "trainer.max_steps=6")
+    assert f"seen: {seen}" in lines[1] and f"fix:  {fix}" in lines[3], lines
+
+
+@pytest.mark.parametrize("failing", ["metrics.jsonl.part", "config.yaml.part", ".lock"])
+def test_a_resume_on_a_full_disk_is_one_message(failing, folder, monkeypatch):
+    import errno
+    import os
+    import pathlib
+
+    main([CONFIG])
+    write_text, write_bytes, pwrite = pathlib.Path.write_text, pathlib.Path.write_bytes, os.pwrite
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def of_a_path(write):
+        def checked(self, *rest, **options):
+            if self.name == failing:
+                raise full
+            return write(self, *rest, **options)
+
+        return checked
+
+    def of_a_number(*rest):
+        if failing == ".lock":
+            raise full
+        return pwrite(*rest)
+
+    monkeypatch.setattr(pathlib.Path, "write_text", of_a_path(write_text))
+    monkeypatch.setattr(pathlib.Path, "write_bytes", of_a_path(write_bytes))
+    monkeypatch.setattr(os, "pwrite", of_a_number)
+    lines = told("--resume", "trainer.max_steps=6")
+    assert "seen: OSError: No space left on device" in lines[1] and "fix:  make room on the disk of run" in lines[3]
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    main([CONFIG, "--resume", "trainer.max_steps=6"])
+    assert list(records(folder / "run")) == [1, 2, 3, 4, 5, 6]
+
+
+DIGITS = "9" * 5_000
+NO_VALUES = [
+    f"trainer.max_steps={DIGITS}",
+    f"trainer.max_steps=-{DIGITS}",
+    f"trainer.max_steps=0x{DIGITS}",
+    f"trainer.max_steps=[{DIGITS}]",
+    f"trainer.max_steps={{a: {DIGITS}}}",
+    f"seed={DIGITS}",
+    f"trainer.model.drop={DIGITS}",
+    f"trainer.hooks.{DIGITS}=1",
+    f"{DIGITS}=1",
+    "trainer=3",
+    "trainer=null",
+    "trainer=${trainer}",
+    "trainer=${nowhere}",
+    "trainer.max_steps=${trainer.max_steps}",
+    "trainer.out=${",
+    "trainer.data=2020-01-01",
+    "trainer.data=!!set {a, b}",
+    "trainer.data=" + "[" * 5_000,
+    "seed=${seed}",
+    "seed=abc",
+    "seed=null",
+    "seed=1.5",
+    "trainer..max_steps=3",
+    "=3",
+    "trainer.hooks.²=3",
+]
+
+
+@pytest.mark.parametrize("change", NO_VALUES, ids=[text[:40] for text in NO_VALUES])
+def test_an_override_that_is_no_value_is_one_message(change, folder):
+    lines = told(change)
+    assert max(map(len, lines)) < 800 and not (folder / "run").exists(), lines
+
+
 @pytest.mark.aot
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra aot")
 def test_a_machine_that_is_not_there(folder, capsys):

@@ -76,6 +76,8 @@ def plain(value: Any, where: str) -> Any:
     Raises:
         ConfigError: it is an object, which a file cannot hold.
     """
+    if isinstance(value, int):
+        check_integers(value, where)
     if isinstance(value, (DictConfig, ListConfig)) or value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
@@ -86,6 +88,22 @@ def plain(value: Any, where: str) -> Any:
         return {NAMED: path_of(value)}
     rule = "a configuration holds numbers, texts, lists, dicts, functions, classes and calls; it is saved with the run"
     raise ConfigError(where, f"a {type(value).__name__}", rule, f"LazyCall({type(value).__name__})(...)")
+
+
+def check_integers(value: Any, asked: str) -> None:
+    """Refuse integers that nothing counts up to; Python does not even print the largest ones.
+
+    Raises:
+        ConfigError: there is one in the value, in a list or dict of it.
+    """
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            check_integers(one, asked)
+    elif isinstance(value, int) and value.bit_length() > 64:
+        seen, rule = f"an integer of {value.bit_length()} bits", "an integer of a configuration has at most 64 bits"
+        raise ConfigError(asked, seen, rule, "a smaller one, or a float: 1.0e+30")
 
 
 def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) -> Any:
@@ -151,15 +169,29 @@ def _found(tree: DictConfig, key: str, name: str, allowed: Allowed | None) -> An
     return imported(path) if allowed is None else allowed.find(path, name)
 
 
+class interpolating:  # a class: an error names the user's line, and not that of contextlib
+    """Raise what goes wrong with an interpolation as a `ConfigError`: it leads nowhere, in a circle, or is misspelt.
+
+    Args:
+        asked: what is being done.
+    """
+
+    def __init__(self, asked: str) -> None:
+        self.asked = asked
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, (OmegaConfBaseException, RecursionError)):
+            seen = (str(error).splitlines() or [type(error).__name__])[0][:300]
+            rule = "${a.b} stands for another value of the configuration, and no circle of them for any"
+            raise ConfigError(self.asked, seen, rule, "name a value that is there, or write it in its place") from None
+
+
 def _item(tree: Any, key: Any, name: str) -> Any:
-    try:
+    with interpolating(f"reading {name}.{key}".replace(" .", " ")):
         return tree[key]
-    except OmegaConfBaseException as error:
-        text = str(error).splitlines()[0]
-        rule = "${a.b} stands for another value of the configuration"
-        raise ConfigError(
-            f"reading {name}.{key}".replace(" .", " "), text, rule, "name a value that is there"
-        ) from None
 
 
 def path_of(function: Any) -> str:

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from sbpjax.errors import ConfigError, nearest
 
 from .files import failed, forget, from_source, run_file
-from .lazy import plain
+from .lazy import interpolating, plain
 from .names import Allowed, plain_values
 from .saved import read_saved
 
@@ -91,4 +91,5 @@ def _tree(module: types.ModuleType, source: str) -> DictConfig:
     for name, value in vars(module).items():
         if not name.startswith("_") and (value is None or isinstance(value, VALUES)):
             found[name] = plain(value, f"{name} in {source}")
-    return OmegaConf.create(found)
+    with interpolating(f"reading the configuration {source!r}"):
+        return OmegaConf.create(found)

@@ -22,17 +22,25 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sbpjax import naming
 from sbpjax.errors import ConfigError
+from sbpjax.train.disk import worded
+
+from .lazy import interpolating
 
 NAME = "config.yaml"
 _HEAD = "# sbpjax "
 
 
 def save_config(config: DictConfig, directory: Path) -> None:
-    """Write a configuration into the directory of a run; whole, or not at all."""
-    directory.mkdir(parents=True, exist_ok=True)
-    part = directory / f"{NAME}.part"
-    part.write_text(f"{_HEAD}{naming.VERSION}\n{OmegaConf.to_yaml(config)}")
-    os.replace(part, directory / NAME)
+    """Write a configuration into the directory of a run; whole, or not at all.
+
+    Raises:
+        TrainError: the disk is full, or the directory cannot be written to.
+    """
+    with worded(f"writing {directory / NAME}", directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        part = directory / f"{NAME}.part"
+        part.write_text(f"{_HEAD}{naming.VERSION}\n{OmegaConf.to_yaml(config)}", encoding="utf-8")
+        os.replace(part, directory / NAME)
 
 
 def read_saved(path: Path) -> DictConfig:
@@ -80,10 +88,22 @@ class PlainLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
+    """Return a configuration as dicts and lists, with the values that its interpolations stand for.
+
+    Raises:
+        ConfigError: one leads nowhere, or in a circle.
+    """
+    with interpolating(f"reading {name}"):
+        found = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(found, dict)
+    return found
+
+
 def changes(before: Any, after: Any, name: str = "") -> list[str]:
     """Return the differences of two configurations, as lines ``name: before → after``."""
     if isinstance(before, DictConfig) and isinstance(after, DictConfig):
-        before, after = (OmegaConf.to_container(one, resolve=True) for one in (before, after))
+        before, after = resolved(before, "the saved configuration"), resolved(after, "the configuration")
     if isinstance(before, dict) and isinstance(after, dict):
         found = []
         for key in dict.fromkeys([*before, *after]):

@@ -1,0 +1,183 @@
+"""The lock of a run's directory: one run at a time writes into it.
+
+    run7/.lock   {"pid": 4711, "host": "node3", "boot": "…", "began_s": 1767225600.0, "beat": 12}
+
+Rank 0 of a run holds an flock(2) on the file. The kernel lets go of it when the process ends, however it ends, so
+nothing has to be cleaned up after a kill. NFS passes such locks on to its server. Other network file systems keep them
+on one machine, or have none, so the owner also counts up a number in the file every few seconds: a run of another
+machine is alive while its number grows. Whoever comes watches it for some time, and takes the directory of a run whose
+number stands still.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+from sbpjax.errors import TrainError
+
+from .disk import worded
+
+NAME = ".lock"
+_HELD = (errno.EWOULDBLOCK, errno.EACCES)
+_PATIENCE_S = 3.0  # a process that was killed needs some time to end
+_BEAT_S = 5.0
+_SILENCE_S = 20.0  # after which an owner on another machine counts as dead
+_POLL_S = 0.1
+_SIZE = 512  # of the record, padded: writing it again needs no room on the disk
+
+
+class RunLock:
+    """The lock of a directory.
+
+    Args:
+        directory: of the run; made if it is missing.
+
+    Example:
+        >>> lock = RunLock(Path("run7"))
+        >>> lock.take()
+        >>> lock.read()["pid"] == os.getpid()
+        True
+        >>> lock.release()
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = directory / NAME
+        self._descriptor: int | None = None
+        self._using = threading.Lock()
+        self._end = threading.Event()
+
+    def take(self) -> None:
+        """Take the lock; nothing happens if this object holds it.
+
+        Raises:
+            TrainError: a run that is alive has it, or the directory cannot be written to.
+        """
+        if self._descriptor is not None:
+            return
+        asked = f"beginning a run in {self.directory}"
+        with worded(asked, self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            try:
+                is_locked = _lock(descriptor)
+                if is_locked is False or self._beats(is_locked is None):
+                    raise self._held(asked)
+                _write(descriptor, record := _record())
+            except BaseException:
+                os.close(descriptor)
+                raise
+        self._descriptor = descriptor
+        _LOCKS.add(self)
+        self._end = threading.Event()
+        threading.Thread(target=self._beat, args=(record, self._end), daemon=True, name="sbpjax-run-lock").start()
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._end.set()
+        with self._using:
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, 0)
+                os.close(descriptor)
+
+    def read(self) -> dict[str, Any]:
+        """Return what the owner wrote, nothing if that cannot be read."""
+        try:
+            found = json.loads(self.path.read_bytes())  # opened anew: NFS looks at the server then
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _beats(self, is_without_locks: bool) -> bool:
+        """Return whether the owner that is written down is alive, where no flock says so."""
+        first, here = self.read(), _record()
+        is_here = first.get("host") == here["host"] or first.get("boot") == here["boot"]
+        if not first or (is_here and not is_without_locks):
+            return False
+        end = time.monotonic() + _SILENCE_S
+        while time.monotonic() < end:
+            time.sleep(_POLL_S)
+            if (now := self.read()) != first:
+                return bool(now)
+        return False
+
+    def _beat(self, record: dict[str, Any], end: threading.Event) -> None:
+        while not end.wait(_BEAT_S):
+            record["beat"] += 1
+            with self._using, contextlib.suppress(OSError):
+                if self._descriptor is not None:
+                    _write(self._descriptor, record)
+
+    def _held(self, asked: str) -> TrainError:
+        owner = self.read()
+        pid, host, began_s = (owner.get(name) for name in ("pid", "host", "began_s"))
+        seen = f"a run of process {pid} on {host}" if owner else "a run of another process"
+        if isinstance(began_s, (int, float)):
+            seen += f", which began {_age(time.time() - began_s)} ago"
+        fix = f"another directory, as trainer.out={self.directory}-2, or wait until that run has ended"
+        rule = "one run at a time writes into a directory; it lets go when its process ends"
+        return TrainError(asked, seen, rule, fix)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file; return False if another process has it, None where the file system has no locks."""
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _HELD:
+                return None
+            if time.monotonic() > end:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
+
+
+def _write(descriptor: int, record: dict[str, Any]) -> None:
+    os.pwrite(descriptor, json.dumps(record).ljust(_SIZE - 1).encode() + b"\n", 0)
+
+
+def _record() -> dict[str, Any]:
+    """Return what is written down of this process. Containers of one machine differ in names, not in its boot."""
+    host = socket.gethostname()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = host
+    return {"pid": os.getpid(), "host": host, "boot": boot, "began_s": time.time(), "beat": 0}
+
+
+def _age(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+_LOCKS: weakref.WeakSet[RunLock] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    """Close the files of locks in a forked child, which would hold them when its parent is gone."""
+    for lock in _LOCKS:
+        descriptor, lock._descriptor = lock._descriptor, None
+        lock._using = threading.Lock()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
