@@ -13,7 +13,7 @@ from sbpjax import train
 FILES = [file.name for file in pkgutil.walk_packages(train.__path__, f"{train.__name__}.") if not file.ispkg]
 SILENT = (
     "preprocess numbered tokenizer documents batches step hook log writer jsonl lines cli __main__ sizing saved files"
-    " bar tensorboard wandb checks"
+    " bar tensorboard wandb checks names"
 ).split()
 
 
