@@ -6,6 +6,7 @@
     roll            layers that repeat become loops over stacks of their state
     gather per use  parameters that are stored divided are gathered by each reader, which may be a loop by now
     store narrow    on accelerators values of 16 bits are stored as such, whatever XLA would fuse
+    sum widely      on the CPU sums of 16-bit floats are float32 until they are whole
     flatten         calls are gone, and only equations that a result needs are left; done once
 
 Behind them follow, in what compiles the program: the pins of a user's plan, the plan, and updates in place.
@@ -21,6 +22,7 @@ from sbpjax.programs.narrow import stored_narrow
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import normalise
 from sbpjax.programs.roll import rolled
+from sbpjax.programs.wide_sums import with_wide_sums
 from sbpjax.programs.widen import widened
 from sbpjax.sbp import Layout
 from sbpjax.tensor.op_calls import inlined
@@ -71,7 +73,9 @@ def passed(
     if stored and per_use:
         closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
     kind = device_type(state.tensors)
-    if kind != "cpu":
+    if kind == "cpu":
+        closed = with_wide_sums(closed)
+    else:
         sizes = [t.layout.placement.size for t in state.tensors if t.layout is not None]
         closed = stored_narrow(closed, convolutions=kind == "cuda" and max(sizes, default=1) == 1)
     return Passed(closed, normalise(closed), slots, written)

@@ -93,7 +93,7 @@ class _Pass:
                 self._instead[i] = []
                 self._renamed[eqn.outvars[0]] = self._wide(v, dtype)
             else:
-                self._instead[i] = [_converted(eqn, v, eqn.outvars[0], dtype)]
+                self._instead[i] = [converted(eqn, v, eqn.outvars[0], dtype)]
         found = [e for i, eqn in enumerate(self._eqns) for e in self._instead.get(i, (eqn,))]
         return [e.replace(invars=[self.now(v) for v in e.invars]) for e in found]
 
@@ -135,7 +135,7 @@ class _Pass:
                 terms = self._wide(terms, dtype)
             else:
                 terms = Var(ShapedArray(_shape(terms), dtype))
-                casts.append(_converted(eqn, eqn.invars[0], terms, dtype))
+                casts.append(converted(eqn, eqn.invars[0], terms, dtype))
             self._instead[i] = [*casts, eqn.replace(invars=[terms], outvars=[wide])]
         return wide
 
@@ -161,6 +161,7 @@ def _shape(v: Any) -> tuple[int, ...]:
     return v.aval.shape
 
 
-def _converted(like, source, target: Var, dtype):
+def converted(like, source, target: Var, dtype):
+    """Return the equation that casts a variable into another, at the place of the equation `like`."""
     params = {"new_dtype": np.dtype(dtype), "weak_type": False, "sharding": None}
     return like.replace(primitive=jax.lax.convert_element_type_p, invars=[source], outvars=[target], params=params)
