@@ -131,6 +131,10 @@ class GraphConfig(PlannerConfig):
         ``build`` sees one micro-batch at a time, in one compiled loop. Outputs come back as of the whole batch:
         concatenated along dim 0, and 0-d ones stacked to shape ``(value,)``.
 
+        A loss that is divided by a count of the inputs (targets that are not ignored, a sum of a mask or of weights) is
+        divided by the batch's count over `value`, so that the mean of the losses is the batch's. Where a loss is no
+        such mean, the mean of the micro-batches' is taken, with a warning; a sum over rows becomes 1 / `value` of it.
+
         Args:
             value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
         """

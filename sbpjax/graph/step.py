@@ -5,7 +5,9 @@
 ``build`` calls ``loss.backward()``; the rest follows it in the same trace. Under accumulation of k the inputs of B
 rows become k micro-batches of B / k rows, contiguous in the logical view, and one `jax.lax.scan` runs ``build`` on
 them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so
-the sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it.
+the sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it. Where a loss is
+divided by a count of the inputs, such as the targets that are not ignored, the count is the batch's
+(`sbpjax.programs.batch_counts`), so that the mean of the losses is the batch's, however the targets are spread.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import jax.numpy as jnp
 
 from sbpjax.errors import GraphError, message
 from sbpjax.optim.clip_grad import clip_grad_norm_
+from sbpjax.programs.batch_counts import with_batch_counts
 from sbpjax.programs.casts import without_casts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
@@ -197,7 +200,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         shapes,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
-    closed = inlined(closed)
+    closed, counts = _of_the_batch(graph, asked, inlined(closed), body, len(before), count)
     # The key above was drawn on trial. A program without random ops must leave the stream where eager code leaves it.
     if not body.random:
         default_generator._counter = drawn
@@ -208,13 +211,15 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         closed, wanted = without_casts(closed, fixed)
         casts = [jax.lax.convert_element_type(before[c.place - 2], c.dtype) for c in wanted]
     run = jaxpr_as_fun(closed)
+    order = jnp.arange(count, dtype=jnp.uint32)
+    wholes = [] if counts is None else counts(base, order, *before, *micros)
 
     def iteration(carry, xs):
         written, sums = carry
         arrays = list(before)
         for i, array in zip(body.written, written, strict=True):
             arrays[i] = array
-        results = run(base, xs[0], *arrays, *xs[1], *casts)
+        results = run(base, xs[0], *arrays, *xs[1], *wholes, *casts)
         n, m = len(body.written), len(body.graded)
         grads = results[n : n + m]
         # Gradients of rows are kept, one behind the other: a sum would have the table's shape.
@@ -231,9 +236,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     # loop.
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
-    (written, sums), (rows, outs) = jax.lax.scan(
-        iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count
-    )
+    (written, sums), (rows, outs) = jax.lax.scan(iteration, start, (order, micros), length=count)
     for i, array in zip(body.written, written, strict=True):
         put(state.tensors[i], array, unpinned(state.tensors[i].layout))
     for i, total in zip(body.graded, sums, strict=True):
@@ -245,6 +248,45 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     return body.results.filled(map(_whole, outs, body.layouts))
 
 
+def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int) -> tuple:
+    """Return the program of a micro-batch as a part of the batch's, and what computes the batch's counts, or None.
+
+    Args:
+        graph: the graph.
+        asked: what the user asked for, for a warning.
+        closed: the program, whose last outputs are the losses that backwards started from.
+        body: what was traced.
+        state: how many tensors of the state are its inputs.
+        count: the number of micro-batches.
+    """
+    outs = len(closed.jaxpr.outvars)
+    made = with_batch_counts(
+        closed,
+        losses=range(outs - body.losses, outs),
+        rows=range(2 + state, len(closed.jaxpr.invars)),
+        drawn=[1],
+        changing=[2 + i for i in {*body.written, *body.graded, *body.by_rows}],
+        count=count,
+    )
+    if made.unknown:
+        warnings.warn(_no_mean(asked, made.unknown, count), stacklevel=2)
+    jaxpr = made.closed.jaxpr
+    kept = jaxpr.replace(outvars=jaxpr.outvars[: outs - body.losses], debug_info=jaxpr.debug_info.with_unknown_names())
+    return type(closed)(kept, made.closed.consts), made.values
+
+
+def _no_mean(asked: str, reasons: list[str], count: int) -> str:
+    rule = (
+        "the loss of a batch is known from its micro-batches where it is a mean over rows or over a count of the "
+        "inputs; of another loss the mean of the micro-batches' is taken, which is not that of the batch"
+    )
+    fix = (
+        f"give the batch's count to the call, as a 0-d tensor, and divide the sum by it: total / (count / {count}); "
+        "or config.set_gradient_accumulation_steps(1)"
+    )
+    return message(asked, "; ".join(reasons), rule, fix)
+
+
 class _Body:
     """One iteration of the loop, to be traced once.
 
@@ -254,6 +296,7 @@ class _Body:
         by_rows: the places of those that get a gradient of rows.
         layouts: of the tensors that it returns.
         results: what it returns, without the tensors.
+        losses: of how many tensors a backward started; they are returned last.
         random: whether it draws random numbers.
     """
 
@@ -266,6 +309,7 @@ class _Body:
         self.graded: list[int] = []
         self.by_rows: list[int] = []
         self.layouts: list = []
+        self.losses = 0
         self.random = False
 
     def __call__(self, base, index, arrays: list, micros: list) -> list:
@@ -277,7 +321,8 @@ class _Body:
         # A key per micro-batch: with one for all, dropout would drop the same places in each.
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
         with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, fresh():
-            result = self._graph.build(*args, **kwargs)
+            with _losses() as losses:
+                result = self._graph.build(*args, **kwargs)
             self.random = stream.drawn > 0
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
@@ -288,7 +333,19 @@ class _Body:
             grads += [logical(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
             outs, self.results = tree.apart(result)
             self.layouts = [unpinned(o.layout) for o in outs]
-            return [after[i] for i in self.written] + grads + [logical(o) for o in outs]
+            losses = [logical(x) for x in losses if x.shape.numel() == 1]
+            self.losses = len(losses)
+            return [after[i] for i in self.written] + grads + [logical(o) for o in outs] + losses
+
+
+@contextlib.contextmanager
+def _losses():
+    """Collect the tensors that backwards in the block start from."""
+    before, mode.losses = mode.losses, []
+    try:
+        yield mode.losses
+    finally:
+        mode.losses = before
 
 
 def _like(tensor: Tensor, array) -> Tensor:

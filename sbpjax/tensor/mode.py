@@ -26,6 +26,7 @@ class Mode(threading.local):
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.tracing.outside_writes`; None
             elsewhere.
         walks: how many backward walks are under way.
+        losses: takes the tensors that backwards start from, see `sbpjax.graph.step`; None elsewhere.
         ends: functions to call after the outermost backward walk, see `sbpjax.tensor.tape.engine.at_end`, or None.
         calls: whether recorded ops of a trace are calls of traces that are kept, see `sbpjax.tensor.op_calls`.
     """
@@ -45,6 +46,7 @@ class Mode(threading.local):
         self.auto: Any = None
         self.autocast: Any = None
         self.walks = 0
+        self.losses: list | None = None
         self.ends: dict[Any, Callable] | None = None
         self.calls = False
 

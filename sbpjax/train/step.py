@@ -29,6 +29,9 @@ AMP = {"bfloat16": flow.bfloat16, "float16": flow.float16}
 class StepOptions:
     """How a training step is computed; no value depends on it but by the rounding of lower precision.
 
+    With `accumulate` that holds of losses that are means over rows or over a count of the inputs, as the models' are; a
+    router's loss of unequal use and batch statistics are of each micro-batch. Of other losses a graph warns.
+
     Attributes:
         amp: ``"bfloat16"`` or ``"float16"``: what gains from it is computed so; parameters stay in float32.
         accumulate: into how many micro-batches a batch is cut.

@@ -1,11 +1,14 @@
 """Options of a step reach the graph, and batches reach the model by place or by name."""
 
+import numpy as np
 import pytest
 
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import TrainError
-from sbpjax.train.step import PredictStep, StepOptions, call, inputs_of, outputs_of
+from sbpjax.models.llama import Llama, LlamaConfig
+from sbpjax.train.step import PredictStep, StepOptions, TrainStep, call, inputs_of, outputs_of
+from tests.models.cases import LLAMA
 from tests.train.cases import Tower, trainer
 
 
@@ -39,3 +42,22 @@ def test_a_model_gets_the_parts_of_a_batch_that_it_takes():
         assert (call(graph, batch).numpy() == expected).all()
     assert not call(graph, [x]).requires_grad
     assert inputs_of(model.forward) == {"x"}
+
+
+@pytest.mark.parametrize("amp", [None, "bfloat16"])
+def test_masked_targets_have_the_batchs_loss_however_many_micro_batches(amp):
+    rng = np.random.default_rng(0)
+    tokens, targets = (flow.tensor(rng.integers(0, 61, (8, 16))) for _ in range(2))
+    targets[2:4], targets[4, 3:], targets[6, :10] = -100, -100, -100  # the second micro-batch has no target
+
+    def trained(count):
+        flow.manual_seed(0)
+        model = Llama(LlamaConfig(**LLAMA))
+        optimizer = flow.optim.SGD(model.parameters(), lr=0.5)
+        options = StepOptions(accumulate=count, amp=amp)
+        step = TrainStep(model, optimizer, None, None, None, options, [])
+        losses = [step(tokens, targets).numpy().mean() for _ in range(2)]
+        return losses + [p.detach().numpy() for p in model.parameters()]
+
+    for got, want in zip(trained(4), trained(1), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5 if amp is None else 2e-2, atol=2e-6 if amp is None else 2e-3)

@@ -204,7 +204,7 @@ def routing_sums(logits: flow.Tensor, got: flow.Tensor, present: flow.Tensor | N
     return flow.cat([got.to(logits.dtype).sum(0), terms.sum((0, 1))])
 
 
-def routing_loss(sums: flow.Tensor, balance: float, z: float) -> flow.Tensor:
+def routing_loss(sums: flow.Tensor, balance: float, z: float, tokens: int | None = None) -> flow.Tensor:
     """Return the losses of a router: that of unequal use of experts, and that of large logits.
 
     With f the choices that an expert got per token, and p its mean probability, the first is E · Σ f p, which is K
@@ -214,6 +214,9 @@ def routing_loss(sums: flow.Tensor, balance: float, z: float) -> flow.Tensor:
         sums: of `routing_sums`, added up over layers.
         balance: factor of the first.
         z: factor of the second.
+        tokens: how many tokens the sums are of, over all layers, where all count; by default what the sums say. Known
+            before the step, it makes the second one of a batch the mean of its micro-batches'; the first is that of
+            each micro-batch in any case.
 
     Returns:
         A number, float32.
@@ -226,6 +229,7 @@ def routing_loss(sums: flow.Tensor, balance: float, z: float) -> flow.Tensor:
     Source: Fedus et al., Switch Transformers, arXiv:2101.03961, (4) to (6); Zoph et al., ST-MoE, arXiv:2202.08906, (5).
     """
     experts = (sums.shape[0] - 2) // 2
-    tokens = sums[-1]
-    shares, odds = sums[:experts] / tokens, sums[experts : 2 * experts] / tokens
-    return balance * experts * (shares * odds).sum() + z * sums[-2] / tokens
+    count = sums[-1] if tokens is None else float(tokens)
+    shares, odds = sums[:experts] / count, sums[experts : 2 * experts] / count
+    loss = balance * experts * (shares * odds).sum()
+    return loss + z * sums[-2] / count if z else loss

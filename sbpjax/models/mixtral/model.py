@@ -110,4 +110,5 @@ class Mixtral(Llama):
             whole = [flow.sbp.broadcast] * len(tokens.placement.hierarchy)
             sums = flow.zeros(2 * experts + 2, placement=tokens.placement, sbp=whole)
         logits, sums = self._run(tokens, present, None, None, None, None, sums)
-        return token_loss(logits, targets) + routing_loss(sums, balance, z)
+        routed = tokens.numel() * len(self.blocks) if present is None else None
+        return token_loss(logits, targets) + routing_loss(sums, balance, z, routed)

@@ -129,6 +129,8 @@ def backward(
     tensors = _tuple(tensors)
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     roots = _roots(tensors, grads, create_graph)
+    if mode.losses is not None:
+        mode.losses += tensors
     # The loss scale: multiplied here, a scaled loss needs no op of its own and the user's loss keeps its value.
     if mode.seed is not None:
         roots = [(node, idx, (g * _beside(mode.seed, g)).to(g.dtype)) for node, idx, g in roots]
