@@ -15,12 +15,16 @@ so a schedule never compiles anew.
 A rate that somebody else writes into ``param_groups``, by hand or by another schedule, is gone on from as in PyTorch:
 a schedule by factors multiplies it by the factor from its last step to this one, so two of them stepped in turn give
 the product of both. A schedule that says the rate itself (by a lambda, cyclic) sets it.
+
+A parameter group that is added later is gone on with from the rate that it has: it gets the base rate from which the
+schedule would have come there. A schedule that has something for each group (a function, a bound) refuses it.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -55,6 +59,7 @@ class LRScheduler:
     is_pure: ClassVar[bool] = True  # whether `lr_at` says the rate of any step; a metric-driven schedule cannot
     _unsaved: ClassVar[tuple[str, ...]] = ()
     _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
+    _of_groups: ClassVar[str] = ""  # what the schedule was given for each group, so that it cannot take another one
     _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -115,6 +120,7 @@ class LRScheduler:
         """
         if epoch is None and self._graph is not None and self._graph() is not None:
             return
+        self._take_new_groups()
         before = self.last_step
         self.last_step = self.last_step + 1 if epoch is None else epoch
         try:
@@ -127,6 +133,47 @@ class LRScheduler:
             options = self.options_at(self.last_step, index)
             if options:
                 group.update(options)
+
+    def _take_new_groups(self) -> None:
+        """Take groups that were added to the optimizer since the last step, with the rates that they have.
+
+        Raises:
+            ValueError: the schedule has something for each group.
+        """
+        groups = self.optimizer.param_groups[len(self.base_lrs) :]
+        if not groups:
+            return
+        own = self._given_by_group()
+        if own:
+            raise self._refused_group(own)
+        first = len(self.base_lrs)
+        self._extend([self._base_of(group["lr"], first + i) for i, group in enumerate(groups)])
+
+    def _given_by_group(self) -> str:
+        """Return what the schedule was given for each group, or an empty text."""
+        return self._of_groups
+
+    def _refused_group(self, own: str) -> OpValueError:
+        name, count = type(self).__name__, len(self.optimizer.param_groups)
+        seen = f"{count} parameter groups, {len(self.base_lrs)} when the schedule was made"
+        rule = f"the schedule has {own} for each group that it was made with, and none for a later one"
+        fix = f"make it anew after add_param_group: {name}(optimizer, ..., last_epoch={self.last_step})"
+        return _MissingRate(f"{name}.step()", seen, rule, fix)
+
+    def _extend(self, bases: list[float]) -> None:
+        """Take the base rates of new groups."""
+        self.base_lrs = [*self.base_lrs, *bases]
+        self.last_lr = [*self.last_lr, *(g["lr"] for g in self.optimizer.param_groups[len(self.last_lr) :])]
+
+    def _base_of(self, present: float, group: int) -> float:
+        """Return the base rate from which the schedule comes to a present rate at the last step."""
+        if type(self).get_lr is not LRScheduler.get_lr or not self.is_pure or self.last_step < 0:
+            return present
+        zero, one, two = (self.lr_at(base, self.last_step, group) for base in (0.0, 1.0, 2.0))
+        slope = one - zero
+        if not slope or not math.isclose(two, zero + 2 * slope, rel_tol=1e-9, abs_tol=1e-12):
+            return present
+        return (present - zero) / slope
 
     def _next(self, before: int, absolute: bool) -> list[float]:
         """Return the rates of the step begun, going on from those that are there if another has written them."""
@@ -153,7 +200,12 @@ class LRScheduler:
 
     def update_lrs(self, lrs: list[float]) -> None:
         """Write the rates into the optimizer's groups."""
-        for index, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs)):
+        groups = self.optimizer.param_groups
+        if len(lrs) != len(groups):
+            seen = f"{len(lrs)} rates for {len(groups)} parameter groups"
+            asked, rule = f"{type(self).__name__}.step()", "a schedule gives a rate to every group of its optimizer"
+            raise OpValueError(asked, seen, rule, "return one for each of optimizer.param_groups from get_lr")
+        for index, (group, lr) in enumerate(zip(groups, lrs)):
             group["lr"] = lr
             if self.verbose:
                 self.print_lr(index, lr)
@@ -199,6 +251,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the schedule is, and its options; functions are left out."""
+        if not self._given_by_group():
+            self._take_new_groups()  # a state says as many base rates as the optimizer's has groups
         return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
 
     def _saved(self) -> list[str]:
@@ -243,7 +297,7 @@ _LRScheduler = LRScheduler
 
 
 class _MissingRate(OpValueError, KeyError):
-    """A resumed optimizer has no ``"initial_lr"`` in a group."""
+    """There is no rate to begin from: no ``"initial_lr"`` in a resumed group, nothing for a group added later."""
 
     __str__ = OpValueError.__str__  # a KeyError shows the repr of its text
 

@@ -92,6 +92,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts (2017).
     """
 
+    _of_groups = "a base rate"
+
     def __init__(
         self,
         optimizer: Optimizer,

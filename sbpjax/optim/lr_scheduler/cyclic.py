@@ -31,6 +31,7 @@ class CyclicLR(LRScheduler):
     Source: Smith, Cyclical Learning Rates for Training Neural Networks (2017).
     """
 
+    _of_groups = "bounds"
     _unsaved = ("_scale_fn",)
 
     def __init__(

@@ -19,6 +19,7 @@ class LambdaLR(LRScheduler):
         >>> scheduler = LambdaLR(optimizer, lambda step: 0.95**step)
     """
 
+    _of_groups = "a function"
     _unsaved = ("lr_lambdas",)
 
     def __init__(
@@ -45,6 +46,7 @@ class MultiplicativeLR(LRScheduler):
     """
 
     _by_factors = True
+    _of_groups = "a function"
     _unsaved = ("lr_lambdas", "_products")
 
     def __init__(

@@ -34,6 +34,8 @@ class OneCycleLR(LRScheduler):
     Source: Smith and Topin, Super-Convergence (2018).
     """
 
+    _of_groups = "bounds"
+
     def __init__(
         self,
         optimizer: Optimizer,

@@ -31,6 +31,7 @@ class ReduceLROnPlateau(LRScheduler):
     """
 
     is_pure: ClassVar[bool] = False
+    _unsaved = ("_lowest",)
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = self.cooldown_counter = 0
         super().__init__(optimizer, -1, verbose)
         self.min_lrs = per_group(name, "min_lr", min_lr, optimizer)
+        self._lowest = None if isinstance(min_lr, (list, tuple)) else min_lr
 
     def step(self, metrics: Any = None, epoch: int | None = None) -> None:
         """Take a new value of the metric, a number or a 0-d tensor, and lower the rate if it is time."""
@@ -67,6 +69,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.last_step = step
             return
         value = float(metrics)
+        self._take_new_groups()
         self.last_step = step
         if self.is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0
@@ -80,6 +83,13 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         else:
             self.last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def _given_by_group(self) -> str:
+        return "a min_lr" if self._lowest is None else ""
+
+    def _extend(self, bases: list[float]) -> None:
+        super()._extend(bases)
+        self.min_lrs = [*self.min_lrs, *[self._lowest] * len(bases)]
 
     def _reduced(self) -> list[float]:
         rates = []

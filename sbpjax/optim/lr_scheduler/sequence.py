@@ -39,6 +39,14 @@ class _Composed(LRScheduler):
             require(scheduler.optimizer is optimizer, name, seen, rule, "make all with one optimizer")
         self.schedulers = list(schedulers)
 
+    def _given_by_group(self) -> str:
+        return next((own for part in self.schedulers if (own := part._given_by_group())), "")
+
+    def _extend(self, bases: list[float]) -> None:
+        super()._extend(bases)
+        for part in self.schedulers:
+            part._extend(bases)
+
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"schedulers": [s.state_dict() for s in self.schedulers]}
 
