@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import collections
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sbpjax.errors import DataError
+from sbpjax.errors import DataError, message
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import IterFetcher, MapFetcher, seeded
 from .pool import Pool
-from .sampler import BatchSampler, RandomSampler, Sampler, Seeded, SequentialSampler, draw_seed, started
+from .positions import Parts
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed, started
 
 
 class _Endless(Sampler):
@@ -134,6 +136,8 @@ class DataLoader:
         self._pool: Pool | None = None
         self._iterator: _Iterator | None = None
         self._resume: dict[str, Any] | None = None
+        self._epochs = 0
+        self._numbers = self._parts().numbers()
 
     def _default_sampler(self, shuffle: bool) -> Sampler:
         if self._iterable:
@@ -179,44 +183,71 @@ class DataLoader:
     # -- going on later --------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: the seeds of the present epoch, and how many batches of it were given."""
+        """Return where the loader is: what its present epoch began with, and how many batches of it were given.
+
+        That is the seeds, and the states of whatever the order comes from, see `sbpjax.data.loading.positions`. A
+        loader that cannot go on says so in a warning here, and in an error of `load_state_dict`.
+        """
         if self._iterator is None:
-            return self._resume or {"batches": 0, "seed": None, "sampler": None, "generator": self._generator_state()}
-        return self._iterator.state_dict() | {"generator": self._generator_state()}
+            if self._resume is not None:
+                return self._resume
+            state = {"batches": 0, "seed": None, "parts": self._parts().begin(self._numbers)}
+        else:
+            state = self._iterator.state_dict()
+        why = self._no_resume()
+        if why:
+            warnings.warn(message("DataLoader.state_dict()", *why), stacklevel=2)
+            state["impossible"] = why
+        return state | {"generator": self._generator_state()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on, in the next loop, behind the batches that were given when `state_dict` was taken."""
-        missing = {"batches", "seed", "sampler", "generator"} - set(state_dict)
+        """Go on, in the next loop, behind the batches that were given when `state_dict` was taken.
+
+        Raises:
+            DataError: this is the state of another loader, or of one that cannot go on.
+        """
+        missing = {"batches", "seed", "generator"} - set(state_dict)
         rule = f"missing keys {sorted(missing)}"
         _require(not missing, f"keys {sorted(state_dict)}", rule, "what DataLoader.state_dict() returned")
+        if state_dict.get("impossible"):
+            raise DataError("DataLoader.load_state_dict(state)", *state_dict["impossible"])
+        self._parts().check(state_dict.get("parts", {}))
         self._resume, self._iterator = dict(state_dict), None
+
+    def _no_resume(self) -> tuple[str, str, str] | None:
+        """Return why the loader cannot go on later, as the parts of an error, or None."""
+        once = [part for part in (self.batch_sampler, self.sampler, self.dataset) if isinstance(part, Iterator)]
+        if once and self._epochs > 1:
+            seen = f"{self._epochs} loops over an iterator, a {type(once[0]).__name__}, which goes on from loop to loop"
+            rule = "a loader goes on later with samplers that start anew in every epoch, or have a state_dict"
+            return seen, rule, "a class with __iter__, such as sbpjax.utils.data.Sampler"
+        if not (self._iterable and self.persistent_workers and self._pool is not None):
+            return None
+        held = Parts({"dataset": self.dataset}, (self.generator,)).names()
+        if not held:
+            return None
+        seen = f"{', '.join(held)}, of which each persistent worker has a copy that goes on from epoch to epoch"
+        rule = "a loader goes on later where positions and generators are in this process, or start anew in every epoch"
+        return seen, rule, "persistent_workers=False, or num_workers=0"
+
+    def _parts(self) -> Parts:
+        """Return what the order of the loader comes from."""
+        roots = {"dataset": self.dataset} if self._iterable else {}
+        return Parts(roots | {"batch_sampler": self.batch_sampler, "sampler": self.sampler}, (self.generator,))
 
     def _generator_state(self) -> Any:
         return None if self.generator is None else self.generator.get_state().tolist()
 
     def _take_resume(self) -> dict[str, Any] | None:
         state, self._resume = self._resume, None
-        if state is not None and self.generator is not None and state["generator"] is not None:
+        if state is None:
+            return None
+        if self.generator is not None and state["generator"] is not None:
             self.generator.set_state(state["generator"])
-        return state if state is not None and state["seed"] is not None else None
-
-    def _sampler_state(self) -> Any:
-        """Return what the order of the present epoch came from."""
-        sampler = self.sampler if self.sampler is not None else getattr(self.batch_sampler, "sampler", None)
-        for part in (self.batch_sampler, sampler):
-            if isinstance(part, Seeded):
-                return {"seed": part.last_seed}
-            if callable(getattr(part, "set_epoch", None)):
-                return {"epoch": part.epoch}  # type: ignore[union-attr]
-        return None
-
-    def _set_sampler_state(self, state: dict[str, Any]) -> None:
-        sampler = self.sampler if self.sampler is not None else getattr(self.batch_sampler, "sampler", None)
-        for part in (self.batch_sampler, sampler):
-            if isinstance(part, Seeded) and "seed" in state:
-                part.resume(state["seed"])
-            elif callable(getattr(part, "set_epoch", None)) and "epoch" in state:
-                part.set_epoch(state["epoch"])  # type: ignore[union-attr]
+        if state["seed"] is None:
+            self._parts().resume(state.get("parts", {}))
+            return None
+        return state
 
 
 class _Iterator:
@@ -229,12 +260,18 @@ class _Iterator:
 
     def __init__(self, loader: DataLoader, resume: dict[str, Any] | None) -> None:
         self._loader = loader
+        loader._epochs += 1
         self._given = 0
         self._seed = draw_seed(loader.generator) if resume is None else resume["seed"]
-        if resume is not None and resume["sampler"] is not None:
-            loader._set_sampler_state(resume["sampler"])
+        self._parts = loader._parts()
+        resumed = {} if resume is None else resume.get("parts", {})
+        self._parts.resume(resumed)
+        self._begun = self._parts.begin(loader._numbers) | (
+            {"default": resumed["default"]} if "default" in resumed else {}
+        )
         skipped = 0 if resume is None else resume["batches"]
-        self._indices = started(loader._indices, 0 if loader._iterable else skipped)
+        with self._parts.drawing_again(resumed):
+            self._indices = started(loader._indices, 0 if loader._iterable else skipped)
         self._ahead: collections.deque[Any] = collections.deque()
         self._pool = loader._started_pool(self._seed) if loader.num_workers else None
         self._fetcher: Any = None
@@ -282,7 +319,8 @@ class _Iterator:
             self._pool.end()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"batches": self._given, "seed": self._seed, "sampler": self._loader._sampler_state()}
+        parts = self._begun | self._parts.seeds()
+        return {"batches": self._given, "seed": self._seed, "parts": parts}
 
 
 def _require(ok: bool, seen: str, rule: str, fix: str) -> None:

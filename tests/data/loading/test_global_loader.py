@@ -83,7 +83,7 @@ def test_a_shorter_last_batch_behind_a_resume(shuffle):
     state = loader.state_dict()
     last = next(first).tolist()
     loader.load_state_dict(state)
-    assert loader.state_dict()["sampler"] == state["sampler"]
+    assert loader.state_dict()["parts"] == state["parts"]
     rest = [b.tolist() for b in loader]
     assert rest == [last] and len(last) == 4
 
