@@ -232,7 +232,7 @@ class Embedding(nn.Module):
                 sbp = [flow.sbp.broadcast] * len(self.weight.placement.hierarchy)
                 value = value.to_global(self.weight.placement, sbp)
             value = host(value)
-        name = bytes(value.astype(np.uint8)).decode()
+        name = bytes(value.astype(np.uint8)).decode(errors="replace")
         try:
             read = self._snapshots.opened(name)
         except TableError as error:

@@ -1,6 +1,8 @@
 """Files of rows: one array each, behind a header that says what it is, with a checksum.
 
-    8 bytes  "SBPROWS1" │ 56 bytes  dtype, width, rows, CRC-32 │ the rows, little-endian
+    8 bytes  "SBPROWS2" │ 56 bytes  dtype, width, rows, CRC-32 of the rows, of the header │ the rows, little-endian
+
+The CRC-32 of the header covers the name of the file, too: a column is not taken for another one.
 
 A snapshot (`sbpjax.one_embedding.snapshots`) is a directory of them. Nothing in one is code: a file is read as numbers
 of the dtype that its header names, and a header that does not fit the file's length is refused.
@@ -21,8 +23,9 @@ from sbpjax.errors import TableError
 
 from .columns import allocate, no_space
 
-_MAGIC = b"SBPROWS1"
-_HEADER = struct.Struct("<8s16sQQI20x")
+_MAGIC = b"SBPROWS2"
+_HEADER = struct.Struct("<8s16sQQII16x")
+_COVERED = 44  # bytes of a header before its own checksum
 _BLOCK_BYTES = 1 << 24
 _DTYPES = {
     str(np.dtype(d)): np.dtype(d) for d in (np.float16, np.float32, np.float64, np.int32, np.int64, ml_dtypes.bfloat16)
@@ -54,7 +57,8 @@ def write_rows(path: str, dtype: Any, width: int, rows: int, blocks: Iterable[np
                 crc = zlib.crc32(data, crc)
                 file.write(data)
             file.seek(0)
-            file.write(_HEADER.pack(_MAGIC, str(dtype).encode(), width, rows, crc))
+            head = _HEADER.pack(_MAGIC, str(dtype).encode(), width, rows, crc, 0)
+            file.write(_HEADER.pack(_MAGIC, str(dtype).encode(), width, rows, crc, _head_crc(path, head)))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -82,9 +86,9 @@ class RowFile:
             raise damaged(path, error.strerror or str(error)) from error
         if len(head) < _HEADER.size:
             raise damaged(path, f"{len(head)} bytes, less than a header")
-        magic, name, self.width, self.rows, self.crc = _HEADER.unpack(head)
+        magic, name, self.width, self.rows, self.crc, head_crc = _HEADER.unpack(head)
         if magic != _MAGIC:
-            raise damaged(path, f"it begins with {magic!r}")
+            raise damaged(path, f"it begins with {magic!r}, not with {_MAGIC!r}")
         found = _DTYPES.get(name.rstrip(b"\0").decode("ascii", "replace"))
         if found is None:
             raise damaged(path, f"the dtype {name!r}")
@@ -92,6 +96,8 @@ class RowFile:
         wanted = _HEADER.size + self.rows * max(1, self.width) * found.itemsize
         if size != wanted:
             raise damaged(path, f"{size:,} bytes, and its header says {wanted:,}")
+        if head_crc != _head_crc(path, head):
+            raise damaged(path, "a header with another checksum, or of a file with another name")
 
     def check(self) -> None:
         """Raise a TableError if the checksum is not that of the rows."""
@@ -110,6 +116,10 @@ class RowFile:
                 count = min(rows, self.rows - start)
                 block = np.fromfile(file, self.dtype, count * width)
                 yield block.reshape(count, width) if self.width else block
+
+
+def _head_crc(path: str, head: bytes) -> int:
+    return zlib.crc32(head[:_COVERED], zlib.crc32(os.path.basename(path).encode()))
 
 
 def damaged(path: str, seen: str) -> TableError:

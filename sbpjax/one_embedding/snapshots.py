@@ -1,6 +1,6 @@
 """Snapshots: all rows of tables as a directory that is complete or not there.
 
-    /data/tables/sparse/step-1000/table.json                     what it is, and the rows of each part
+    /data/tables/sparse/step-1000/table.json                     what it is, the rows of each part, a checksum of these
                                   part-0.keys, .tables, .seen, .counts, .value, .exp_avg, …
                                   part-1.…                       one part per process that wrote
 
@@ -11,11 +11,12 @@ cut off, the checkpoint that is complete names rows that are complete.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,11 @@ from .columns import no_space
 from .row_files import RowFile, damaged, write_rows
 from .store import VALUE
 
-FORMAT = "sbpjax table 1"
+FORMAT = "sbpjax table 2"
 MANIFEST = "table.json"
 _BLOCK = 1 << 16
 _META = {"keys": np.int64, "tables": np.int32, "seen": np.int64, "counts": np.int32}
+_NAME = r"(?!\.)[\w.-]+"
 _AUTOMATIC = re.compile(r"state-(\d{8})")
 
 
@@ -64,7 +66,7 @@ class Snapshots:
 
     def save(self, name: str) -> None:
         """Write a snapshot; see `Embedding.save_snapshot`."""
-        if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
+        if not re.fullmatch(_NAME, name):
             rule = "the name is that of a directory: letters, digits, '_', '-' and '.', the last not in front"
             raise TableError("save_snapshot(name)", f"name={name!r}", rule, 'save_snapshot("step-1000")')
         path = os.path.join(self.folder, name)
@@ -123,6 +125,11 @@ class Snapshots:
             TableError: there is none, it is damaged, or of other tables.
         """
         folder = self.folder
+        if not re.fullmatch(_NAME, name):
+            rule = f"it is a directory in {folder}"
+            raise TableError(
+                f"load_snapshot({name!r:.80})", "no name of a snapshot", rule, "snapshot_names() lists them"
+            )
         path = _there(folder, name)
         if not os.path.isdir(path):
             found = self.names()
@@ -135,19 +142,14 @@ class Snapshots:
             seen = ", ".join(f"{k}={manifest.get(k)}" for k in wrong)
             rule = "a snapshot is of tables like these: " + ", ".join(f"{k}={own[k]}" for k in wrong)
             raise TableError(f"load_snapshot({name!r})", seen, rule, "tables with the options of those that were saved")
-        files: list[dict[str, RowFile]] = []
-        for part, rows in enumerate(manifest["parts"]):
-            found_files = {}
-            for column in (*_META, *manifest["row"]):
-                file = RowFile(os.path.join(path, f"part-{part}.{column}"))
-                if file.rows != rows:
-                    raise damaged(file.path, f"{file.rows:,} rows, and {MANIFEST} says {rows:,}")
-                width = 0 if column in _META else sum(self.columns)
-                if file.width != width:
-                    raise damaged(file.path, f"rows of {file.width} numbers, and those of the tables have {width}")
-                file.check()
-                found_files[column] = file
-            files.append(found_files)
+        files = open_parts(path, manifest, (*_META, *manifest["row"]))
+        width, dtype = sum(self.columns), self.cache.weight.dtype.np
+        for file in (each[column] for each in files for column in manifest["row"]):
+            if file.width != width:
+                raise damaged(file.path, f"rows of {file.width} numbers, and those of the tables have {width}")
+        for value in (each[VALUE] for each in files):
+            if value.dtype != dtype:
+                raise damaged(value.path, f"values of {value.dtype}, and those of the tables are {dtype}")
         mine = sum(int(_own(tables, keys).sum()) for tables, keys in _all_keys(files))
         if mine > self.cache.store.capacity:
             seen, rule = f"{mine:,} rows", f"the store has {self.cache.store.capacity:,} rows at most"
@@ -213,7 +215,7 @@ def _blocks(column: Any, rows: np.ndarray) -> Iterator[np.ndarray]:
 def _commit(partial: str, path: str, manifest: dict[str, Any]) -> None:
     try:
         with open(os.path.join(partial, MANIFEST), "w") as file:
-            json.dump(manifest, file, indent=1)
+            json.dump(manifest | {"sha256": _digest(manifest)}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -243,25 +245,61 @@ def _there(folder: str, name: str) -> str:
     return replaced if not os.path.exists(path) and os.path.exists(replaced) else path
 
 
+def _digest(manifest: dict[str, Any]) -> str:
+    """Return the SHA-256 of a manifest without the one that it holds."""
+    content = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def read_manifest(path: str) -> dict[str, Any]:
     """Return what the ``table.json`` of a snapshot says.
 
     Raises:
-        TableError: it is none.
+        TableError: it is none, or damaged.
     """
     file = os.path.join(path, MANIFEST)
     try:
-        with open(file) as opened_file:
+        with open(file, encoding="utf-8") as opened_file:
             manifest = json.load(opened_file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise damaged(file, str(error)) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         seen = manifest.get("format") if isinstance(manifest, dict) else type(manifest).__name__
-        raise damaged(file, f"format={seen!r}")
-    parts, row = manifest.get("parts"), manifest.get("row")
-    if not isinstance(parts, list) or not isinstance(row, list) or not all(isinstance(n, int) for n in parts):
+        raise damaged(file, f"format={seen!r:.80}, and this version reads {FORMAT!r}")
+    parts, row, step = manifest.get("parts"), manifest.get("row"), manifest.get("step")
+    if not isinstance(parts, list) or not all(type(n) is int and n >= 0 for n in parts):
         raise damaged(file, "it does not list the parts")
+    if not isinstance(row, list) or len(set(map(str, row))) != len(row) or VALUE not in row:
+        raise damaged(file, "it does not list the columns of a row")
+    if not all(isinstance(name, str) and re.fullmatch(r"\w+", name) and name not in _META for name in row):
+        raise damaged(file, f"columns {row!r:.80}")
+    if type(step) is not int or not 0 <= step < 2**63:
+        raise damaged(file, f"step={step!r:.80}")
+    if manifest.get("sha256") != _digest(manifest):
+        raise damaged(file, "another checksum than the one that was written with it")
     return manifest
+
+
+def open_parts(path: str, manifest: dict[str, Any], columns: Iterable[str]) -> list[dict[str, RowFile]]:
+    """Return the files of each part of a snapshot, by column, after all of them were read and compared.
+
+    Raises:
+        TableError: one is missing, damaged, or not of the part.
+    """
+    files: list[dict[str, RowFile]] = []
+    for part, rows in enumerate(manifest["parts"]):
+        files.append({})
+        for column in columns:
+            file = RowFile(os.path.join(path, f"part-{part}.{column}"))
+            if file.rows != rows:
+                raise damaged(file.path, f"{file.rows:,} rows, and {MANIFEST} says {rows:,}")
+            if column in _META and (file.width, file.dtype) != (0, np.dtype(_META[column])):
+                raise damaged(file.path, f"{file.dtype}[{file.width}], where {np.dtype(_META[column])} are written")
+            if column not in _META and file.dtype.kind not in "fV":
+                raise damaged(file.path, f"values of {file.dtype}")
+            file.check()
+            files[part][column] = file
+    return files
 
 
 def _all_keys(files: list[dict[str, RowFile]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from sbpjax.errors import TableError
 
-from .row_files import RowFile, write_rows
-from .snapshots import FORMAT, _commit, read_manifest
+from .row_files import write_rows
+from .snapshots import FORMAT, _commit, open_parts, read_manifest
 from .store import VALUE
 
 _BLOCK = 1 << 16
@@ -31,11 +31,8 @@ class PersistentTableReader:
         manifest = read_manifest(path)
         self._parts, self._tables = manifest["parts"], []
         self._columns = [c for c in manifest["row"] if c != VALUE]
-        self._files = []
-        for part in range(len(self._parts)):
-            files = {c: RowFile(os.path.join(path, f"part-{part}.{c}")) for c in ("keys", "tables", *manifest["row"])}
-            for file in files.values():
-                file.check()
+        self._files = open_parts(path, manifest, ("keys", "tables", *manifest["row"]))
+        for files in self._files:
             value = files[VALUE]
             width = value.width * (1 if storage_dim == value.width else 1 + len(self._columns))
             if storage_dim != width or value.dtype != value_type.np:
@@ -46,7 +43,6 @@ class PersistentTableReader:
                     f"[{value.width * (1 + len(self._columns))}]",
                     f"storage_dim={value.width}",
                 )
-            self._files.append(files)
         self._whole = bool(self._files) and storage_dim > self._files[0][VALUE].width
 
     def __len__(self) -> int:

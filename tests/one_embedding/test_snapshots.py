@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.errors import TableError
-from sbpjax.one_embedding import columns
+from sbpjax.one_embedding import columns, snapshots
 from tests.one_embedding.training import batches, tables, train
 
 WHERE = ("rows", "rename", "between", "model")
@@ -101,10 +102,17 @@ def _change(path, at=-1):
     path.write_bytes(bytes(data))
 
 
-def _manifest(**changed):
+def _dtype(path, name):
+    data = bytearray(path.read_bytes())
+    data[8:24] = name.ljust(16, b"\0")
+    path.write_bytes(data)
+
+
+def _manifest(*, sealed=True, **changed):
     def harm(folder):
         path = folder / "table.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+        content = json.loads(path.read_text()) | changed
+        path.write_text(json.dumps(content | ({"sha256": snapshots._digest(content)} if sealed else {})))
 
     return harm
 
@@ -122,6 +130,13 @@ HARMS = {
     "another width": (_manifest(columns=[5]), r"columns=\[5\]"),
     "another dtype": (_manifest(dtype="float16"), "dtype=float16"),
     "another seed": (_manifest(seed=9), "seed=9"),
+    "a step that was changed": (_manifest(sealed=False, step=7), "another checksum"),
+    "a step that is none": (_manifest(step="x"), "step='x'"),
+    "no values": (_manifest(row=["exp_avg"]), "the columns of a row"),
+    "a column elsewhere": (_manifest(row=["value", "../../x"]), "columns"),
+    "less than no rows": (_manifest(parts=[-1]), "does not list the parts"),
+    "a column for another": (lambda f: shutil.copy(f / "part-0.exp_avg", f / "part-0.value"), "with another name"),
+    "a dtype in a header": (lambda f: _dtype(f / "part-0.keys", b"float64"), "another checksum"),
 }
 
 
