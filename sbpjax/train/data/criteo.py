@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ from .numbered import Shuffled
 
 COUNTS, KEYS = 13, 26
 MISSING = np.uint64(1 << 32)
+DIGITS = b"0123456789abcdefABCDEF"
+LONGEST = 1 << 12  # bytes of a line; the longest that the fields' bounds allow has less than 600
+RULE = "the label is 0 or 1, counts are whole numbers below 2⁶³, keys are up to eight digits in base 16"
 
 
 class Block(NamedTuple):
@@ -49,7 +53,8 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
         lines: how many a block has.
 
     Raises:
-        DataError: a line has not 40 fields, or a field is no number; the text names the line.
+        DataError: a line has not 40 fields, a label is not 0 or 1, a count is no whole number, a key has more than 32
+            bits or is no number; the text names the line. Or the file is damaged.
     """
     if str(path).endswith(".parquet"):
         yield from _of_parquet(path, lines)
@@ -57,7 +62,7 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
     opened: Any = gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")
     with io.BufferedReader(opened) as file:
         first, rows = 1, []
-        for row in file:
+        for row in _lines(file, path):
             rows.append(row.rstrip(b"\r\n").split(b"\t"))
             if len(rows) == lines:
                 yield _block(path, rows, first)
@@ -66,28 +71,60 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
             yield _block(path, rows, first)
 
 
+def _lines(file: Any, path: Any) -> Iterator[bytes]:
+    """Yield the lines of a file, none longer than a line of a log can be."""
+    number = 0
+    while True:
+        try:
+            row = file.readline(LONGEST + 1)
+        except (OSError, EOFError, zlib.error) as error:  # gzip's: a checksum, an end that is missing
+            seen = f"behind line {number}: {type(error).__name__}: {error}"
+            raise DataError(f"read_criteo({str(path)!r})", seen, "the file is whole", "fetch it again") from None
+        if not row:
+            return
+        number += 1
+        if len(row) > LONGEST:
+            rule = f"a line has at most {LONGEST:,} bytes"
+            raise DataError(f"read_criteo({str(path)!r})", f"a longer one: line {number}", rule, "look there")
+        yield row
+
+
 def _block(path: Any, rows: list[list[bytes]], first: int) -> Block:
+    asked = f"read_criteo({str(path)!r})"
     for number, row in enumerate(rows, first):
         if len(row) != 1 + COUNTS + KEYS:
             rule = f"a line has a label, {COUNTS} counts and {KEYS} keys, separated by tabs: {1 + COUNTS + KEYS} fields"
-            raise DataError(f"read_criteo({str(path)!r})", f"{len(row)} fields in line {number}", rule, "look there")
+            raise DataError(asked, f"{len(row)} fields in line {number}", rule, "look there")
     try:
         return _parsed(rows)
-    except ValueError:
+    except (ValueError, OverflowError):
         for number, row in enumerate(rows, first):
             try:
                 _parsed([row])
-            except ValueError as error:
-                rule = "the label is 0 or 1, counts are whole numbers, keys are digits in base 16"
-                raise DataError(f"read_criteo({str(path)!r})", f"line {number}: {error}", rule, "look there") from None
+            except (ValueError, OverflowError) as error:
+                raise DataError(asked, f"line {number}: {str(error)[:200]}", RULE, "look there") from None
         raise
 
 
 def _parsed(rows: list[list[bytes]]) -> Block:
+    if not all(row[0] in (b"0", b"1") for row in rows):
+        raise ValueError(f"the label {next(row[0] for row in rows if row[0] not in (b'0', b'1'))!r}")
     labels = np.array([int(row[0]) for row in rows], np.int64)
     counts = np.array([[int(x) if x else 0 for x in row[1 : 1 + COUNTS]] for row in rows], np.float64)
     keys = np.array([[int(x, 16) if x else MISSING for x in row[1 + COUNTS :]] for row in rows], np.uint64)
+    fields = [row[1:] for row in rows]
+    if b"".join(x for row in fields for x in row).strip(DIGITS + b"-"):  # int() takes spaces and underscores, too
+        raise ValueError("another character than digits")
+    given = [x for row in fields for x in row[COUNTS:]]
+    if b"-" in b"".join(given) or max(map(len, given)) > 8:
+        raise ValueError("a key with a sign, or of more than eight digits")
+    _check_counts(counts)
     return Block(labels, _logarithms(counts), keys)
+
+
+def _check_counts(counts: np.ndarray) -> None:
+    if not (np.abs(counts) < 2.0**63).all():  # not for NaN either
+        raise ValueError(f"the count {counts.flat[np.argmin(np.abs(counts) < 2.0**63)]}")
 
 
 def _logarithms(counts: np.ndarray) -> np.ndarray:
@@ -96,29 +133,52 @@ def _logarithms(counts: np.ndarray) -> np.ndarray:
 
 def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
     try:
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
     except ImportError:
         asked, rule = f"read_criteo({str(path)!r})", "Parquet is read by pyarrow"
         raise DataError(asked, "no module pyarrow", rule, "pip install pyarrow, or the log as text") from None
-    file = parquet.ParquetFile(path)
+    asked = f"read_criteo({str(path)!r})"
+    try:
+        file = parquet.ParquetFile(path)
+    except (ArrowException, OSError, ValueError) as error:
+        seen, rule = f"{type(error).__name__}: {error}", "a file that ends in .parquet is one of Parquet"
+        raise DataError(asked, seen[:300], rule, "fetch it again") from None
     count = len(file.schema_arrow.names)
     if count != 1 + COUNTS + KEYS:
         rule = f"the columns are a label, {COUNTS} counts and {KEYS} keys"
-        raise DataError(
-            f"read_criteo({str(path)!r})", f"{count} columns", rule, "parquet.read_table(..., columns=[...])"
-        )
-    for batch in file.iter_batches(lines):
-        columns = [column.to_pylist() for column in batch.columns]
-        labels = np.array(columns[0], np.int64)
-        counts = np.array([[0 if x is None else x for x in c] for c in columns[1 : 1 + COUNTS]], np.float64).T
-        keys = np.array([[_key(x) for x in c] for c in columns[1 + COUNTS :]], np.uint64).T
-        yield Block(labels, _logarithms(counts), keys)
+        raise DataError(asked, f"{count} columns", rule, "parquet.read_table(..., columns=[...])")
+    batches, first = file.iter_batches(lines), 1
+    while True:
+        try:
+            batch = next(batches, None)
+            if batch is None:
+                return
+            block = _of_columns([column.to_pylist() for column in batch.columns])
+        except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+            seen = f"behind row {first - 1}: {type(error).__name__}: {error}"
+            raise DataError(asked, seen[:300], RULE, "fetch it again, or look there") from None
+        first += len(block.labels)
+        yield block
+
+
+def _of_columns(columns: list[list[Any]]) -> Block:
+    labels = np.array(columns[0])
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"the label {labels[~np.isin(labels, (0, 1))][0]}")
+    counts = np.array([[0 if x is None else x for x in c] for c in columns[1 : 1 + COUNTS]], np.float64).T
+    _check_counts(counts)
+    keys = np.array([[_key(x) for x in c] for c in columns[1 + COUNTS :]], np.uint64).T
+    return Block(labels.astype(np.int64), _logarithms(counts), keys)
 
 
 def _key(value: Any) -> int:
     if value is None or value == "":
         return int(MISSING)
-    return int(value, 16) if isinstance(value, str) else int(value) % (1 << 64)
+    if not isinstance(value, str):
+        return int(value) % (1 << 64)
+    if len(value) > 8 or value.encode().strip(DIGITS):
+        raise ValueError(f"the key {value[:40]!r}")
+    return int(value, 16)
 
 
 class Clicks(Shuffled):

@@ -62,6 +62,16 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
         ("1\t2\t3", "3 fields in line 2"),
         (line(1, ["x"] * 13), r"(?s)line 2: invalid literal.*counts are whole numbers"),
         (line(1, keys=["zz"] * 26), r"(?s)line 2: .*digits in base 16"),
+        (line(2), "the label b'2'"),
+        (line(-1), "the label b'-1'"),
+        (line(" 1"), "the label b' 1'"),
+        (line(1, keys=["1ffffffff"] * 26), "more than eight digits"),
+        (line(1, keys=["-1"] * 26), "out of bounds"),
+        (line(1, keys=["1" * 17] * 26), "line 2"),
+        (line(1, ["1_0"] * 13), "another character"),
+        (line(1, ["9" * 30] * 13), "the count 1e"),
+        (line(1, ["9" * 400] * 13), "longer|line 2"),
+        ("1" * 100_000, "at most 4,096 bytes"),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path, wrong, said):
@@ -79,3 +89,13 @@ def test_samples():
     for arrays in ((dense, ids[:3], [0] * 4), (dense, ids.astype(float), [0] * 4), (dense[0], ids, [0] * 4)):
         with pytest.raises(DataError, match="ids are integers"):
             Clicks(*arrays)
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda b: b[:-5], lambda b: b[:30] + b"xx" + b[32:], lambda b: b[:-6] + b"x" + b[-5:]]
+)
+def test_a_damaged_archive_is_one_error(tmp_path, harm):
+    whole = gzip.compress("".join(f"{line(i % 2)}\n" for i in range(50)).encode())
+    (tmp_path / "day.gz").write_bytes(harm(whole))
+    with pytest.raises(DataError, match="(?s)read_criteo.*fetch it again"):
+        list(read_criteo(tmp_path / "day.gz"))
