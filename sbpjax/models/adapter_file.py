@@ -44,7 +44,14 @@ def refuse(asked: str, seen: str, rule: str, fix: str = "check that the adapter 
 
 
 def digest(tensors: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of tensors, with names, dtypes and shapes, and of the fields that scale them."""
+    """Return the SHA-256 of tensors, with names, dtypes and shapes, and of the fields that scale them.
+
+    Example:
+        >>> import numpy as np
+        >>> a = {"a": np.zeros(2, np.float32)}
+        >>> flow.models.adapter_file.digest(a, {"r": 2}) == flow.models.adapter_file.digest(a, {"r": 3})
+        False
+    """
     made = hashlib.sha256(json.dumps({name: values.get(name) for name in SCALES}, sort_keys=True).encode())
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])

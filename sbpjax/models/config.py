@@ -12,6 +12,7 @@ it, and then it is refused, since a model that leaves out a field computes somet
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -25,6 +26,26 @@ OTHER = frozenset(
     return_dict task_specific_params id2label label2id problem_type chunk_size_feed_forward gradient_checkpointing
     attn_implementation _attn_implementation_autoset finetuning_task tokenizer_class pretraining_tp""".split()
 )
+
+
+MOST_LAYERS = 10_000
+
+
+def _fits(name: str, kind: str, value: Any) -> tuple[bool, str]:
+    """Return whether a value is of a kind and within the bounds of a field of this name, and which these are."""
+    is_int = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if kind == "int":
+        least = 0 if name.endswith("token_id") or "layers" in name or name in ("n_layer", "num_labels") else 1
+        most = MOST_LAYERS if "layer" in name else 2**31 - 1
+        return is_int and least <= value <= most, f"an integer from {least} to {most:,}"
+    if kind == "float":
+        is_number = (is_int or isinstance(value, numbers.Real)) and not isinstance(value, bool)
+        most = 1.0 if "drop" in name else 1e30
+        return is_number and 0 <= value <= most, f"a number from 0 to {most:g}"
+    known = {"bool": (bool, "True or False"), "str": (str, "a text"), "Mapping": (Mapping, "a dict"),
+             "tuple": ((tuple, list), "a list")}  # fmt: skip
+    kinds, rule = known.get(kind, (object, ""))
+    return isinstance(value, kinds), rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +84,11 @@ class Config:
         """
         asked = f"reading {source}"
         own = {f.name for f in dataclasses.fields(cls)} - {"other"}
-        values = cls.renamed(dict(values))
+        try:
+            values = cls.renamed(dict(values))
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            seen, rule = f"{type(error).__name__}: {error}", "the fields are those of config.json"
+            raise ConfigError(asked, seen, rule, "the file as it was written") from None
         missing = sorted(set(cls.REQUIRED) - set(values))
         if missing:
             rule = f"{cls.__name__} cannot be without {', '.join(sorted(cls.REQUIRED))}"
@@ -87,7 +112,34 @@ class Config:
                 fix = f"write {near!r}" if near else kept
                 rule = f"a field that {cls.__name__} does not know may change what the model computes"
                 raise ConfigError(asked, f"{name}={value!r}", rule, fix)
+        cls.check_fields(given, asked)
         return cls(**given, other=other)
+
+    def __post_init__(self) -> None:
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "other"}
+        self.check_fields(own, f"{type(self).__name__}(...)")
+
+    @classmethod
+    def check_fields(cls, values: Mapping[str, Any], asked: str) -> None:
+        """Check fields by their annotations: sizes are above 0, probabilities from 0 to 1.
+
+        Args:
+            values: the fields that are given.
+            asked: the call, for errors.
+
+        Raises:
+            ConfigError: one is of another kind, or out of its bounds.
+        """
+        kinds = {f.name: str(f.type) for f in dataclasses.fields(cls)}
+        for name, value in values.items():
+            first, _, rest = kinds.get(name, "Any").partition(" | ")
+            if value is None and "None" in (first, *rest.split(" | ")):
+                continue
+            if rest not in ("", "None"):  # of several kinds: the family checks them
+                continue
+            fits, rule = _fits(name, first.partition("[")[0], value)
+            if not fits:
+                raise ConfigError(asked, f"{name}={value!r:.100}", f"{name} is {rule}", f"{name}=…, {rule}")
 
     @classmethod
     def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ all of them fit, the tensors, one after the other. A folder is written beside it
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
@@ -96,10 +97,11 @@ def from_pretrained(
     weights = family_weights(values.get("model_type"), family)
     made = _class(values, weights, architecture, directory)
     config = weights.config.from_dict(values | changes, str(directory / "config.json"))
+    arrays = weights.named(open_safetensors(directory))
+    _check_layers(config, arrays, directory)
     with flow.abstract():
         model = made(config)
     layouts = None if parallel is None else Layouts(model, parallel)
-    arrays = weights.named(open_safetensors(directory))
     parts = _matched(model, arrays, weights, directory, fresh, only_own=architecture is None)
     start = _started(made, config, [name for name, part in parts.items() if part is None])
     for name, parameter in model.named_parameters():
@@ -177,7 +179,7 @@ def _config_of(directory: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError("it holds no table of fields")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         rule = "a folder has config.json and *.safetensors, as transformers writes them"
         asked = f"from_pretrained({str(directory)!r})"
         raise CheckpointError(asked, f"{type(error).__name__}: {error}", rule, "check the path") from None
@@ -196,7 +198,7 @@ def family_weights(model_type: str | None, family: ModuleType | None = None) -> 
     """
     if family is not None:
         return importlib.import_module(f"{family.__name__}.weights").WEIGHTS
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         near = nearest(str(model_type), FAMILIES)
         fix = f'"model_type": "{near}"' if near else "family= gives a package with model.py, sharding.py, weights.py"
         rule = f"families: {', '.join(FAMILIES)}"
@@ -206,12 +208,24 @@ def family_weights(model_type: str | None, family: ModuleType | None = None) -> 
 
 def _class(values: Mapping[str, Any], weights: Weights, architecture: str | None, directory: Path) -> type:
     named = [architecture] if architecture else values.get("architectures") or list(weights.architectures)[:1]
-    if named[0] not in weights.architectures:
-        near = nearest(named[0], weights.architectures)
-        rule = f"classes of {values['model_type']}: {', '.join(weights.architectures)}"
+    first = named[0] if isinstance(named, list) else named
+    if not isinstance(first, str) or first not in weights.architectures:
+        near = nearest(str(first), weights.architectures)
+        rule = f"classes of {values.get('model_type')}: {', '.join(weights.architectures)}"
         fix = f"architecture={near or next(iter(weights.architectures))!r}"
-        raise ConfigError(f"the model of {str(directory)!r}", f"architecture {named[0]!r}", rule, fix)
-    return weights.architectures[named[0]]
+        raise ConfigError(f"the model of {str(directory)!r}", f"architecture {first!r:.100}", rule, fix)
+    return weights.architectures[first]
+
+
+def _check_layers(config: Any, arrays: Mapping[str, np.ndarray], directory: Path) -> None:
+    """Refuse more layers, or experts, than the files have tensors, before a model is made of them."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        is_count = "layer" in field.name or field.name.endswith("experts")
+        if is_count and type(value) is int and value > len(arrays):
+            rule = f"every layer has a tensor, of which the files have {len(arrays):,}"
+            fix = "check config.json against the files"
+            raise CheckpointError(f"from_pretrained({str(directory)!r})", f"{field.name}={value:,}", rule, fix)
 
 
 def _matched(

@@ -69,6 +69,7 @@ class BertConfig(LabelledConfig):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model_type != "bert":
             self.refuse(f"model_type={self.model_type!r}", "it is bert", "model_type='bert'")
         if self.hidden_act not in ACTIVATIONS:

@@ -68,6 +68,7 @@ class GPT2Config(Config):
     REQUIRED: ClassVar = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model_type != "gpt2":
             self.refuse(f"model_type={self.model_type!r}", "it is gpt2", "model_type='gpt2'")
         if self.activation_function not in ACTIVATIONS:

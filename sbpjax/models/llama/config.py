@@ -78,6 +78,7 @@ class LlamaConfig(Config):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model_type not in self.FAMILIES:
             rule, fix = f"it is one of {', '.join(self.FAMILIES)}", f"model_type={self.FAMILIES[0]!r}"
             self.refuse(f"model_type={self.model_type!r}", rule, fix)
@@ -111,6 +112,11 @@ class LlamaConfig(Config):
         if kind not in SCALINGS:
             rule = f"scalings that are built: {', '.join(SCALINGS)}"
             self.refuse(f"rope_scaling with rope_type={kind!r}", rule, "rope_scaling=None, for contexts as in training")
+        for name, value in self.rope_scaling.items():
+            one = value if isinstance(value, (list, tuple)) else [value]
+            if name != "rope_type" and not all(type(x) in (int, float, bool) and 0 <= x < 1e30 for x in one):
+                rule = "the values of a scaling are numbers from 0 to 1e30"
+                self.refuse(f"rope_scaling[{name!r}]={value!r:.80}", rule, "as config.json was written")
         needs, may = SCALINGS[kind]
         if not keys.issuperset(needs) or not keys.issubset({*needs, *may}):
             rule = f"{kind} needs {', '.join(needs) or 'nothing'} and may have {', '.join(may) or 'nothing else'}"

@@ -65,6 +65,7 @@ class T5Config(Config):
     REQUIRED: ClassVar = ("vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model_type != "t5":
             self.refuse(f"model_type={self.model_type!r}", "it is t5", "model_type='t5'")
         if self.feed_forward_proj.removeprefix("gated-") not in ACTIVATIONS:

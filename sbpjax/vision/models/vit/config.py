@@ -57,6 +57,7 @@ class ViTConfig(LabelledConfig):
     REQUIRED: ClassVar = ("image_size", "patch_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model_type != "vit":
             self.refuse(f"model_type={self.model_type!r}", "it is vit", "model_type='vit'")
         if self.hidden_act not in ACTIVATIONS:
