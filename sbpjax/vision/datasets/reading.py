@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,8 @@ from sbpjax.errors import DataError, nearest
 from sbpjax.vision.transforms.kinds import pillow
 
 ON_ERROR = ("raise", "skip")
+ENV_PIXELS = "SBPJAX_MAX_IMAGE_PIXELS"
+MOST_PIXELS = 89_478_485  # Pillow's own: 256 MB of RGB; a file of 200 kB can hold as many, and ten thousand times more
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -56,6 +60,20 @@ def _near(path: str | os.PathLike) -> str:
     return os.path.normpath(os.path.join(around, near, rest)) if near else "another path"
 
 
+def pixel_limit() -> int:
+    """Return how many pixels an image may have: ``SBPJAX_MAX_IMAGE_PIXELS``, by default `MOST_PIXELS`.
+
+    Raises:
+        DataError: the variable holds no number above 0.
+    """
+    text = os.environ.get(ENV_PIXELS, "").replace("_", "")
+    if not text:
+        return MOST_PIXELS
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:30]):
+        raise DataError(ENV_PIXELS, repr(text)[:60], "it is a number of pixels above 0", f"{ENV_PIXELS}=200000000")
+    return int(text[:30])
+
+
 def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None = None, asked: str = "") -> Any:
     """Return an image of Pillow, all of it read.
 
@@ -67,20 +85,38 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
         asked: what is told in an error.
 
     Raises:
-        ImageFileError: it is no image, or not a whole one.
+        ImageFileError: it is no image, not a whole one, or has more pixels than `pixel_limit`; nothing is decoded then.
     """
-    library = pillow()
+    library, most = pillow(), pixel_limit()
+    bombs = library.DecompressionBombError, library.DecompressionBombWarning
+    if library.MAX_IMAGE_PIXELS is not None and most > library.MAX_IMAGE_PIXELS:
+        library.MAX_IMAGE_PIXELS = most  # the user has raised the limit, and Pillow has one of its own
     try:
         with library.open(path) as opened:
             if at_least is not None:
                 opened.draft(mode, (at_least, at_least))  # does nothing where the file is no JPEG
+            if opened.width * opened.height > most:
+                raise library.DecompressionBombError(f"{opened.width:,} x {opened.height:,} pixels")
             return opened.convert(mode)
     # Pillow raises OSError for files that are cut off or unknown, and what its decoders hit in damaged ones.
-    except (OSError, SyntaxError, ValueError, IndexError, library.DecompressionBombError) as error:
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        IndexError,
+        EOFError,
+        TypeError,
+        struct.error,
+        zlib.error,
+        *bombs,
+    ) as error:
         rule = "a file with the ending of an image is one, and whole"
         fix = "remove it, or write it anew; on_error='skip' takes the next one in its place"
         if isinstance(error, FileNotFoundError):
             fix = "the path of a file that is there"
+        if isinstance(error, bombs):
+            rule = f"an image has at most {most:,} pixels: a small file can hold more than memory does"
+            fix = f"{ENV_PIXELS}=N for more, if the file is meant to be so large"
         raise ImageFileError(f"{asked or 'read_image'}, {os.fspath(path)}", f"{error}", rule, fix) from None
 
 

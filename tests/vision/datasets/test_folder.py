@@ -1,5 +1,9 @@
 """`ImageFolder`: what is found and in which order, transforms by number, workers, damaged files."""
 
+import struct
+import warnings
+import zlib
+
 import numpy as np
 import pytest
 
@@ -76,3 +80,40 @@ def test_wrong_calls(root):
         ImageFolder(root, [])
     with pytest.raises(DataError, match="on_error is one of 'raise', 'skip'"):
         ImageFolder(root, on_error="ignore")
+
+
+def png(path, width, height):
+    """Write a picture of zeros, whose file is a thousandth of it or less."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = zlib.compressobj(9)
+    packed = b"".join(rows.compress(bytes(1 + 3 * width)) for _ in range(height)) + rows.flush()
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+
+
+@pytest.mark.parametrize("size", [(10_000, 9_000), (20_000, 10_000)])  # beyond the limit, and beyond Pillow's own
+def test_a_small_file_of_many_pixels_is_refused(size, tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    png(tmp_path / "a" / "bomb.png", *size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ImageFileError, match=r"(?s)bomb\.png.*at most 89,478,485 pixels.*SBPJAX_MAX_IMAGE_PIXELS"):
+            ImageFolder(tmp_path)[0]
+
+
+def test_the_limit_of_pixels_is_the_users(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    png(tmp_path / "a" / "x.png", 30, 20)
+    for text, fits in (("600", True), ("599", False), ("1_000", True)):
+        monkeypatch.setenv("SBPJAX_MAX_IMAGE_PIXELS", text)
+        if fits:
+            assert ImageFolder(tmp_path)[0][0].size == (30, 20)
+        else:
+            with pytest.raises(ImageFileError, match="30 x 20 pixels"):
+                ImageFolder(tmp_path)[0]
+    monkeypatch.setenv("SBPJAX_MAX_IMAGE_PIXELS", "many")
+    with pytest.raises(DataError, match="a number of pixels above 0"):
+        ImageFolder(tmp_path)[0]
