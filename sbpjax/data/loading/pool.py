@@ -10,6 +10,8 @@ not are ended by signals, or end themselves without their parent (`sbpjax.world.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import io
 import os
 import pickle
@@ -127,6 +129,16 @@ def _end(workers: list[_Worker], selector: selectors.BaseSelector) -> None:
         except subprocess.TimeoutExpired:
             worker.process.kill()
             worker.process.wait()
+
+
+def _exception_class(module: str, name: str) -> type[Exception]:
+    """Return the class of a worker's exception, RuntimeError where this process has none of that name."""
+    try:
+        home = sys.modules.get(module) or importlib.import_module(module)
+        found = functools.reduce(getattr, name.split("."), home)
+    except Exception:  # of a module that is imported, too
+        return RuntimeError
+    return found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
 
 
 class Pool:
@@ -283,8 +295,12 @@ class Pool:
             self._results[number] = kind, value
 
     def _raised(self, worker: _Worker, told: tuple, when: str) -> Exception:
-        """Return a worker's exception, with its traceback in the text; one in four parts needs none."""
-        kind, name, text, trace = told
+        """Return a worker's exception, with its traceback in the text; one in four parts needs none.
+
+        A class that cannot be imported here, or takes other arguments than a text, becomes a WorkerError.
+        """
+        where, name, text, trace = told
+        kind = _exception_class(*where)
         index = self._workers.index(worker)
         if issubclass(kind, SbpjaxError) and "\n  seen: " in text and not full_tracebacks():
             asked, _, rest = text.partition("\n")
@@ -293,10 +309,13 @@ class Pool:
         text = f"Caught {name} in DataLoader worker process {index}{when}.\nOriginal {trace}"
         if issubclass(kind, KeyError):  # whose text is shown with \n for line breaks
             kind = type(kind.__name__, (kind,), {"__str__": Exception.__str__})
-        try:
-            return kind(text)
-        except Exception:  # its class takes other arguments
-            return WorkerError(text)
+        with contextlib.suppress(Exception):  # its class takes other arguments, or makes another text of them
+            error = kind(text)
+            if text in str(error):
+                return error
+        seen = f"Caught {name} in DataLoader worker process {index}{when}: {told[2]}"
+        rule = f"an exception is raised again as its class with one text, and {name} does not take one"
+        return WorkerError("the next batch", seen, rule, f"look where it was raised.\nOriginal {trace}")
 
     def _died(self, worker: _Worker) -> WorkerError:
         with contextlib.suppress(subprocess.TimeoutExpired):

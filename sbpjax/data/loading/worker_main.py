@@ -210,15 +210,15 @@ def _load_file(root: str, *names: str):
 
 
 def _told() -> tuple:
-    """Return the exception at hand: its class if it can be sent, its name, its text, its traceback."""
+    """Return the exception at hand: where its class is found, its name, its text, its traceback."""
     kind, error, _ = sys.exc_info()
     assert kind is not None
     try:
-        pickle.dumps(kind)
-        sent = kind if issubclass(kind, Exception) else RuntimeError
-    except Exception:
-        sent = RuntimeError
-    return sent, kind.__name__, str(error), traceback.format_exc()
+        text = str(error)
+    except Exception as failure:  # of its own __str__
+        text = f"its text cannot be made: {type(failure).__name__}"
+    home = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__  # the name of the script here
+    return (home, kind.__qualname__), kind.__name__, text, traceback.format_exc()
 
 
 def _answer(sock, job, info, arena) -> None:

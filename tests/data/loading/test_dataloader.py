@@ -385,3 +385,98 @@ def test_bad_arguments(options, text):
         data.DataLoader(range(4), **options)
     with pytest.raises(ValueError, match="IterableDataset: expected unspecified shuffle"):
         data.DataLoader(samples.Stream(3), shuffle=True)
+
+
+class TwoArguments(Exception):
+    def __init__(self, what, where):
+        super().__init__(what, where)
+
+
+class OnlyNamed(Exception):
+    def __init__(self, *, code):
+        super().__init__(f"code {code}")
+
+
+class NoText(Exception):
+    def __str__(self):
+        raise AttributeError("x")
+
+
+class AnotherText(Exception):
+    def __init__(self, what, where="nowhere"):
+        super().__init__(what)
+        self.where = where
+
+    def __str__(self):
+        return f"at {self.where}"
+
+
+class Raises(data.Dataset):
+    def __init__(self, make):
+        self.make = make
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        raise self.make()
+
+
+def utf8():
+    return UnicodeDecodeError("utf-8", b"x", 0, 1, "invalid")
+
+
+def two():
+    return TwoArguments("it broke", 7)
+
+
+def named():
+    return OnlyNamed(code=3)
+
+
+def hidden():
+    class Local(Exception):
+        pass
+
+    return Local("only here")
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (two, r"(?s)seen: Caught TwoArguments in DataLoader worker process 0: \('it broke', 7\).*fix:.*Original Trace"),
+        (named, r"(?s)Caught OnlyNamed in DataLoader worker process 0: code 3"),
+        (NoText, "(?s)Caught NoText in DataLoader worker process 0: its text cannot be made"),
+        (lambda: AnotherText("a", "b"), "(?s)Caught AnotherText in DataLoader worker process 0: at b"),
+        (utf8, "(?s)Caught UnicodeDecodeError in DataLoader worker process 0: 'utf-8' codec"),
+        (hidden, "(?s)Caught Local in DataLoader worker process 0.*only here"),
+    ],
+)
+def test_exceptions_that_take_other_arguments_are_told(make, text):
+    with pytest.raises(RuntimeError, match=text):
+        list(data.DataLoader(Raises(make), num_workers=1))
+
+
+SCRIPT = """
+from sbpjax.utils.data import DataLoader, Dataset
+class Own(Exception):
+    pass
+class Two(Exception):
+    def __init__(self, a, b): super().__init__(a, b)
+class Data(Dataset):
+    def __init__(self, kind, arguments): self.kind, self.arguments = kind, arguments
+    def __len__(self): return 1
+    def __getitem__(self, index): raise self.kind(*self.arguments)
+if __name__ == "__main__":
+    for kind, arguments in ((Own, ["x"]), (Two, ["x", "y"])):
+        try:
+            list(DataLoader(Data(kind, arguments), num_workers=1))
+        except Exception as error:
+            print(type(error).__name__, "Caught" in str(error))
+"""
+
+
+def test_exceptions_of_a_script_are_found_there(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["Own", "True", "WorkerError", "True"], done.stderr
