@@ -6,13 +6,18 @@ is another value, which nobody can tell from damage. There the structure is held
 fields, labels of 0 or 1, keys of 32 bits; a model of the weights' shapes.
 """
 
+import gzip
+
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import errors
+from sbpjax import checkpoint, errors, models, one_embedding, optim
 from sbpjax.models import lora
 from sbpjax.models.gpt2 import GPT2, GPT2Config
-from sbpjax.train.data import TokenFile, TokenFileWriter
+from sbpjax.train import Checkpoints, Trainer
+from sbpjax.train.config import LazyCall, save_config
+from sbpjax.train.data import PackedTokens, TokenFile, TokenFileWriter, read_criteo
+from sbpjax.train.finished import load_run
 from tests.fuzz import families, mutations
 from tests.fuzz.families import Family
 
@@ -92,4 +97,135 @@ class TokenIndex(Family):
         return [*parts, file.lengths, np.array([len(x) for x in parts])]
 
 
-FAMILIES = families.FAMILIES | {"adapter": Adapter, "token index": TokenIndex}
+class Snapshot(Family):
+    """A snapshot of tables: ``table.json``, and a file of each column."""
+
+    documented = (errors.TableError,)
+
+    def table(self, folder):
+        store = one_embedding.make_device_mem_store_options(str(folder), 64)
+        options = one_embedding.make_table_options(one_embedding.make_uniform_initializer(-1, 1))
+        return one_embedding.MultiTableEmbedding("t", 4, flow.float32, flow.int64, [options], store, seed=3)
+
+    def make(self, folder):
+        table = self.table(folder)
+        table._cache.store.add_column("exp_avg", np.float32, 0.5)
+        table(flow.arange(30))
+        table.save_snapshot("a")
+
+    def damage(self, folder, r):
+        changed(r.choice([folder / "t" / "a" / "table.json", *sorted((folder / "t" / "a").iterdir())]), r)
+        return True
+
+    def read(self, folder):
+        table = self.table(folder)
+        store = table._cache.store
+        before = table(flow.arange(3, 5)).detach().numpy()
+        try:
+            table.load_snapshot("a")
+        except BaseException:
+            assert (table(flow.arange(3, 5)).detach().numpy() == before).all() and len(store.live()) == 2
+            raise
+        rows = store.live()
+        order = np.argsort(store.keys.data[rows])
+        columns = [store.keys, store.tables, store.seen, store.counts, *store.columns.values()]
+        return [column.data[rows][order] for column in columns]
+
+
+class Criteo(Family):
+    """Lines of a log, as text and compressed: damage is an error, or other values of as many lines, within bounds."""
+
+    documented = (errors.DataError,)
+    exact = False
+    LINES = 40
+
+    def make(self, folder):
+        random = np.random.default_rng(0)
+        rows = []
+        for i in range(self.LINES):
+            counts = ["" if n % 5 == 0 else str(n) for n in random.integers(0, 900, 13)]
+            rows.append("\t".join([str(i % 2), *counts, *(f"{n:08x}" for n in random.integers(0, 2**32, 26))]) + "\n")
+        (folder / "day").write_text("".join(rows))
+        (folder / "day.gz").write_bytes(gzip.compress("".join(rows).encode(), mtime=0))
+
+    def damage(self, folder, r):
+        """Damage one of both; what is compressed has a checksum."""
+        self.name = r.choice(["day", "day.gz"])
+        changed(folder / self.name, r)
+        self.lines = (folder / "day").read_bytes().rstrip(b"\n").count(b"\n") + 1
+        return False
+
+    def read(self, folder):
+        blocks = []
+        for name in ("day", "day.gz"):
+            blocks += list(read_criteo(folder / name, 16))
+        size = sum(len(block.labels) for block in blocks)
+        assert size == getattr(self, "lines", self.LINES) + self.LINES, "other lines than the file has"
+        for labels, dense, keys in blocks:
+            assert dense.shape == (len(labels), 13) and keys.shape == (len(labels), 26)
+            assert np.isin(labels, (0, 1)).all() and np.isfinite(dense).all() and (keys <= 2**32).all()
+        return [array for block in blocks for array in block]
+
+
+class ModelFolder(Family):
+    """A folder in Hugging Face's layout with a damaged ``config.json``: a model of the weights' shapes, or an error."""
+
+    documented = (errors.ConfigError, errors.CheckpointError)
+    exact = False  # a field is a value that a person may change: dropout, the heads that a matrix is cut into
+
+    def make(self, folder):
+        flow.manual_seed(0)
+        models.save_pretrained(GPT2(GPT2Config(**SMALL)), folder / "m")
+
+    def damage(self, folder, r):
+        changed(folder / "m" / "config.json", r, json_share=0.7)
+        return False
+
+    def read(self, folder):
+        model = models.from_pretrained(folder / "m")
+        out = model.eval()(flow.zeros(1, 4, dtype=flow.int64))
+        assert tuple(out.shape) == (1, 4, SMALL["vocab_size"])
+        return [p.detach().numpy() for p in model.parameters()]
+
+
+class Run(Family):
+    """The directory of a run with a damaged ``config.yaml``: the model of the checkpoint's shapes, or an error."""
+
+    documented = (errors.SbpjaxError,)
+    exact = False  # a file that people edit
+
+    def make(self, folder):
+        call = LazyCall(GPT2)(config=LazyCall(GPT2Config)(**SMALL))
+        hooks = {"checkpoints": LazyCall(Checkpoints)(every=2)}
+        data, optimizer = LazyCall(PackedTokens)(file="t", length=8), LazyCall(optim.AdamW, partial=True)(lr=1e-3)
+        trainer = LazyCall(Trainer)(model=call, optimizer=optimizer, hooks=hooks, data=data, max_steps=2, batch_size=2)
+        save_config(LazyCall(dict)(seed=1, steps=2, trainer=trainer), folder / "run")
+        flow.manual_seed(0)
+        with checkpoint.Manager(folder / "run" / "checkpoints") as manager:
+            manager.save(2, {"model": GPT2(GPT2Config(**SMALL)).state_dict()})
+
+    def damage(self, folder, r):
+        path = folder / "run" / "config.yaml"
+        text = path.read_text()
+        if r.random() < 0.5:
+            changed(path, r)
+            return False
+        lines = text.splitlines()
+        i = r.randrange(1, len(lines))
+        name, _, value = lines[i].partition(": ")
+        value = r.choice(["-2", "1099511627776", "1e400", "nan", "'x'", "[1]", "{}", "null", "true", "''", "${a}",
+                          "${trainer}", "${oc.env:HOME}", "os:system", "builtins:eval", "&a [*a]", "!!python/none",
+                          "2026-01-01", "0x7fffffff", "sbpjax:load", "[" * 300, value + "0"])  # fmt: skip
+        lines[i] = f"{name}: {value}" if r.random() < 0.8 else lines[r.randrange(1, len(lines))]
+        path.write_text("\n".join(lines) + "\n")
+        return False
+
+    def read(self, folder):
+        model = load_run(folder / "run")
+        return [p.detach().numpy() for p in model.parameters()]
+
+
+FAMILIES = families.FAMILIES | {
+    "adapter": Adapter, "token index": TokenIndex, "snapshot": Snapshot, "criteo": Criteo, "model folder": ModelFolder,
+    "run": Run,
+}  # fmt: skip
