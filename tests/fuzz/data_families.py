@@ -7,8 +7,11 @@ fields, labels of 0 or 1, keys of 32 bits; a model of the weights' shapes.
 """
 
 import gzip
+import json
+import types
 
 import numpy as np
+import pytest
 
 import sbpjax as flow
 from sbpjax import checkpoint, errors, models, one_embedding, optim
@@ -16,8 +19,18 @@ from sbpjax.models import lora
 from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.train import Checkpoints, Trainer
 from sbpjax.train.config import LazyCall, save_config
-from sbpjax.train.data import PackedTokens, TokenFile, TokenFileWriter, read_criteo
+from sbpjax.train.data import (
+    Columns,
+    LabelledTexts,
+    PackedTokens,
+    SpecialTokens,
+    TokenFile,
+    TokenFileWriter,
+    read_criteo,
+)
+from sbpjax.train.data.documents import chunks_of, texts_of
 from sbpjax.train.finished import load_run
+from sbpjax.vision.datasets import CocoDetection
 from tests.fuzz import families, mutations
 from tests.fuzz.families import Family
 
@@ -225,7 +238,64 @@ class Run(Family):
         return [p.detach().numpy() for p in model.parameters()]
 
 
+class Coco(Family):
+    """A file of COCO's annotations, with boxes, polygons and runs; text that people edit."""
+
+    documented = (errors.DataError,)
+    exact = False
+
+    def make(self, folder):
+        pytest.importorskip("PIL.Image", reason="Pillow is not installed").new("RGB", (30, 20)).save(folder / "a.jpg")
+        common = {"id": 1, "image_id": 1, "category_id": 1, "area": 90}
+        runs = {"size": [20, 30], "counts": [10, 20, 570]}
+        annotations = [
+            common | {"bbox": [1, 2, 10, 9], "iscrowd": 0, "segmentation": [[1, 2, 5, 2, 5, 8]]},
+            common | {"bbox": [0, 0, 5, 5], "iscrowd": 1, "segmentation": runs, "keypoints": [1, 2, 2]},
+        ]
+        images = [{"id": 1, "file_name": "a.jpg", "width": 30, "height": 20}]
+        content = {"images": images, "categories": [{"id": 1, "name": "x"}], "annotations": annotations}
+        (folder / "coco.json").write_text(json.dumps(content))
+
+    def damage(self, folder, r):
+        changed(folder / "coco.json", r, json_share=0.6)
+        return False
+
+    def read(self, folder):
+        data = CocoDetection(folder, folder / "coco.json", masks=True, keypoints=True, crowds=True)
+        return [value for i in range(len(data)) for value in data[i].values() if isinstance(value, np.ndarray)]
+
+
+class Letters:
+    """A tokenizer whose tokens are characters."""
+
+    def encode_batch_fast(self, texts, add_special_tokens):
+        """Return what has the tokens of each text as `ids`."""
+        return [types.SimpleNamespace(ids=[4 + ord(c) for c in text]) for text in texts]
+
+
+class Documents(Family):
+    """Texts with labels, and documents of texts: lines of JSON in UTF-8."""
+
+    documented = (errors.DataError,)
+    exact = False
+
+    def make(self, folder):
+        (folder / "t.jsonl").write_text("".join(f'{{"text": "a b {i}", "kind": {i % 3}}}\n' for i in range(9)))
+
+    def damage(self, folder, r):
+        changed(folder / "t.jsonl", r)
+        return False
+
+    def read(self, folder):
+        path = str(folder / "t.jsonl")
+        texts = [text for chunk in chunks_of([path], False) for text in texts_of(chunk, "text")]
+        table = LabelledTexts(
+            path, Letters(), Columns("text", "kind", classes=None), 8, special=SpecialTokens(0, 1, 2, 3)
+        )
+        return [np.array([ord(c) for text in texts for c in text]), *(table[i]["tokens"] for i in range(len(table)))]
+
+
 FAMILIES = families.FAMILIES | {
     "adapter": Adapter, "token index": TokenIndex, "snapshot": Snapshot, "criteo": Criteo, "model folder": ModelFolder,
-    "run": Run,
+    "run": Run, "coco": Coco, "documents": Documents,
 }  # fmt: skip

@@ -113,7 +113,7 @@ def _decoded(path: str, begin: int, data: bytes) -> str:
 def _of_json(path: str, begin: int, line: bytes, key: str) -> str:
     try:
         found = json.loads(line)
-    except ValueError as error:  # JSONDecodeError, UnicodeDecodeError
+    except (ValueError, RecursionError) as error:  # JSONDecodeError, UnicodeDecodeError
         rule = "a file .jsonl or .json has one object per line"
         raise _refused(path, begin, f"{line[:60]!r}: {error}", rule, "one object per line") from None
     if not isinstance(found, dict) or not isinstance(found.get(key), str):

@@ -127,8 +127,11 @@ class LabelledTexts(Shuffled):
         """Return text, label and second text of each line."""
         if not os.path.isfile(self.path):
             self._refuse("", "there is no such file", "a table is a file .tsv or .jsonl", "another path")
-        with open(self.path, encoding="utf-8-sig", newline="\n") as file:
-            lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
+        try:
+            with open(self.path, encoding="utf-8-sig", newline="\n") as file:
+                lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
+        except UnicodeDecodeError as error:
+            self._refuse("", f"{error}", "a table is text in UTF-8", f"iconv -f latin1 -t utf-8 {self.path}, say")
         lines = [(number, line) for number, line in lines if line.strip()]
         if self.path.endswith((".jsonl", ".json")):
             return [self._of_json(number, line) for number, line in lines]
@@ -159,13 +162,17 @@ class LabelledTexts(Shuffled):
         wanted = [self.columns.text, self.columns.label, self.columns.pair]
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._refuse(f", line {number}", f"{error}", "one object per line", "one object per line")
         missing = [each for each in wanted if each is not None and (not isinstance(found, dict) or each not in found)]
         if missing:
             keys = ", ".join(found) if isinstance(found, dict) else line[:60]
             self._refuse(f", line {number}", keys, f"an object has {missing}", "Columns(...) with other names")
-        return tuple(None if each is None else found[each] for each in wanted)
+        text, label, pair = (None if each is None else found[each] for each in wanted)
+        if not isinstance(text, str) or not isinstance(pair, (str, type(None))) or isinstance(label, (list, dict)):
+            seen = f"{str({k: found[k] for k in wanted if k is not None})[:100]}"
+            self._refuse(f", line {number}", seen, "texts are texts, and a label is a text or a number", "look there")
+        return text, label, pair
 
     def _numbered(self, labels: list[Any]) -> tuple[tuple[str, ...], np.ndarray]:
         if self.columns.number:

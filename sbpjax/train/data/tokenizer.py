@@ -124,7 +124,14 @@ def _stated(path: str | os.PathLike | None) -> list[str]:
     file = os.path.join(folder, "tokenizer_config.json")
     if not os.path.isfile(file):
         return []
-    with open(file, encoding="utf-8") as opened:
-        stated = json.load(opened).get("eos_token")
+    try:
+        with open(file, encoding="utf-8") as opened:
+            stated = json.load(opened)
+        if not isinstance(stated, dict):
+            raise ValueError(f"a {type(stated).__name__}")
+    except (OSError, ValueError, RecursionError) as error:
+        seen, rule = f"{type(error).__name__}: {str(error)[:200]}", f"{file} is a JSON object"
+        raise DataError("the end of a document", seen, rule, "--eod-token TOKEN, or write the file anew") from None
+    stated = stated.get("eos_token")
     stated = stated.get("content") if isinstance(stated, dict) else stated
     return [stated] if isinstance(stated, str) else []

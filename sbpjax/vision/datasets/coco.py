@@ -8,15 +8,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import DataError
+from sbpjax.errors import DataError, SbpjaxError
 
 from .base import VisionDataset
 from .masks import mask_of
@@ -65,6 +66,10 @@ class CocoDetection(VisionDataset):
         self._asked = f"CocoDetection({os.fspath(images)!r}, {os.fspath(annotations)!r})"
         self.folder, self.masks, self.keypoints, self.crowds = os.fspath(images), masks, keypoints, crowds
         content = self._content(annotations)
+        with self._worded("its annotations"):
+            self._take(content, crowds, empty)
+
+    def _take(self, content: dict, crowds: bool, empty: bool) -> None:
         self.classes = {int(one["id"]): str(one["name"]) for one in content["categories"]}
         self._images = {int(one["id"]): one for one in content["images"]}
         self._of_image: dict[int, list[dict]] = defaultdict(list)
@@ -79,7 +84,7 @@ class CocoDetection(VisionDataset):
         try:
             with open(path, encoding="utf-8") as file:
                 content = json.load(file)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(self._asked, str(error), rule, "instances_….json, unpacked") from None
         kinds = ("images", "categories", "annotations")
         missing = [kind for kind in kinds if not isinstance(content, dict) or not isinstance(content.get(kind), list)]
@@ -100,9 +105,24 @@ class CocoDetection(VisionDataset):
     def __len__(self) -> int:
         return len(self.ids)
 
+    @contextlib.contextmanager
+    def _worded(self, what: str) -> Iterator[None]:
+        """Give what a damaged file makes Python raise as one error that says where."""
+        try:
+            yield
+        except SbpjaxError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            seen = f"{what}: {type(error).__name__}: {str(error)[:200]}"
+            rule = "images, categories and annotations have the fields and kinds of values of COCO's format"
+            raise DataError(self._asked, seen, rule, "remove the entry, or write the file anew") from None
+
     def read(self, index: int) -> dict[str, Any]:
         """Return a sample."""
-        number = self.ids[index]
+        with self._worded(f"image {self.ids[index]}"):
+            return self._read(self.ids[index])
+
+    def _read(self, number: int) -> dict[str, Any]:
         about = self._images[number]
         image = read_image(self._path(about["file_name"]), asked=self._asked)
         width, height = image.size
