@@ -151,6 +151,39 @@ def probabilities(asked: str, input, target) -> None:
         every(_call(asked, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
 
 
+def observation_weights(asked: str, fweights, aweights) -> None:
+    """Raise `OpValueError` if a weight of an observation that is at hand on the CPU is negative."""
+    for name, x in (("fweights", fweights), ("aweights", aweights)):
+        if x is not None:
+            rule = f"cov(): {name} cannot be negative"
+            every(f"{asked}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
+
+
+def class_weights(asked: str, input, target, weight, ignore_index) -> None:
+    """Raise unless every target is a class, or ignored, and the weights are one per class."""
+    if isinstance(weight, Tensor) and isinstance(input, Tensor) and input.ndim:
+        count = input.shape[1 if input.ndim > 1 else 0]
+        if tuple(weight.shape) != (count,):
+            rule = f"weight tensor should be defined either for all {count} classes or no classes"
+            raise OpError(_call(asked, "target", "weight"), f"weight {describe(weight)}", rule, "one weight per class")
+    class_numbers(asked, input, target, ignore_index)
+
+
+def margin_classes(asked: str, input, target, weight, reduction) -> None:
+    """Raise unless every target is a class, weights are one per class, and the reduction exists."""
+    if reduction not in ("mean", "sum", "none"):
+        rule = f"{reduction} is not a valid value for reduction"
+        raise OpValueError(f"{asked}(reduction={reduction!r})", repr(reduction), rule, "reduction='mean'")
+    if isinstance(weight, Tensor):
+        if weight.ndim != 1:
+            raise OpValueError(f"{asked}(weight=...)", describe(weight), "weight must be one-dimensional", "weight[0]")
+        if weight.shape[0] != input.shape[-1]:
+            rule = f"inconsistent weight size, expected {input.shape[-1]} but got {weight.shape[0]}"
+            raise OpError(f"{asked}(weight=...)", describe(weight), rule, "one weight per class")
+    if isinstance(target, Tensor) and not target.dtype.is_floating_point:
+        check_rows(f"{asked}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
+
+
 # ------------------------------------------------------------------------------------------------------------ options
 
 

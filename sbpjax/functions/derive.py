@@ -295,7 +295,8 @@ class Form:
             lines.append("result = _oneflow_dtype(result)")
         if self._takes_out(kind):
             result = "tuple(result)" if row.result else "result"
-            return [*lines, f"return result if out is None else _into_out(out, {result})"]
+            exact = ", True" if row.exact_out else ""
+            return [*lines, f"return result if out is None else _into_out(out, {result}{exact})"]
         return [*lines, "return result"]
 
     def _value(self, name: str) -> str:

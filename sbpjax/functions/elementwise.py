@@ -20,6 +20,8 @@ from sbpjax.tensor.payload import payload
 from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
+from .checks import NUMBERS, no_number
+
 # ------------------------------------------------------------------------------------------------------ arithmetic
 
 _ADD = op_of(arithmetic.add)
@@ -106,6 +108,8 @@ def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
     """
     if inplace:
         return input.pow_(exponent)
+    if input.__class__ in NUMBERS and exponent.__class__ in NUMBERS:
+        no_number("pow", ("input", "exponent"), (input, exponent))
     return _finish(input**exponent, out)
 
 

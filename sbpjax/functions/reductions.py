@@ -9,7 +9,7 @@ from sbpjax.errors import OpTypeError
 from sbpjax.ops import reduce
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import into_out
+from sbpjax.tensor.binding import into_out, must_be_tensor
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
@@ -18,6 +18,8 @@ min_result = namedtuple("min", ["values", "indices"])
 
 
 def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
+    if isinstance(input, (int, float)):
+        must_be_tensor(fn.__name__, input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:

@@ -40,6 +40,7 @@ class Row:
         result: the fields of the named tuple that is returned.
         oneflow_dtype: a function of `sbpjax.functions.oneflow_dtypes` for the result, under OneFlow's name.
         out: which of `FN` and `NN` take ``out=``; True is `FN`, and PyTorch has few of the other kind.
+        exact_out: whether ``out=`` has the dtype of the result, instead of one that it can be cast to.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
         strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
         channels: the argument that says where the channels are, as OneFlow has it, then ``weight`` if the second
@@ -66,6 +67,7 @@ class Row:
     result: str = ""
     oneflow_dtype: str = ""
     out: int = FN
+    exact_out: bool = False
     inplace: int = 0
     strict: bool = False
     channels: str = ""

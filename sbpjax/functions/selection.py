@@ -201,6 +201,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             "bincount only supports 1-d non-negative integral inputs",
             "x.reshape(-1).long()",
         )
+    if int(minlength) < 0:
+        raise OpError("bincount(x)", f"minlength={minlength}", "minlength should be >= 0", "minlength=0")
     check_natural("bincount(x)", input, "the numbers that bincount counts")
     weights = weights if input.shape.numel() else None  # without elements PyTorch gives int64, whatever the weights
     largest = int(input.max().item()) + 1 if input.shape.numel() else 0

@@ -74,7 +74,14 @@ def _padding(padding, sizes, stride, dilation, op: str):
         return [(t // 2, t - t // 2) for t in total]
     if isinstance(padding, str):
         fail("value", f"{op}(padding={padding!r})", "a text", "padding is 'same', 'valid' or numbers", "padding=0")
-    return [(p, p) for p in per_dim(padding, n, "padding")]
+    return [(p, p) for p in _natural(per_dim(padding, n, "padding"), "padding", op)]
+
+
+def _natural(sizes: tuple, name: str, op: str) -> tuple:
+    """Return sizes along dims, none of which is negative."""
+    if min(sizes) < 0:
+        fail("value", f"{op}({name}={sizes})", f"{name}={sizes}", f"negative {name} is not supported", f"{name}=0")
+    return sizes
 
 
 def _check(x, weight, channels: int, groups: int, op: str) -> None:
@@ -88,6 +95,12 @@ def _check(x, weight, channels: int, groups: int, op: str) -> None:
         )
     if weight.dtype != x.dtype:
         fail("type", op, f"x {x.dtype}, weight {weight.dtype}", "x and weight have the same dtype", "cast one of them")
+
+
+def _fits_bias(bias, weight, channels: int, op: str) -> None:
+    if bias is not None and bias.shape != (channels,):
+        rule = f"expected bias to be 1-dimensional with {channels} elements, but got bias of size {list(bias.shape)}"
+        fail("shape", op, f"weight {weight.shape}, bias {bias.shape}", rule, "make the bias fit the weight")
 
 
 def _numbers(n: int):
@@ -111,6 +124,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     op = f"conv{n}d"
     x, single = _batched(x, n, op)
     _check(x, weight, weight.shape[1] * groups, groups, op)
+    _fits_bias(bias, weight, weight.shape[0], op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
     if min(*stride, *dilation) < 1:
         seen = f"stride={stride}, dilation={dilation}"
@@ -249,8 +263,10 @@ def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=
     op = f"conv_transpose{n}d"
     x, single = _batched(x, n, op)
     _check(x, weight, weight.shape[0], groups, op)
+    _fits_bias(bias, weight, weight.shape[1] * groups, op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
-    padding, extra = per_dim(padding, n, "padding"), per_dim(output_padding, n, "output_padding")
+    padding = _natural(per_dim(padding, n, "padding"), "padding", op)
+    extra = _natural(per_dim(output_padding, n, "output_padding"), "output_padding", op)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         fail(
             "value",

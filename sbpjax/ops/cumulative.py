@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from .dims import one, restore
+from .dims import fail, one, restore
 from .gather import take_along
 from .products import running_product
 from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
@@ -114,7 +114,11 @@ def _extreme(x, dim: int, cumulate, reached, name: str):
 
 def diff(x, /, n: int = 1, dim: int = -1):
     """Return the differences of neighbours along ``dim``, n times over; of bools, their exclusive or."""
+    if n < 0:
+        rule = f"order must be non-negative but got {n}"
+        fail("value", f"diff(n={n})", f"x {x.shape}", rule, "n=1")
     dim = one(dim, x.ndim, "diff")
+    n = min(n, x.shape[dim])  # nothing is left then
     for _ in range(n):
         size = x.shape[dim]
         late = lax.slice_in_dim(x, min(1, size), size, axis=dim)

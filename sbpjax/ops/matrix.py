@@ -147,14 +147,17 @@ _diagonal = diagonal
 def cross(x, y, /, dim: int = -1):
     """Return the cross product along a dim of size 3."""
     n = max(x.ndim, y.ndim)
+    if x.ndim != y.ndim:
+        rule = "inputs must have the same number of dimensions"
+        fail("shape", "cross(x, y)", f"x {x.shape}, y {y.shape}", rule, "unsqueeze one of them")
     shape = joint_shape(x.shape, y.shape)
     dim = one(dim, n, "cross")
-    if shape[dim] != 3:
+    if x.shape[dim] != 3 or y.shape[dim] != 3:
         fail(
             "shape",
             f"cross(dim={dim})",
             f"x {x.shape}, y {y.shape}",
-            f"the dim has size 3, got {shape[dim]}",
+            f"inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {y.shape[dim]}",
             "choose dim",
         )
     x, y = spread(x, shape), spread(y, shape)

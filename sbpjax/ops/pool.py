@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -46,6 +47,9 @@ def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int,
 def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op: str):
     """Return (x with a batch, whether it had none, per spatial dim: kernel, stride, padding, dilation, count)."""
     x, single = _batched(x, n, op)
+    if 0 in x.shape[1:]:
+        rule = f"Expected {n + 1}D or {n + 2}D tensor of which only the batch may be empty, but got {list(x.shape)}"
+        fail("shape", f"{op}(x)", f"x {x.shape}", rule, "leave empty inputs out")
     kernel = per_dim(kernel, n, "kernel_size")
     stride = kernel if stride is None or stride == () else per_dim(stride, n, "stride")
     padding, dilation = per_dim(padding, n, "padding"), per_dim(dilation, n, "dilation")
@@ -317,7 +321,22 @@ def _targets(x, n: int, output_size, op: str):
             f"output_size is a number or {n} of them",
             "output_size=1",
         )
-    return x, single, [x.shape[i + 2] if g is None else int(g) for i, g in enumerate(given)]
+    counts = [x.shape[i + 2] if g is None else int(g) for i, g in enumerate(given)]
+    if min(counts) < 0:
+        rule = f"elements of output_size must be greater than or equal to 0, but got {min(counts)}"
+        fail("value", f"{op}(output_size={output_size})", f"x {x.shape}", rule, "output_size=1")
+    return x, single, counts
+
+
+def _more_windows(x, dim: int, count: int):
+    """Return the first and the last element of each window, and their places, where there are more than elements.
+
+    A window has one or two elements then, so a program need not name each.
+    """
+    i, size = lax.iota(INT64, count), x.shape[dim]
+    first = lax.div(i * size, np.int64(count))
+    last = lax.div((i + 1) * size - 1, np.int64(count))
+    return jnp.take(x, first, dim), jnp.take(x, last, dim), first, last
 
 
 def _spans(size: int, count: int) -> list[tuple[int, int]]:
@@ -332,7 +351,11 @@ def _adaptive_avg(x, n: int, output_size):
         dim, size = i + 2, x.shape[i + 2]
         if count == size:
             continue
-        if size % count == 0:
+        if count > size:
+            first, last, *_ = _more_windows(x, dim, count)
+            x = lax.div(first + last, np.asarray(2, x.dtype))
+            continue
+        if count and size % count == 0:
             x = lax.reshape(x, (*x.shape[:dim], count, size // count, *x.shape[dim + 1 :]))
             x = lax.div(lax.reduce_sum(x, (dim + 1,)), np.asarray(size // count, x.dtype))
             continue
@@ -340,7 +363,7 @@ def _adaptive_avg(x, n: int, output_size):
         for a, b in _spans(size, count):
             mean = lax.div(lax.reduce_sum(lax.slice_in_dim(x, a, b, axis=dim), (dim,)), np.asarray(b - a, x.dtype))
             parts.append(lax.expand_dims(mean, (dim,)))
-        x = lax.concatenate(parts, dim)
+        x = lax.concatenate(parts, dim) if parts else lax.slice_in_dim(x, 0, 0, axis=dim)
     x = cast(x, dtype)
     return lax.squeeze(x, (0,)) if single else x
 
@@ -380,6 +403,19 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
     place = lax.full(x.shape, 0, INT64) if return_indices else None
     for i in reversed(range(n)):
         dim, values, places = i + 2, [], []
+        if targets[i] > sizes[i]:
+            one, other, at, behind = _more_windows(x, dim, targets[i])
+            later = (
+                lax.bitwise_or(lax.gt(other, one), lax.ne(other, other)) if is_float(x.dtype) else lax.gt(other, one)
+            )
+            x = lax.select_n(later, one, other)
+            if place is not None:
+                shape = [1] * x.ndim
+                shape[dim] = targets[i]
+                index = lax.select_n(later, *[jnp.broadcast_to(lax.reshape(v, shape), x.shape) for v in (at, behind)])
+                inner = jnp.take_along_axis(place, index, dim)
+                place = lax.add(inner, lax.mul(index, np.int64(math.prod(sizes[i + 1 :]))))
+            continue
         for a, b in _spans(sizes[i], targets[i]):
             part = lax.slice_in_dim(x, a, b, axis=dim)
             best = largest(part, dim)
@@ -388,6 +424,10 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
                 inner = pick(lax.slice_in_dim(place, a, b, axis=dim), best, dim)
                 row = lax.mul(lax.add(best, np.int64(a)), np.int64(math.prod(sizes[i + 1 :])))
                 places.append(lax.expand_dims(lax.add(inner, row), (dim,)))
+        if not values:
+            x = lax.slice_in_dim(x, 0, 0, axis=dim)
+            place = None if place is None else lax.slice_in_dim(place, 0, 0, axis=dim)
+            continue
         x = lax.concatenate(values, dim) if len(values) > 1 else values[0]
         if places:
             place = lax.concatenate(places, dim) if len(places) > 1 else places[0]

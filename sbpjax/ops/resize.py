@@ -87,6 +87,9 @@ def interpolate(
         factors = factors if recompute_scale_factor else list(given)
     else:
         sizes = per_dim(size, n, "size")
+    if min(sizes) < 1:
+        rule = "Input and output sizes should be greater than 0"
+        fail("value", f"interpolate(size={sizes})", f"x {x.shape}", rule, "a size of at least 1")
     if mode == "area":
         return _adaptive_avg(x, n, sizes)
     dtype = x.dtype
@@ -181,6 +184,12 @@ def _weighted(x, dim: int, taps, old: int):
 def _patch_geometry(sizes, kernel_size, dilation, padding, stride):
     kernel, dilation = per_dim(kernel_size, 2, "kernel_size"), per_dim(dilation, 2, "dilation")
     padding, stride = per_dim(padding, 2, "padding"), per_dim(stride, 2, "stride")
+    for name, values, least in (
+        ("kernel_size", kernel, 1), ("dilation", dilation, 1), ("padding", padding, 0), ("stride", stride, 1)
+    ):  # fmt: skip
+        if min(values) < least:
+            rule = f"{name} should be at least {least}, but got {min(values)}"
+            fail("value", f"unfold({name}={values})", f"{name}={values}", rule, f"{name}={least}")
     counts = tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride)
     )

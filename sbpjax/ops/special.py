@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from sbpjax.world import sizes
+
 from .arithmetic import _pair
 from .dims import fail
 from .promote import cast, compute_dtype, floats
@@ -71,6 +73,10 @@ def mvlgamma(x, /, p: int):
         fail("shape", f"mvlgamma(p={p})", f"p={p}", "p has to be greater than or equal to 1", "p=1")
     x = floats(x)
     total = lax.full_like(x, p * (p - 1) / 4 * math.log(math.pi))
+    if p > 64:  # an equation for each would not be compiled in time
+        sizes.check_memory(f"mvlgamma(p={p})", [((*x.shape, p), x.dtype)])
+        terms = lax.sub(jnp.expand_dims(x, -1), lax.iota(x.dtype, p) / 2)
+        return lax.add(total, jnp.sum(lax.lgamma(terms), -1))
     for j in range(p):
         total = lax.add(total, lax.lgamma(lax.sub(x, _number(j / 2, x))))
     return total

@@ -26,6 +26,18 @@ def cov(x, fweights=None, aweights=None, /, correction: int = 1):
         rule = "cov(): expected input to have two or fewer dimensions, of numbers"
         fail("shape", "cov(x)", f"{x.dtype}{list(x.shape)}", rule, "x.flatten(1)")
     alone = x.ndim < 2
+    for name, w, kind in (("fweights", fweights, "integral"), ("aweights", aweights, "floating point")):
+        if w is None:
+            continue
+        if w.ndim > 1:
+            rule = f"cov(): expected {name} to have one or fewer dimensions but got {w.ndim} dimensions"
+            fail("shape", "cov(x)", f"{name} {w.shape}", rule, f"{name}.flatten()")
+        if is_float(w.dtype) == (kind == "integral") or w.dtype == np.bool_:
+            rule = f"cov(): expected {name} to have {kind} dtype but got {w.dtype}"
+            fail("shape", "cov(x)", f"{name} of {w.dtype}", rule, "aweights are floats, fweights integers")
+        if w.size != (x.shape[-1] if x.ndim else 1):
+            rule = f"cov(): expected {name} to have the same numel as there are observations, but got {w.size}"
+            fail("shape", "cov(x)", f"x {x.shape}, {name} {w.shape}", rule, "one weight per observation")
     x = lax.reshape(x, (1, x.size)) if alone else x
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
     real = jnp.real(x).dtype

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from sbpjax.errors import OpTypeError
+from sbpjax.errors import OpError, OpTypeError
 
 from .tensor import Tensor
 
 
-def into_out(out, result):
-    """Write the result of a function into its ``out=`` argument and return that."""
+def into_out(out, result, exact: bool = False):
+    """Write the result of a function into its ``out=`` argument and return that; indices are written as they are.
+
+    Raises:
+        OpError: ``out`` has another dtype than indices, or than the result if that is to be `exact`.
+    """
     if isinstance(result, tuple):
         for target, value in zip(out, result, strict=True):
-            into_out(target, value)
+            into_out(target, value, exact or value.dtype.name == "int64" != target.dtype.name)
         return out
+    if exact and out.dtype != result.dtype:
+        rule = f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead"
+        raise OpError("out=...", f"out of {out.dtype.name}", rule, f"out.to({result.dtype!r}), or leave out= out")
     from .inplace import assign_out
 
     return assign_out(out, result)

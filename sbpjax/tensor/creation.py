@@ -345,6 +345,8 @@ def arange(
     if start is None:
         start = 0
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
+    if dtype is not None and step and dtypes.of(dtype).np.kind in "iu" and not int(step):
+        raise OpError(f"arange({start}, {end}, {step})", f"dtype={dtype}", "step must be nonzero", "leave out dtype")
     if step == 0 or (end - start) * step < 0:
         raise OpError(
             f"arange({start}, {end}, {step})",
@@ -366,6 +368,9 @@ def arange(
 
 
 def _check_count(asked: str, name: str, value) -> None:
+    if not hasattr(value, "__index__"):
+        rule = f"{name} is an int"
+        raise OpTypeError(asked, f"{name}={value!r} of type {type(value).__name__}", rule, f"{name}=100")
     if value < 0:
         raise OpError(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
 

@@ -360,6 +360,9 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
     """
     d = _dims.one(dim, self.ndim, "narrow")
     n = self.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.np.kind not in "iu"):
+        rule = "start must be an 0-dim integral Tensor"
+        raise OpError(f"narrow({dim}, start, {length})", f"start {list(start.shape)} of {start.dtype}", rule, "start=0")
     begin = as_int(start)
     if not -n <= begin <= n:
         rule = f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})"

@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import AbstractError, DataDependentError
+from sbpjax.errors import AbstractError, DataDependentError, OpValueError
 from sbpjax.ops import ctc as ops
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply
+
+
+def _at_most(name: str, values: list[int] | None, most: int) -> None:
+    """Raise `OpValueError` for a length that is at hand and above the size of its dim."""
+    if values and max(values) > most:
+        rule = f"Expected {name} to have value at most {most}, but got value {max(values)}"
+        raise OpValueError("ctc_loss(...)", f"{name} of up to {max(values)}", rule, f"{name}.clamp(max={most})")
 
 
 def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
@@ -49,8 +56,11 @@ def ctc_loss(
         reduction: ``"none"``, ``"sum"``, or ``"mean"``: of the losses divided by their targets' lengths.
         zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
     """
-    given, _ = _lengths(input_lengths, log_probs)
+    given, at_hand = _lengths(input_lengths, log_probs)
     wanted, values = _lengths(target_lengths, log_probs)
+    _at_most("input_lengths", at_hand, log_probs.shape[0])
+    if targets.ndim > 1:
+        _at_most("target_lengths", values, targets.shape[1])
     bound = max(values, default=0) if values is not None else targets.shape[-1]
     return apply(
         ops.ctc_loss,

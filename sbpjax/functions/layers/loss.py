@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax.functions.checks import every
 from sbpjax.functions.table import found
 from sbpjax.ops import loss as loss_ops
 from sbpjax.ops.dims import fail
@@ -29,6 +30,8 @@ def gaussian_nll_loss(
         if var < 0:
             fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
         var = input.detach() * 0 + float(var)
+    rule = "var has negative entry/entries"
+    every("gaussian_nll_loss(input, target, var)", var, lambda part: not (part < 0).any(), rule, "var.abs()")
     return apply(loss_ops.gaussian_nll_loss, input, target, var, full=full, eps=float(eps), reduction=reduction)
 
 

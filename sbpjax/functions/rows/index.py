@@ -8,10 +8,11 @@ SELECTION = "sbpjax.functions.selection"
 READ = FN | METHOD
 WRITE = READ | INPLACE
 
-op("gather(input, dim, index, sparse_grad=False)", "gather.gather", READ, ignores="sparse_grad", check="index_in_dim")
+op("gather(input, dim, index, sparse_grad=False)", "gather.gather", READ, ignores="sparse_grad", check="index_in_dim",
+   exact_out=True)  # fmt: skip
 op("take_along_dim(input, indices, dim=None)", "gather.take_along_dim", READ, check="indices_along_dim")
-op("take(input, index)", "gather.take", READ, check="index_of_elements")
-op("index_select(input, dim, index)", "gather.index_select", READ, check="index_in_dim")
+op("take(input, index)", "gather.take", READ, check="index_of_elements", exact_out=True)
+op("index_select(input, dim, index)", "gather.index_select", READ, check="index_in_dim", exact_out=True)
 op("scatter(input, dim, index, src, *, reduce=None)", "gather.scatter", WRITE, names={"value": "src"},
    check="index_and_source")  # fmt: skip
 op("scatter_add(input, dim, index, src)", "gather.scatter_add", WRITE, check="index_in_dim", amp="accelerator:widest")

@@ -136,13 +136,13 @@ op("nn.functional.kl_div(input, target, size_average=None, reduce=None, reductio
    "loss.kl_div", ignores=OLD, also=".kl_div", oneflow="flags input target log_target reduction",
    amp="float32")  # fmt: skip
 op("nn.functional.cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean', label_smoothing=0.0)", "class_loss.cross_entropy", ignores=OLD, check="class_numbers",
+   "reduction='mean', label_smoothing=0.0)", "class_loss.cross_entropy", ignores=OLD, check="class_weights",
    oneflow="flags input target weight ignore_index reduction label_smoothing", amp="float32")  # fmt: skip
 op("nn.functional.linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, "
    "reduction='mean', ignore_index=None, label_smoothing=0.0, options=None, z_loss=0.0)",
    "class_loss.linear_cross_entropy", check="linear_class_numbers", amp="lower", ignores="options")  # fmt: skip
 op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean')", "class_loss.nll_loss", ignores=OLD, check="class_numbers", amp="float32")  # fmt: skip
+   "reduction='mean')", "class_loss.nll_loss", ignores=OLD, check="class_weights", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
    "loss.binary_cross_entropy", ignores=OLD, check="probabilities", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, "
@@ -166,7 +166,7 @@ op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, si
    "reduce=None, reduction='mean')", "loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss",
    amp="float32")  # fmt: skip
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", "margin_loss.multi_margin_loss", ignores=OLD)  # fmt: skip
+   "reduction='mean')", "margin_loss.multi_margin_loss", ignores=OLD, check="margin_classes")  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
    "margin_loss.multilabel_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "

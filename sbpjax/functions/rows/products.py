@@ -9,7 +9,7 @@ READ = FN | METHOD
 WRITE = READ | INPLACE
 
 written("matmul", FUNCTIONS, READ, also="_C.matmul linalg.matmul", amp="lower")
-op("mm(input, mat2)", "linalg.mm", READ, amp="lower")
+op("mm(input, mat2)", "linalg.mm", READ, amp="lower", exact_out=True)
 op("bmm(input, mat2, transpose_a=False, transpose_b=False, alpha=1.0)", "linalg.bmm", READ, amp="lower",
    names={"a": "input", "b": "mat2"})  # fmt: skip
 op("mv(input, vec)", "linalg.mv", READ, amp="accelerator:lower")

@@ -22,8 +22,8 @@ op("any(input, dim=None, keepdim=False)", "reduce.any", READ)
 op("amax(input, dim=None, keepdim=False)", "reduce.amax", READ, several="dim")
 op("amin(input, dim=None, keepdim=False)", "reduce.amin", READ, several="dim")
 op("aminmax(input, *, dim=None, keepdim=False)", "reduce.aminmax", READ, result="min max")
-op("argmax(input, dim=None, keepdim=False, dtype=None)", "reduce.argmax", READ)
-op("argmin(input, dim=None, keepdim=False, dtype=None)", "reduce.argmin", READ)
+op("argmax(input, dim=None, keepdim=False, dtype=None)", "reduce.argmax", READ, exact_out=True)
+op("argmin(input, dim=None, keepdim=False, dtype=None)", "reduce.argmin", READ, exact_out=True)
 op("count_nonzero(input, dim=None)", "reduce.count_nonzero", READ, several="dim")
 op("logsumexp(input, dim=None, keepdim=False)", "reduce.logsumexp", READ, also="special.logsumexp", several="dim",
    amp="accelerator:float32")  # fmt: skip

@@ -12,7 +12,13 @@ op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", "
    ignores="compute_mode", out=False)  # fmt: skip
 op("renorm(input, p, dim, maxnorm)", "distance.renorm", READ | INPLACE)
 op("corrcoef(input)", "stats.corrcoef", READ)
-op("cov(input, *, correction=1, fweights=None, aweights=None)", "stats.cov", READ, out=False)
+op(
+    "cov(input, *, correction=1, fweights=None, aweights=None)",
+    "stats.cov",
+    READ,
+    check="observation_weights",
+    out=False,
+)
 op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.trapezoid", also="trapz", out=False)
 op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.cumulative_trapezoid", out=False)
 op("nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "stats.nanquantile", READ)
