@@ -64,7 +64,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
         raise OpError(f"linalg.lstsq(driver={driver!r})", repr(driver), rule, 'driver="gelsy"')
     found, rest, rank, values = dispatch.apply(_solve.lstsq, A, B, rcond=rcond)
     m, n = A.shape[-2:]
-    nothing = A.detach().new_empty(0)
+    nothing = rest.detach().new_empty(0)  # of a complex matrix residuals and singular values are real
     full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in bounds.parts_on_cpu(rank)))
     rank = nothing.long() if driver == "gels" else rank
     return lstsq_result(

@@ -403,12 +403,16 @@ def logsumexp(x, /, dim=None, keepdim: bool = False):
     """
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
     axes = several(dim, x.ndim, "logsumexp")
-    if not axes:
-        return x
     wide = cast(x, compute_dtype(x.dtype))
+    is_complex = np.issubdtype(wide.dtype, np.complexfloating)
+    if not axes:
+        if not is_complex:
+            return x
+        turn = lax.imag(wide)  # a logarithm's imaginary part is in (-pi, pi]
+        return cast(lax.complex(lax.real(wide), lax.atan2(lax.sin(turn), lax.cos(turn))), x.dtype)
     if 0 in x.shape:
         return cast(restore(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
-    real = lax.real(wide) if np.issubdtype(wide.dtype, np.complexfloating) else wide
+    real = lax.real(wide) if is_complex else wide
     top = lax.stop_gradient(lax.reduce_max(real, axes))
     top = cast(lax.select_n(lax.is_finite(top), spread(np.zeros((), top.dtype), top.shape), top), wide.dtype)
     total = lax.reduce_sum(lax.exp(lax.sub(wide, restore(top, axes, True))), axes)

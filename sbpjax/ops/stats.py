@@ -40,6 +40,7 @@ def cov(x, fweights=None, aweights=None, /, correction: int = 1):
             fail("shape", "cov(x)", f"x {x.shape}, {name} {w.shape}", rule, "one weight per observation")
     x = lax.reshape(x, (1, x.size)) if alone else x
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
+    x = x if aweights is None else cast(x, jnp.promote_types(x.dtype, aweights.dtype))
     real = jnp.real(x).dtype
     weight = None
     for w in (fweights, aweights):

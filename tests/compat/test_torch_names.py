@@ -202,13 +202,40 @@ def test_trees(torch):
 
 def test_masked_reductions(torch):
     x, mask = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[True, False, True], [True, True, True]])
+    names = "sum prod mean amax amin argmax argmin std logsumexp softmax log_softmax softmin cumsum cumprod median norm"
     for name, options in (
-        ("sum", {"dim": 1}),
-        ("mean", {"dim": 1}),
+        *((name, {"dim": 1}) for name in names.split()),
+        *((name, {}) for name in ("sum", "prod", "mean", "amax", "std", "logsumexp", "norm", "argmin")),
         ("var", {"dim": 1, "unbiased": True}),
+        ("var", {"dim": 0, "correction": 0, "keepdim": True}),
+        ("norm", {"ord": -float("inf"), "dim": 1}),
+        ("normalize", {"ord": 2.0, "dim": 1}),
+        ("prod", {"dim": (0, 1), "keepdim": True}),
     ):
-        ours = getattr(torch.masked, name)(torch.tensor(x), mask=torch.tensor(mask), **options)
-        close(ours, getattr(real.masked, name)(real.tensor(x), mask=real.tensor(mask), **options))
+        for values in (x, x.astype(np.int64)) if name in ("sum", "prod", "amax", "argmax", "std") else (x,):
+            ours = getattr(torch.masked, name)(torch.tensor(values), mask=torch.tensor(mask), **options)
+            with mock_torch.disable():  # PyTorch imports itself while it runs
+                theirs = getattr(real.masked, name)(real.tensor(values), mask=real.tensor(mask), **options)
+            assert str(ours.dtype) == str(theirs.dtype), name
+            close(ours, theirs)
+
+
+def test_masked_variance_of_complex_numbers_is_real_and_logaddexp_has_two_masks(torch):
+    x = (np.arange(6) - 2 + 1j * np.arange(6) ** 2).reshape(2, 3).astype(np.complex64)
+    mask = np.array([[True, False, True], [True, True, True]])
+    for name in ("var", "std"):
+        ours = getattr(torch.masked, name)(torch.tensor(x), 1, mask=torch.tensor(mask))
+        with mock_torch.disable():
+            theirs = getattr(real.masked, name)(real.tensor(x), 1, mask=real.tensor(mask)).real
+        close(ours.real, theirs)
+
+    def of(t):
+        given = {"input_mask": t.tensor(mask), "other_mask": t.tensor(~mask)}
+        return t.masked.logaddexp(t.tensor(x.real), t.tensor(x.imag), **given)
+
+    with mock_torch.disable():
+        theirs = of(real)
+    close(of(torch), theirs)
 
 
 def test_kinds_of_device_that_are_not_here(torch):
