@@ -133,6 +133,7 @@ def _attach() -> None:
 
 _SQUARE = op_of(arithmetic.pow_scalar, (("exponent", 2),))
 _POW = op_of(arithmetic.pow)
+_RPOW = Op(_swapped(arithmetic.pow))
 
 
 def power(self: Tensor, exponent) -> Tensor:
@@ -152,6 +153,8 @@ def power(self: Tensor, exponent) -> Tensor:
 def _rpow(self: Tensor, base) -> Tensor:
     if not _operand(base):
         return NotImplemented
+    if isinstance(base, (Tensor, np.ndarray)):
+        return binary(_RPOW, self, base)
     value = base.item() if isinstance(base, np.generic) else base
     return unary(op_of(arithmetic.rpow_scalar, (("base", value),)), self)
 

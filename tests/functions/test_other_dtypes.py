@@ -33,3 +33,23 @@ def test_lstsq_of_complex_matrices_has_real_residuals(shape, driver):
     for mine, other in zip(ours, theirs, strict=True):
         assert str(mine.dtype).split(".")[1] == str(other.dtype).split(".")[1]
         np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_rpow_of_two_tensors_broadcasts_and_has_both_gradients(dtype):
+    x, y = np.random.default_rng(0).uniform(0.5, 2, (2, 3, 1, 4)).astype(np.float32)[:, :2, 0]
+    runs = []
+    for t in (flow, torch):
+        a, b = (t.tensor(v).to(getattr(t, dtype)).requires_grad_() for v in (x, y[0]))
+        out = a.__rpow__(b)
+        out.sum().backward()
+        assert str(out.dtype).endswith(dtype)
+        runs.append([v.float().detach().numpy() for v in (out, a.grad, b.grad)])
+    for mine, other in zip(*runs):
+        np.testing.assert_allclose(mine, other, rtol=3e-2 if dtype == "bfloat16" else 1e-5)
+
+
+def test_array_to_the_power_of_a_tensor():
+    base = np.array([1.0, 2.0, 3.0], np.float32)
+    out = flow.tensor([2.0, 0.5, 1.0]).__rpow__(base)
+    np.testing.assert_allclose(out.numpy(), base ** np.array([2, 0.5, 1], np.float32), rtol=1e-6)
