@@ -56,7 +56,7 @@ def digest(tensors: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> str:
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
         made.update(json.dumps([name, str(array.dtype), list(array.shape)]).encode())
-        made.update(array.reshape(-1).view(np.uint8))
+        made.update(memoryview(array.reshape(-1).view(np.uint8)))
     return made.hexdigest()
 
 

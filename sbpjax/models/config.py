@@ -37,11 +37,11 @@ def _fits(name: str, kind: str, value: Any) -> tuple[bool, str]:
     if kind == "int":
         least = 0 if name.endswith("token_id") or "layers" in name or name in ("n_layer", "num_labels") else 1
         most = MOST_LAYERS if "layer" in name else 2**31 - 1
-        return is_int and least <= value <= most, f"an integer from {least} to {most:,}"
+        return is_int and least <= int(value) <= most, f"an integer from {least} to {most:,}"
     if kind == "float":
         is_number = (is_int or isinstance(value, numbers.Real)) and not isinstance(value, bool)
         most = 1.0 if "drop" in name else 1e30
-        return is_number and 0 <= value <= most, f"a number from 0 to {most:g}"
+        return is_number and 0 <= value <= most, f"a number from 0 to {most:g}"  # type: ignore[operator]
     known = {"bool": (bool, "True or False"), "str": (str, "a text"), "Mapping": (Mapping, "a dict"),
              "tuple": ((tuple, list), "a list")}  # fmt: skip
     kinds, rule = known.get(kind, (object, ""))

@@ -134,8 +134,8 @@ def _end(workers: list[_Worker], selector: selectors.BaseSelector) -> None:
 def _exception_class(module: str, name: str) -> type[Exception]:
     """Return the class of a worker's exception, RuntimeError where this process has none of that name."""
     try:
-        home = sys.modules.get(module) or importlib.import_module(module)
-        found = functools.reduce(getattr, name.split("."), home)
+        home: Any = sys.modules.get(module) or importlib.import_module(module)
+        found: Any = functools.reduce(getattr, name.split("."), home)
     except Exception:  # of a module that is imported, too
         return RuntimeError
     return found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
