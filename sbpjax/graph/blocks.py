@@ -42,8 +42,9 @@ from sbpjax.tensor.storage import base_of
 from sbpjax.tensor.tape.backward import grad
 from sbpjax.tensor.tape.node import Node, freed, record
 from sbpjax.tensor.tensor import restore, wrap_any
-from sbpjax.tensor.traced import as_traced, logical, unpinned
+from sbpjax.tensor.traced import as_traced, is_per_process, logical, note_per_process, unpinned
 from sbpjax.tracing import tree
+from sbpjax.tracing.kept import Kept
 from sbpjax.tracing.signature import Call
 
 from .proxy import origin_of
@@ -107,7 +108,7 @@ class Blocks:
 
     def call(self, module, args: tuple, kwargs: dict):
         """Run a module as a block, or as ever if it is none."""
-        form = self._forms.get(id(module))
+        form = None if mode.inline else self._forms.get(id(module))
         block = None
         if form is not None:
             call = _Call(module, args, kwargs)
@@ -125,10 +126,12 @@ class Blocks:
 
     def _trace(self, call: _Call, module) -> _Block | None:
         before, mode.blocks = mode.blocks, self.inside
+        kept = Kept(module.modules())
         try:
             return _Block(call, self._policies.get(id(module)))
         except Exception as why:  # what a user's module raises, it raises again where it runs as ever
             log.info("%s is not traced as a block: %s", type(module).__name__, why)
+            kept.restore()  # what it stored are values of a trace that is over
             return None
         finally:
             mode.blocks = before
@@ -294,6 +297,8 @@ class _Block:
         for handle, outer in zip(handles, call.arguments, strict=True):
             if outer.requires_grad:
                 as_leaf(handle)
+            if is_per_process(outer):
+                note_per_process(handle)
         args, kwargs = call.rebuilt(handles)
         random = arrays[count + len(call.owned) :]
         with _held(call.owned, owned), _undone([*handles, *call.owned], arrays), _drawing(random), fresh():
@@ -416,7 +421,10 @@ def _held(tensors, tracers):
     touch, mode.touch = mode.touch, None
     try:
         for t, tracer in zip(tensors, tracers, strict=True):
+            given = is_per_process(t)
             lend(t, tracer, as_traced(t.layout), as_new=True)
+            if given:
+                note_per_process(t)
         yield
     finally:
         mode.touch = touch

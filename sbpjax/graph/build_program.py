@@ -26,6 +26,7 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor.payload import payload
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.host_inputs import HostInputs
+from sbpjax.tracing.kept import Recaptured
 from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
@@ -130,6 +131,7 @@ def build_program(
             if place is not None and layout is not None and layout.placement != place
         },
         local_inputs,
+        traced.left,
     )
     # Programs are lowered from shapes, so one can be compiled and measured without data, or for devices that are not
     # there.
@@ -161,8 +163,26 @@ def build_program(
         asked_codes=asked_codes,
         user_plan=user_plan,
         host_inputs=host_inputs,
+        unsettled=traced.text() if traced.stores else None,
         seconds={"trace": traced_at - start, "plan": time.perf_counter() - traced_at},
     )
+
+
+def check_repeats(program: Any, fn: Callable, state: State, call: Call) -> None:
+    """Trace the function of a program that stores tensors, now that it may find them: is it the same program?
+
+    Raises:
+        Recaptured: it is not; what was stored is state from here on.
+    """
+    if program.options.auto is None:
+        traced = TracedStep(fn, state, call, program.asked, None, HostInputs())
+        same = traced.text() == program.unsettled
+        traced.undo(state)
+        if not same:
+            for output in program.outputs.left:
+                output.forget()
+            raise Recaptured
+    program.unsettled = None
 
 
 def _free_slots(auto, slots: list[StateSlot], state: State, stored: dict[int, Layout], call: Call) -> list[int]:

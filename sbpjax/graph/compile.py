@@ -16,6 +16,7 @@ changes of its state is donated in and written back in place; `sbpjax.graph.prog
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,10 +26,11 @@ from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import payloads
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
+from sbpjax.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax.tracing.outside_writes import check_arguments
 from sbpjax.tracing.signature import Call, signature_of
 
-from .build_program import build_program
+from .build_program import build_program, check_repeats
 from .garbage import collected_later
 from .program import Options, Program
 from .shown import SHOWN
@@ -103,17 +105,25 @@ class Compiled:
         return SHOWN["traffic"](self._prepared(args, kwargs)[2])
 
     def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
-        state, call = State(self._owners), Call(args, kwargs)
+        call = Call(args, kwargs)
+        for attempt in range(MOST_ATTEMPTS):
+            state = State(self._owners, attempt)
+            with contextlib.suppress(Recaptured):
+                return state, call, self._program(state, call)
+        raise AssertionError("the last attempt makes a program")
+
+    def _program(self, state: State, call: Call) -> Program:
         casting = mode.autocast and mode.autocast.key
         key = signature_of(call, state, self._fn, (self._options, casting))
         found = self._programs.get(key)
+        asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
+        if found is not None and found.unsettled is not None:
+            check_repeats(found, _checked(self._fn, asked), state, call)
         if found is None:
-            asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
             with collected_later():
-                found = self._programs[key] = build_program(
-                    _checked(self._fn, asked), state, call, self._options, asked
-                )
-        return state, call, found
+                found = build_program(_checked(self._fn, asked), state, call, self._options, asked)
+            self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
+        return found
 
 
 def _checked(fn: Callable, asked: str) -> Callable:

@@ -16,6 +16,7 @@ collectives, and runs on any placement of the same hierarchy. A pipelined one be
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import os
@@ -41,6 +42,7 @@ from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
+from sbpjax.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax.tracing.signature import Call, as_tensor
 
 from . import manifest, other_forms, reading
@@ -173,7 +175,12 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     # What is kept of a block is chosen by its size.
     before, graph.config.block_scan = graph.config.block_scan, False
     try:
-        return state, call, build_program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
+        for attempt in range(MOST_ATTEMPTS):
+            state = State(owners_of(graph), attempt)
+            step = GraphStep(graph, state, {})
+            with contextlib.suppress(Recaptured):
+                return state, call, build_program(step, state, call, Options(), f"{graph.name}.build")
+        raise AssertionError("the last attempt makes a program")
     except Exception as error:
         # What is wrong at any size is said as it is.
         fresh = State(owners_of(graph))

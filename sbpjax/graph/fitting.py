@@ -6,6 +6,7 @@ signature, and only then traces, plans, and says in one line why. A failure leav
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import replace
 from typing import Any
@@ -17,11 +18,12 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.payload import is_traced
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State, infos, plain_attributes
+from sbpjax.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
 from . import runtime
 from .blocks import device_type
-from .build_program import build_program
+from .build_program import build_program, check_repeats
 from .garbage import collected_later
 from .internals import LastCall, internals_of
 from .masters import keep_masters
@@ -86,7 +88,8 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     attributes = list(graph.__dict__.values())
     # Cheapest questions first: most calls differ from the last one in nothing, and each list of a large model's tensors
     # costs tens of microseconds.
-    if last is not None and last.structure == call.structure and last.state.unchanged():
+    settled = last is not None and last.program.unsettled is None
+    if settled and last.structure == call.structure and last.state.unchanged():
         tensors, arguments = last.state.infos(), infos(call.tensors)
         if (
             tensors == last.tensors
@@ -117,9 +120,12 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
         if zero is not None:
             # Before the state is listed: divided state is made divided, and never lies whole on a device.
             zero.divide_state()
-        state = State(owners_of(graph))
-        _check_optimizers(graph, state)
-        program = _program(graph, state, call, zero)
+        for attempt in range(MOST_ATTEMPTS):
+            state = State(owners_of(graph), attempt)
+            _check_optimizers(graph, state)
+            with contextlib.suppress(Recaptured):
+                program = _program(graph, state, call, zero)
+                break
     # Ctrl-C too: a trace takes seconds, and leaves no half-made state.
     except BaseException:
         if undo is not None:
@@ -188,6 +194,8 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
     options = options_of(graph, state)
     key = _key(graph, state, call, options)
     found = own.programs.get(key)
+    if found is not None and found.unsettled is not None:
+        check_repeats(found, GraphStep(graph, state, {}), state, call)
     if found is None:
         _announce(graph, key, call)
         with collected_later():

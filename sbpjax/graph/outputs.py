@@ -14,6 +14,8 @@ from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
 from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.kept import Output
 
 from .slots import StateSlot
 
@@ -30,6 +32,7 @@ class Outputs:
         are_global: for every tensor of the result whether it is global.
         elsewhere: number of such a tensor → the layout on another placement that was asked for.
         local_state: whether the state is local, though the program runs on a placement.
+        left: what further outputs, the last ones, and constants are stored as in every run.
         plain: whether every tensor of the state is an input of its own, as it lies.
     """
 
@@ -40,6 +43,7 @@ class Outputs:
     are_global: list[bool]
     elsewhere: Mapping[int, TracedLayout] = field(default_factory=dict)
     local_state: bool = False
+    left: list[Output] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._count = len(self.written)
@@ -50,7 +54,7 @@ class Outputs:
     @property
     def single(self) -> tuple | None:
         """The layout of the result, in a tuple, if the function returns one tensor as it comes; else None."""
-        if self.results.structure is not tree.LEAF or self.results.static != [None]:
+        if self.left or self.results.structure is not tree.LEAF or self.results.static != [None]:
             return None
         layout = self.layouts[-1]
         return (layout,) if (layout is None or self.are_global[0]) and not self.elsewhere else None
@@ -96,16 +100,25 @@ class Outputs:
 
         all_or_nothing([tensors[place] for i in self.written for place in self.slots[i].places], give, *also)
 
-    def rebuilt(self, arrays):
-        """Return the function's result of the arrays of its tensors."""
+    def rebuilt(self, arrays, state: State | None = None):
+        """Return the function's result of the arrays of its tensors; what it stores elsewhere is part of the state."""
         outs = []
         layouts = self.layouts[self._count :]
+        # What a step stores in its modules comes last; an exported one has none.
+        arrays = arrays[: len(layouts)]
         for i, (array, layout, is_global) in enumerate(zip(arrays, layouts, self.are_global, strict=True)):
             if layout is not None and not is_global:
                 array, layout = conversions.to_logical(array, layout), None
             elif i in self.elsewhere:
                 array, layout = conversions.convert(array, layout, *_asked(self.elsewhere[i], layout))
             outs.append(wrap_any(array, layout))
+        if self.left:
+            count = sum(entry.constant is None for entry in self.left)
+            outs, stored = outs[: len(outs) - count], iter(outs[len(outs) - count :])
+            for entry in self.left:
+                entry.store(next(stored) if entry.constant is None else entry.constant)
+            if state is not None:
+                state.watch()
         return self.results.filled(outs)
 
 

@@ -100,6 +100,8 @@ class Program:
         asked_codes: the nd-sbp of every input before the planner chose, None on one device.
         user_plan: the layouts that a file of the user's pins, a `sbpjax.graph.user_plan.UserPlan`.
         host_inputs: the inputs that the host works out of the arguments before each call, empty for most programs.
+        unsettled: what was traced, as text, of a program that stores tensors where its function may find them in the
+            next call; None once such a call was traced and gave the same.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
         scope: the module calls of a graph's trace: what `repr` shows.
         arguments: the arguments of that trace, without data.
@@ -130,6 +132,7 @@ class Program:
     asked_codes: tuple | None = None
     user_plan: Any = None
     host_inputs: HostInputs | None = None
+    unsettled: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     scope: Any = None
     arguments: Any = None
@@ -168,7 +171,7 @@ class Program:
     def is_simple(self) -> bool:
         """Whether it is compiled and takes its state and arguments as they are, in one process."""
         spread_out = self.placement is not None and self.placement.spans_processes
-        plain = self.outputs.plain and not (self.loose or self.local_arguments or self.host_inputs)
+        plain = self.outputs.plain and not (self.outputs.left or self.loose or self.local_arguments or self.host_inputs)
         return self.is_compiled and self.options.engine is None and plain and self._present and not spread_out
 
     def lower(self):
@@ -278,7 +281,7 @@ class Program:
         if plan is not None and launcher is not None:
             run = Run(launcher, inputs, plan)
             exchange(run, also=self.counted if self.is_random else None, done=done)
-            return self.outputs.rebuilt(run.outs[count:])
+            return self.outputs.rebuilt(run.outs[count:], state)
         try:
             outs = compiled(*inputs)
             if looked_at:
@@ -286,7 +289,7 @@ class Program:
         except nans.FOUND_NAN as error:
             raise nans.nan_error(self.asked, error) from None
         self.outputs.write(tensors, outs[:count], self.counted(), () if done is None else map(done.append, (True,)))
-        return self.outputs.rebuilt(outs[count:])
+        return self.outputs.rebuilt(outs[count:], state)
 
     def launcher(self, compiled: Any) -> Launcher | None:
         """Return what runs the compiled program in an exchange; None if it is not XLA that runs it."""

@@ -33,7 +33,7 @@ from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.payload import put
 from sbpjax.tensor.row_grad import RowGrad, put_grad, row_parts
 from sbpjax.tensor.tensor import wrap_any
-from sbpjax.tensor.traced import logical, unpinned
+from sbpjax.tensor.traced import logical, note_per_process, unpinned
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
@@ -62,6 +62,9 @@ class GraphStep:
         seed = _seed(_start_of_backward(count, graph._g.scaler))
         with self.scope.active(), self._building(), seed, under(graph.config.casting()):
             if count == 1:
+                result = graph.build(*args, **kwargs)
+            elif mode.inline:
+                args, kwargs = _first_of(count, Call(args, kwargs))
                 result = graph.build(*args, **kwargs)
             else:
                 result = _accumulated(graph, self._state, count, Call(args, kwargs), self._sums)
@@ -287,6 +290,12 @@ def _no_mean(asked: str, reasons: list[str], count: int) -> str:
     return message(asked, "; ".join(reasons), rule, fix)
 
 
+def _first_of(count: int, call: Call) -> tuple[tuple, dict]:
+    """Return the arguments of the first of several micro-batches."""
+    tensors = [_like(t, logical(t)[: t.shape[0] // count]) if t.ndim else t for t in call.tensors]
+    return call.rebuilt(tensors)
+
+
 class _Body:
     """One iteration of the loop, to be traced once.
 
@@ -324,6 +333,8 @@ class _Body:
             with _losses() as losses:
                 result = self._graph.build(*args, **kwargs)
             self.random = stream.drawn > 0
+            if state.kept is not None:
+                state.kept.rewrite(state.tensors)
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             found = [(i, t.grad) for i, t in enumerate(state.tensors) if t.grad is not None]
@@ -350,6 +361,7 @@ def _losses():
 
 def _like(tensor: Tensor, array) -> Tensor:
     made = wrap_any(array, unpinned(tensor.layout))
+    note_per_process(made)
     return made.requires_grad_() if tensor.requires_grad else made
 
 

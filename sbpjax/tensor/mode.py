@@ -25,6 +25,11 @@ class Mode(threading.local):
         device: where new local tensors lie that say nothing, see `sbpjax.set_default_device`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.tracing.outside_writes`; None
             elsewhere.
+        made: in a trace the list of weak references to the tensors that it makes, see `sbpjax.tracing.kept`; None
+            elsewhere.
+        inline: whether a trace writes out in line what it would trace apart (equal layers, micro-batches).
+        local_values: in a trace the tracers of local values that each process gives, by id; what it makes itself is
+            the same everywhere.
         walks: how many backward walks are under way.
         losses: takes the tensors that backwards start from, see `sbpjax.graph.step`; None elsewhere.
         ends: functions to call after the outermost backward walk, see `sbpjax.tensor.tape.engine.at_end`, or None.
@@ -45,6 +50,9 @@ class Mode(threading.local):
         self.seed: Any = None
         self.auto: Any = None
         self.autocast: Any = None
+        self.made: list | None = None
+        self.inline = False
+        self.local_values: dict[int, Any] = {}
         self.walks = 0
         self.losses: list | None = None
         self.ends: dict[Any, Callable] | None = None

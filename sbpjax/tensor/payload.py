@@ -134,6 +134,45 @@ def become(x: Tensor, other: Tensor) -> None:
         x._seen = other._seen
 
 
+def keep(x: Tensor, array: Any, layout: Any, written: bool = False) -> None:
+    """Let a tensor that outlived its trace hold a value, alone on its storage and off the tape.
+
+    Args:
+        x: the tensor.
+        array: its value.
+        layout: its layout.
+        written: it is one of the state: whoever shows its storage sees the value.
+    """
+    if written:
+        x._set(array, layout)
+        return
+    x._hold(array, layout)
+    leaf = x._edge.__class__ is AccumulateGrad
+    x._cell = x._meta = x._edge = None
+    x._idx = 0
+    if layout is None:
+        x._own_meta().whole = True
+    if leaf:
+        as_leaf(x)
+
+
+def leave_tape(tensors: Iterable[Tensor]) -> None:
+    """Take tensors off the tape; leaves stay leaves."""
+    for x in tensors:
+        if x._edge.__class__ is not AccumulateGrad:
+            x._edge, x._idx = None, 0
+
+
+def mark_kept(x: Tensor, kept: str | None) -> None:
+    """Note that a step left a tensor where its function keeps it: a ``"constant"``, or an ``"output"`` of every run."""
+    x._own_meta().kept = kept
+
+
+def kept_as(x: Tensor) -> str | None:
+    """Return what `mark_kept` noted."""
+    return None if x._meta is None else x._meta.kept
+
+
 def hang(x: Tensor, node: Any, idx: int) -> Tensor:
     """Hang a tensor on an output of a node; return it."""
     x._edge, x._idx = node, idx

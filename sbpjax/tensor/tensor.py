@@ -13,6 +13,7 @@ stays what it is about:
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,11 +51,14 @@ class Meta:
         grad: the accumulated gradient.
         base: the tensor that a differentiable view is of.
         steps: the view steps from the storage's root to this tensor.
+        kept: of a tensor that a compiled step left where its function keeps it: ``"constant"`` or ``"output"``, see
+            `sbpjax.tracing.kept`; else None.
         multi: whether the view is one of several that one op returned.
         pending, place: the `lazy_views.Pending` that a view without payload is an output of, and which; else None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
         row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.
+        whole: of a local tensor that a step made: whether it is the same in every process.
         zeroed: an array of zeros that `zero_grads` gave the gradient, which nobody writes.
         asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
     """
@@ -65,24 +69,27 @@ class Meta:
         "by_rows",
         "data_alias",
         "grad",
+        "kept",
         "multi",
         "no_grad_view",
         "pending",
         "place",
         "row_table",
         "steps",
+        "whole",
         "zeroed",
     )
 
     grad: Any
     base: Any
+    kept: str | None
     pending: Any
     place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = self.pending = self.zeroed = self.row_table = None
+        self.grad = self.base = self.kept = self.pending = self.zeroed = self.row_table = None
         self.steps = ()
-        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = self.by_rows = False
+        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = self.by_rows = self.whole = False
 
 
 # Methods and operators are attached to the class by the other modules; `make stubs` lists them.
@@ -136,6 +143,8 @@ class Tensor(Attached):
         self._array = array
         self._layout = layout
         self._kind = kind_of(array, layout)
+        if self._kind == TRACED and mode.made is not None:
+            mode.made.append(weakref.ref(self))
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -432,6 +441,8 @@ def wrap_any(array, layout=None) -> Tensor:
     t._kind = kind_of(array, layout)
     t._edge = t._cell = t._meta = None
     t._idx = t._ver = 0
+    if t._kind == TRACED and mode.made is not None:
+        mode.made.append(weakref.ref(t))
     return t
 
 

@@ -113,19 +113,21 @@ def run(op, inputs: tuple, out_sbps=None):
         _check_placements(op, inputs, found.placement)
     # No codes: what an op returns is the planner's to choose, and it has not planned yet.
     layout = None if found is None else TracedLayout(found.placement)
-    if (
-        found is not None
-        and mode.auto is None
-        and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs)
-    ):
+    per_process = mode.auto is None and any(map(is_per_process, inputs))
+    if per_process and found is not None:
         raise mixed(op.name, inputs)
     try:
         if not needs:
             out = op.traced(*arrays)
             single = not isinstance(out, (tuple, list))
             outs = [wrap_any(o, layout) for o in _sized(op, (out,) if single else out)]
+            if per_process:
+                note_per_process(*outs)
             return outs[0] if single else tuple(outs)
-        return _recorded(op, inputs, arrays, needs, layout)
+        outs = _recorded(op, inputs, arrays, needs, layout)
+        if per_process:
+            note_per_process(*(outs if outs.__class__ is tuple else (outs,)))
+        return outs
     except Exception as error:
         raise translate(error, op, inputs) from None
 
@@ -136,6 +138,26 @@ def _sized(op, outs):
         if out is not None:
             sizes.check_bytes(op.name, out.shape, out.dtype)
     return outs
+
+
+def is_per_process(x: Any) -> bool:
+    """Return whether a value is a local tensor that may differ between processes.
+
+    Those are given to a trace, or computed from such. What a trace makes itself (``arange(n)``, a mask) is the same on
+    all, so it may meet global tensors as one that lies broadcast.
+    """
+    if not isinstance(x, Tensor) or x._layout is not None or not x.ndim:
+        return False
+    if x._kind == TRACED:
+        return id(x._array) in mode.local_values
+    return x._meta is None or not x._meta.whole
+
+
+def note_per_process(*tensors: Tensor) -> None:
+    """Note of traced local tensors that they may differ between processes."""
+    for x in tensors:
+        if x._layout is None and x._kind == TRACED:
+            mode.local_values[id(x._array)] = x._array  # held, so that no id comes twice
 
 
 def _check_placements(op, inputs: tuple, placement) -> None:

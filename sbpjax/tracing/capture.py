@@ -11,6 +11,7 @@ Whether a program still fits is asked before every call, so the question is chea
 from __future__ import annotations
 
 import contextlib
+import weakref
 from operator import is_
 from typing import Any
 
@@ -22,10 +23,14 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import Fields, Group, Items, States, Table
 from sbpjax.tensor.device import default_jax_device
-from sbpjax.tensor.payload import Snapshot, facts, lend, payloads
-from sbpjax.tensor.traced import as_traced
+from sbpjax.tensor.payload import Snapshot, facts, kept_as, lend, payloads
+from sbpjax.tensor.traced import as_traced, is_per_process, note_per_process
 
 _TABLES = ("_parameters", "_buffers", "_modules")
+_CONTAINERS = (dict, list, tuple)
+_DEPTH = 4
+# The attributes of modules that programs store into in every run, see `sbpjax.tracing.kept`.
+STORED: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 _PLAIN = {bool, int, float, str, type(None)}
 
 
@@ -34,6 +39,7 @@ class State:
 
     Args:
         owners: modules, optimizers, loss scalers, tensors, or nested lists of them; or a dict of names to such.
+        attempt: how often the state was listed for this program before, see `sbpjax.tracing.kept`.
 
     Attributes:
         tensors: every tensor once: parameters, buffers, plain attributes of modules, optimizer state.
@@ -42,9 +48,12 @@ class State:
         modules: every module once.
         optimizers: the optimizers.
         fixed: what else of optimizers a program depends on.
+        kept: in a trace, what notes the tensors that its function keeps.
     """
 
-    def __init__(self, owners) -> None:
+    def __init__(self, owners, attempt: int = 0) -> None:
+        self.attempt = attempt
+        self.kept: Any = None
         self.tensors: list[Tensor] = []
         self.names: list[str] = []
         self.options: list[tuple[dict, str]] = []
@@ -54,6 +63,7 @@ class State:
         self.optimizers: list = []
         self._scalers: list = []
         self._seen: set[int] = set()
+        self._containers: list[Any] = []
         for name, owner in _flat("", owners):
             self._add(name, owner)
         self.fixed = [o.static_options() for o in self.optimizers]
@@ -97,11 +107,27 @@ class State:
                 if tensor is not None:
                     self._add_tensor(start + key, tensor)
         for key, value in module.__dict__.items():
-            if isinstance(value, Tensor) and value.is_leaf:  # a tensor that nobody registered, such as a mask
+            # Tensors that nobody registered, such as masks and caches.
+            if value.__class__ in _CONTAINERS:
+                self._add_container(start + key, value)
+            elif isinstance(value, Tensor) and value.is_leaf:
                 self._add_tensor(start + key, value)
 
+    def _add_container(self, name: str, container, depth: int = _DEPTH) -> None:
+        found = False
+        pairs = container.items() if isinstance(container, dict) else enumerate(container)
+        for key, value in pairs:
+            if isinstance(value, Tensor):
+                found = True
+                if value.is_leaf:
+                    self._add_tensor(f"{name}[{key!r}]", value)
+            elif depth and value.__class__ in _CONTAINERS:
+                self._add_container(f"{name}[{key!r}]", value, depth - 1)
+        if found:
+            self._containers.append(container)
+
     def _add_tensor(self, name: str, tensor: Tensor) -> None:
-        if id(tensor) not in self._seen:
+        if id(tensor) not in self._seen and kept_as(tensor) != "output":
             self._seen.add(id(tensor))
             self.tensors.append(tensor)
             self.names.append(name)
@@ -112,6 +138,8 @@ class State:
         tables += [fields[name] for fields in tables for name in _TABLES]
         tables += [tensors for o in self.optimizers for tensors in o.state.values()]
         self._tables = [(table, list(table.values())) for table in tables if table]
+        self._tables += [(c, list(c.values())) for c in self._containers if isinstance(c, dict)]
+        self._lists = [(c, list(c)) for c in self._containers if not isinstance(c, dict)]
         self._empty = [table for table in tables if not table]
         self._roots = [(o, o.state, o.param_groups, len(o.state), list(o.param_groups)) for o in self.optimizers]
         self._groups = [(group, list(group.values())) for o in self.optimizers for group in o.param_groups]
@@ -130,6 +158,8 @@ class State:
                 return False
         if not all(_same(params, held) for params, held in self._params):
             return False
+        if self._lists and not all(_same(items, held) for items, held in self._lists):
+            return False
         if not self.holds_scalers():
             return False
         if all(len(group) == len(held) and all(map(is_, group.values(), held)) for group, held in self._groups):
@@ -140,13 +170,21 @@ class State:
         self._groups = [(group, list(group.values())) for group, _ in self._groups]
         return True
 
+    def watch(self) -> None:
+        """Take what the tables hold now as what `unchanged` compares with, after a run stored tensors in them."""
+        self._watch()
+
     def holds_scalers(self) -> bool:
         """Return whether the loss scalers have the same tensors."""
         return not self._scales or all(_same(s.state_tensors(), held) for s, held in self._scales)
 
     def reports_changes(self) -> bool:
         """Return whether all that `unchanged` asks, but for loss scalers, moves the mark when it changes."""
-        return all(map(_module_reports, self.modules)) and all(map(_optimizer_reports, self.optimizers))
+        return (
+            not self._containers
+            and all(map(_module_reports, self.modules))
+            and all(map(_optimizer_reports, self.optimizers))
+        )
 
     def kinds(self) -> list[str]:
         """Return what each tensor is: one of the ``"parameters"``, the ``"optimizer"``'s state or the ``"buffers"``."""
@@ -188,7 +226,10 @@ class State:
         numbers = [group[name] for group, name in self.options]
         try:
             for tensor, tracer in zip(self.tensors, tracers, strict=False):
+                given = is_per_process(tensor)
                 lend(tensor, tracer, as_traced(tensor.layout))
+                if given:
+                    note_per_process(tensor)
                 tensor.grad = None
             for (group, name), tracer in zip(self.options, tracers[len(self.tensors) :], strict=True):
                 group[name] = tracer
@@ -231,13 +272,13 @@ def _optimizer_reports(optimizer: Any) -> bool:
 
 def plain_attributes(owner) -> tuple:
     """Return the attributes of a module that are plain values, such as `training` or the `p` of a dropout."""
-    return tuple(
-        [
-            (name, value.__class__, value)
-            for name, value in owner.__dict__.items()
-            if value.__class__ in _PLAIN or (value.__class__ is tuple and all(v.__class__ in _PLAIN for v in value))
-        ]
-    )
+    found = [
+        (name, value.__class__, value)
+        for name, value in owner.__dict__.items()
+        if value.__class__ in _PLAIN or (value.__class__ is tuple and all(v.__class__ in _PLAIN for v in value))
+    ]
+    stored = STORED.get(owner) if STORED else None
+    return tuple([entry for entry in found if entry[0] not in stored] if stored else found)
 
 
 def info(t: Tensor) -> tuple:

@@ -22,6 +22,7 @@ from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import is_traced
 
 from .capture import State
+from .kept import MOST_ATTEMPTS, Kept, Recaptured
 from .signature import Call, signature_of
 from .transform import Function, Trace
 
@@ -74,29 +75,76 @@ class CompiledFunction:
         if any(is_traced(t) for t in call.tensors):
             return self._fn(*args, **kwargs)  # part of a program that is being traced
         owners = _modules_of(self._fn) if self._owners is None else self._owners
-        casting = mode.autocast and mode.autocast.key
-        key = signature_of(call, State(owners), self._fn, (casting, mode.grad, get_default_dtype()))
-        key = key, tuple([id(t) for m in owners for t in (*m.parameters(), *m.buffers())])
-        found = self._traces.get(key)
-        if found is None:
+        for attempt in range(MOST_ATTEMPTS):
             try:
-                found = self._traced(args, kwargs)
+                function, trace = self._fitting(owners, call, args, kwargs, attempt)
+                break
+            except Recaptured:
+                continue
             except (DataDependentError, AutogradError, OpError) as error:
                 if self._fullgraph:
                     raise
                 self._say(error)
                 return self._fn(*args, **kwargs)
+        return function.results.filled(trace.run(call.tensors))
+
+    def _fitting(self, owners: list, call: Call, args, kwargs, attempt: int) -> tuple[Function, Trace]:
+        """Return the program for a call, that of an earlier call if there is one.
+
+        Raises:
+            Recaptured: the function keeps something that it finds when it is traced again.
+        """
+        key = self._key(owners, call)
+        found = self._traces.get(key)
+        if found is None:
+            found = self._traced(owners, args, kwargs, attempt)
+            key = self._key(owners, call)
             if len(self._traces) >= self._MOST:
                 self._traces.pop(next(iter(self._traces)))
             self._traces[key] = found
-        function, trace = found
-        return function.results.filled(trace.run(call.tensors))
+        elif found[1].unsettled is not None:
+            try:
+                self._check_repeats(found[1], owners, args, kwargs)
+            except Recaptured:
+                self._traces.pop(key)
+                raise
+        return found
 
-    def _traced(self, args, kwargs) -> tuple[Function, Trace]:
+    def _key(self, owners: list, call: Call) -> tuple:
+        state = State(owners)
+        casting = mode.autocast and mode.autocast.key
+        key = signature_of(call, state, self._fn, (casting, mode.grad, get_default_dtype()))
+        return key, tuple(map(id, state.tensors))
+
+    def _check_repeats(self, trace: Trace, owners: list, args, kwargs) -> None:
+        """Trace the function of a program that stores tensors again, now that it may find them.
+
+        Raises:
+            Recaptured: it is another program; what was stored is the user's own from here on.
+        """
+        kept = _kept(owners)
+        _, further = self._traced(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)
+        kept.restore()
+        kept.undo([t for t in (output.tensor() for output in further.left) if t is not None])
+        if further.unsettled != trace.unsettled:
+            for output in trace.left:
+                output.forget()
+            raise Recaptured
+        trace.unsettled = None
+
+    def _traced(self, owners: list, args, kwargs, attempt: int, kept: Kept | None = None) -> tuple[Function, Trace]:
         function = Function(self._fn, args, kwargs)
+        kept = _kept(owners) if kept is None else kept
         name = getattr(self._fn, "__name__", type(self._fn).__name__)
         body = lambda arrays: function.on_arrays(arrays)[0]  # noqa: E731
-        trace = Trace(f"compile({name})", body, function.tensors, writes=True)
+        last = attempt == MOST_ATTEMPTS - 1
+        try:
+            trace = Trace(f"compile({name})", body, function.tensors, True, kept, State(owners).tensors, last)
+        except Recaptured:
+            raise
+        except BaseException:
+            kept.restore()  # a trace that fails changes nothing
+            raise
         function.forget_arguments()
         return function, trace
 
@@ -128,6 +176,10 @@ class CompiledModule(Module):
             if name.startswith("_") or "_orig_mod" not in self._modules:
                 raise
             return getattr(self._modules["_orig_mod"], name)
+
+
+def _kept(owners: list) -> Kept:
+    return Kept([m for owner in owners for m in owner.modules()])
 
 
 def _modules_of(fn: Callable) -> list[Module]:

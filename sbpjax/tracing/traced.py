@@ -34,6 +34,7 @@ class Traced:
         check: called behind every trace with the writes that it made, and raises for those that it may not make.
         captured: collects what the function reads from outside.
         owned: the tensors and optimizers that it may write.
+        again: called before every further trace, to undo what the one before did outside.
         more: called behind ``body`` in the same trace; returns further outputs, for tensors of others that it wrote.
 
     Attributes:
@@ -54,9 +55,12 @@ class Traced:
         captured: Captured | None = None,
         owned: Sequence = (),
         more: Callable[[OutsideWrites], list] | None = None,
+        again: Callable[[], None] | None = None,
     ) -> None:
         found = Captured() if captured is None else captured
         for number in range(_MOST_TRACES):
+            if number and again is not None:
+                again()
             writes = OutsideWrites(owned)
 
             def pure(*inputs, writes=writes):

@@ -10,7 +10,7 @@ something else then; a program that was met before is not compiled again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -28,12 +28,13 @@ from sbpjax.tensor.op import Op
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.payload import payload, put_from, refreshed
 from sbpjax.tensor.tensor import wrap_any
-from sbpjax.tensor.traced import as_traced, logical
+from sbpjax.tensor.traced import as_traced, is_per_process, logical, note_per_process
 from sbpjax.tracing.captured import Captured, example
 from sbpjax.tracing.traced import Traced
 from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
 
 from . import tree
+from .kept import Kept, Output, common_placement, is_of, settled, text_of
 from .outside_writes import OutsideWrites
 from .signature import Call
 
@@ -90,7 +91,10 @@ class Function:
 
 
 def _stand_in(like: Tensor, array) -> Tensor:
-    return wrap_any(array, as_traced(like.layout, array.ndim))
+    made = wrap_any(array, as_traced(like.layout, array.ndim))
+    if is_per_process(like):
+        note_per_process(made)
+    return made
 
 
 def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
@@ -112,23 +116,72 @@ def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes:
 class Trace:
     """One traced call of `run`; can be run again on tensors of the same kinds.
 
+    Args:
+        asked: what was asked for, for messages.
+        body: the function of arrays.
+        tensors: what it is run on.
+        writes: allow it to write to tensors that live outside it.
+        kept: what notes the tensors that it stores elsewhere; None leaves them as they are.
+        owned: the tensors of the modules, which it may give new values.
+        last: it is not traced again for what it keeps.
+
     Attributes:
         op: the program as an op.
         written: the tensors that it writes.
+        left: what every run stores.
+        unsettled: the program as text, if runs store values of their own which a further call may find.
+
+    Raises:
+        Recaptured: tensors that it keeps have values now, and it finds them when it is traced again.
     """
 
-    def __init__(self, asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> None:
+    unsettled: str | None = None
+
+    def __init__(
+        self,
+        asked: str,
+        body: Callable[[list], list],
+        tensors: list[Tensor],
+        writes: bool = False,
+        kept: Kept | None = None,
+        owned: Sequence[Tensor] = (),
+        last: bool = False,
+    ) -> None:
         self.written: list[Tensor] = []
+        self.left: list[Output] = []
+        stored: list[Tensor] = []
+
+        def keeping(arrays: list) -> list:
+            with kept.watching():
+                outs = body(arrays)
+                kept.rewrite(owned)
+            stored[:] = [t for t in kept.left() if is_of(t, jax_core.trace_ctx.trace)]
+            self._count = len(outs)
+            return outs + [logical(t) for t in stored]
+
+        def again() -> None:
+            if stored:
+                kept.restore()
+                kept.undo(stored)
+
         traced = Traced(
-            body,
+            body if kept is None else keeping,
             [jax.ShapeDtypeStruct((), np.uint32)] * 2,
             lambda first, second: jax.random.wrap_key_data(jnp.stack([first, second])),
             [example(t) for t in tensors],
             check=lambda outside: outside.check_storage(asked) if writes else outside.check(asked),
             captured=_Closure(),
             more=(lambda outside: self._writes(asked, outside)) if writes else None,
+            again=None if kept is None else again,
         )
         self.is_random, self._captured = traced.is_random, traced.captured
+        if stored:
+            written = set(map(id, self.written))
+            inputs = [None] * (2 + len(tensors)) + [None if id(t) in written else t for t in self._captured]
+            place = common_placement((*tensors, *self._captured))
+            traced.closed, self.left = settled(kept, stored, traced.closed, self._count, inputs, place, last)
+            if any(output.constant is None for output in self.left):
+                self.unsettled = text_of(traced.closed)
         closed = inlined(traced.closed)
         self._consts = list(closed.consts)
         self.op = _op(closed, asked)
@@ -166,6 +219,11 @@ class Trace:
         rest, new = (outs[:-count], outs[-count:]) if count else (outs, [])
         for t, value in zip(self.written, new, strict=True):
             put_from(t, value)
+        if self.left:
+            stored = iter(rest[self._count :])
+            for output in self.left:
+                output.store(next(stored) if output.constant is None else output.constant)
+            rest = rest[: self._count]
         return rest
 
 

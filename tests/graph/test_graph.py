@@ -259,9 +259,12 @@ def test_tensors_on_two_placements_are_refused():
 
 def test_local_and_global_tensors_do_not_mix_inside_either():
     net = model("data")
-    x = laid(flow.ones(8, 4), "data")
+    x, local = laid(flow.ones(8, 4), "data"), flow.ones(8, 4)
     with pytest.raises(flow.errors.MixedTensorError, match=r"(?s)local \(8, 4\).*to_global"):
-        Plain(lambda self, x: self.net(x) + flow.ones(8, 4), net=net)(x)
+        Plain(lambda self, x: self.net(x) + local, net=net)(x)
+    # What the graph makes itself is the same in every process.
+    added = Plain(lambda self, x: self.net(x) + flow.ones(8, 4), net=net)(x)
+    np.testing.assert_allclose(added.numpy(), net(x).numpy() + 1, rtol=1e-5)
     with pytest.raises(flow.errors.MixedTensorError, match=r"(?s)local \(8, 4\).*to_global"):
         Forward(net)(flow.ones(8, 4))
     scaled = Plain(lambda self, x, k: self.net(x) * k * flow.tensor(2.0), net=net)(x, flow.tensor(3.0))

@@ -125,7 +125,8 @@ class PipelinedProgram:
         self.in_layouts = layouts
         self.out_layouts = [self.pipeline.layouts.get(v) if isinstance(v, Var) else None for v in self._outs]
         are_global = [layout is not None for layout in traced.layouts]
-        self.outputs = Outputs(self.slots, self.written, self.out_layouts, traced.results, are_global)
+        self.outputs = Outputs(self.slots, self.written, self.out_layouts, traced.results, are_global, left=traced.left)
+        self.unsettled = traced.text() if traced.stores else None
         place_of = {v: i - 1 for i, v in enumerate(flat.invars)}
         self._donated = [place_of[t.task.ins[k]] for t in post.tasks for k in t.donate]
         self.driver = Driver(self.pipeline)
@@ -216,7 +217,7 @@ class PipelinedProgram:
             if not driver.courier.far:
                 raise
             raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
-        return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]])
+        return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 
     def _exchange(self, tensors: list[Tensor], env: dict, left: list, done: list) -> None:
         """Run the tasks that are left and write the whole state; what they return goes into ``env`` too."""
