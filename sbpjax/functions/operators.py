@@ -6,11 +6,14 @@ Hot operators call `dispatch.binary` and `dispatch.unary` with an `Op` made here
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 from sbpjax.ops import arithmetic, compare, elementwise, linalg
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.op import Op, op_of
+from sbpjax.tensor.plain_values import number_of
 from sbpjax.tensor.tensor import Tensor, attach
 
 from .checks import divisor
@@ -44,7 +47,7 @@ RDIV = Op(_reciprocal_times, name="div")
 
 
 def _operand(value) -> bool:
-    return isinstance(value, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
+    return isinstance(value, (Tensor, bool, int, float, complex, np.generic, np.ndarray, numbers.Number))
 
 
 def _operator(op: Op):
@@ -146,7 +149,7 @@ def power(self: Tensor, exponent) -> Tensor:
         return NotImplemented
     if isinstance(exponent, np.ndarray):
         return binary(_POW, self, exponent)
-    value = exponent.item() if isinstance(exponent, np.generic) else exponent
+    value = number_of(exponent)
     return unary(op_of(arithmetic.pow_scalar, (("exponent", value),)), self)
 
 
@@ -155,7 +158,7 @@ def _rpow(self: Tensor, base) -> Tensor:
         return NotImplemented
     if isinstance(base, (Tensor, np.ndarray)):
         return binary(_RPOW, self, base)
-    value = base.item() if isinstance(base, np.generic) else base
+    value = number_of(base)
     return unary(op_of(arithmetic.rpow_scalar, (("base", value),)), self)
 
 

@@ -18,7 +18,8 @@ from typing import Any
 from sbpjax.tensor.argument_names import NOTHING, REST, renamed
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
-from sbpjax.tensor.wrong_call import misfit, of_call, told
+from sbpjax.tensor.plain_values import plain
+from sbpjax.tensor.wrong_call import misfit, of_call, plain_call, told
 
 
 def public(
@@ -65,14 +66,19 @@ def public(
         if strict:
             wrong = misfit(function, args, options)
             if wrong is not None:
-                raise wrong
+                args, options = plain(args), plain(options)
+                if misfit(function, args, options) is not None:
+                    raise wrong
         try:
             result = function(*args, **options)
         except Exception as error:
-            better = of_call(error, function, args, options)
-            if better is error:
-                raise
-            raise better from None
+            again = plain_call(error, function, args, options)
+            if again is None:
+                better = of_call(error, function, args, options)
+                if better is error:
+                    raise
+                raise better from None
+            (result,) = again
         return result if target is None else into_out(target, result)
 
     chosen: Any = called

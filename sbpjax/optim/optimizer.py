@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from sbpjax.functions.public import take_oneflow
 from sbpjax.functions.texts import WithCommon
 from sbpjax.optim import ahead, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
-from sbpjax.optim.options import Choices, Item, clips
+from sbpjax.optim.options import Choices, Item, clips, plain_option
 from sbpjax.optim.repeat import Repeat, Update
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.sbp.layout import Layout
@@ -111,7 +111,7 @@ class Optimizer:
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")
-        if not groups or not isinstance(groups[0], dict):
+        if not groups or not isinstance(groups[0], Mapping):
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
@@ -158,9 +158,9 @@ class Optimizer:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
-        if not isinstance(param_group, dict):
+        if not isinstance(param_group, Mapping):
             raise params_type(param_group, "param_group must be a dict")
-        group = Group(param_group)
+        group = Group({k: v if k == "params" else plain_option(v) for k, v in param_group.items()})
         params = group["params"]
         if isinstance(params, set):
             rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
@@ -181,7 +181,7 @@ class Optimizer:
                 seen = f"{param.dtype.name}{list(param.shape)} with grad_fn={param.grad_fn!r}"
                 raise params_value(seen, "can't optimize a non-leaf Tensor", "x.detach().requires_grad_()")
         for name, value in self.defaults.items():
-            group.setdefault(name, value)
+            group.setdefault(name, plain_option(value))
         self._check(group)
         tables = [joined for p in params if (joined := row_table_of(p)) is not None]
         if group.get("is_sparse") or tables:
@@ -507,7 +507,7 @@ class Optimizer:
         found: list[tuple[Any, Any]] = []
         for group in self.param_groups:
             for name in self._dynamic_names(group):
-                items = group[name] if isinstance(group[name], (tuple, list)) else None
+                items = group[name] if isinstance(group[name], Sequence) else None
                 found += [(group, name)] if items is None else [(Item(group, name), i) for i in range(len(items))]
         return found
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.plain_values import plain
+
 
 class Choices(TypedDict, total=False):
     """PyTorch's choices of how an update runs; here it is one program whatever they say, and values do not change.
@@ -51,6 +54,14 @@ class Item:
         values = list(self._group[self._name])
         values[index] = value
         self._group[self._name] = tuple(values)
+
+
+def plain_option(value: Any) -> Any:
+    """Return an option with sequences as tuples, and numbers of other packages as Python's."""
+    if value.__class__ in (float, int, bool, type(None), tuple) or isinstance(value, Tensor):
+        return value if value.__class__ is not tuple else tuple(map(plain_option, value))
+    found = plain(value)
+    return tuple(found) if isinstance(found, list) and not isinstance(value, list) else found
 
 
 def clips(group: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ quickly. In a traced program an entry may also be `FREE`: the plan decides it, s
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from sbpjax import naming
 from sbpjax.errors import SbpError, SbpTypeError
@@ -148,8 +149,8 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
     asked = f"sbp={value!r}"
     if isinstance(value, str):
         entries = value.replace("(", "").replace(")", "").split(",")
-    elif isinstance(value, (tuple, list)):
-        entries = value
+    elif isinstance(value, Sequence):
+        entries = tuple(value)
     else:
         entries = (value,)
     codes = tuple(_parse_entry(e, asked) for e in entries)

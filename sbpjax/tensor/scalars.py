@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from sbpjax.errors import OpOverflowError, OpTypeError
 
 from . import dtype as dtypes
+from .plain_values import number_of
 from .tensor import Tensor, wrap_any
 
 
@@ -36,6 +38,9 @@ def scalar_array(value):
             if isinstance(value, base):
                 number: Any = value
                 return scalar_array(base(number))
+        other = number_of(value)
+        if other is not None:
+            return scalar_array(other)
         raise OpTypeError(
             "an op on tensors and numbers",
             f"a {cls.__name__}",
@@ -80,5 +85,8 @@ def hashable(value):
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        return tuple(hashable(v) for v in value.tolist())
-    return value
+        return tuple(hashable(v) for v in value.tolist()) if value.ndim else value.item()
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return tuple([hashable(v) for v in value])
+    number = number_of(value)
+    return value if number is None else number

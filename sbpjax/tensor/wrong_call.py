@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import numbers
 import re
 import types
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
 from sbpjax.world.sizes import out_of_memory
 
 from .failure import described, of_public
+from .plain_values import plain
 
 _SIGNATURE = re.compile(
     r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
@@ -78,21 +81,47 @@ def told(function: Callable, typed: bool = False) -> Callable:
         try:
             return function(*args, **options)
         except Exception as error:
+            again = plain_call(error, function, args, options)
+            if again is not None:
+                return again[0]
             better = of_call(error, function, args, options)
             if better is error:
                 raise
             raise better from None
 
     @functools.wraps(function)
+    def constructor(*args, **options):
+        # Not on failure only: a layer keeps its options for later.
+        return public(*[args[0], *map(plain, args[1:])], **{k: plain(v) for k, v in options.items()})
+
+    @functools.wraps(function)
     def typed_public(*args, **options):
         wrong = misfit(function, args, options)
         if wrong is not None:
-            raise wrong
+            again = plain_call(wrong, function, args, options)
+            if again is None:
+                raise wrong
+            return again[0]
         return public(*args, **options)
 
-    chosen: Any = typed_public if typed else public
+    chosen: Any = typed_public if typed else constructor if function.__name__ == "__init__" else public
     chosen.is_told = True
     return chosen
+
+
+def plain_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
+    """Return in a tuple what a failed call gives for plain values; None if these fail too, or are no others."""
+    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+        return None
+    simple, named = plain(args), plain(options)
+    if simple is args and named is options:
+        return None
+    try:
+        if misfit(function, simple, named) is not None:
+            return None
+        return (function(*simple, **named),)
+    except Exception:  # the first error is of the values that the user gave
+        return None
 
 
 def of_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
@@ -247,7 +276,8 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.generic)) or hasattr(value, "__array__") or hasattr(value, "_array")
+    known = isinstance(value, (int, float, np.generic)) or hasattr(value, "__array__") or hasattr(value, "_array")
+    return known or isinstance(value, (numbers.Real, Decimal))
 
 
 def _is_tensor(value: Any) -> bool:
