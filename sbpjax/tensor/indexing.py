@@ -18,8 +18,9 @@ from .bounds import outside
 from .inplace import check_writable, inplace, set_part
 from .number_range import check_fits
 from .op import op_of
+from .plain_values import plain
 from .storage import _starts, _static, steps_of
-from .tensor import Tensor, attach
+from .tensor import TRACED, Tensor, attach
 
 
 def _is_basic(items: tuple) -> bool:
@@ -124,6 +125,8 @@ def getitem(self: Tensor, item) -> Tensor:
             return _row(self, index, len(shape))
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
     items = _items(item)
+    if not _is_basic(items):
+        items = _items(plain(item))
     if _is_basic(items):
         return _basic_view(self, _full(items, self.shape))
     spec, arrays = _resolved(self, items)
@@ -150,6 +153,8 @@ def setitem(self: Tensor, item, value) -> None:
     value = _value(self, value)
     check_fits("x[...] = value", value, self.dtype.np)
     items = _items(item)
+    if not _is_basic(items):
+        items = _items(plain(item))
     if _is_basic(items):
         _write_part(self, _full(items, self.shape), value)
         return
@@ -157,10 +162,12 @@ def setitem(self: Tensor, item, value) -> None:
 
 
 def _value(x: Tensor, value):
+    if not isinstance(value, (Tensor, float, int)):
+        value = plain(value)
     if isinstance(value, (list, tuple, np.ndarray)):
         from .from_data import tensor
 
-        value = tensor(value)
+        value = with_layout_of(tensor(value), x)  # the same in every process, as a number is
     if isinstance(value, Tensor) and x._layout is not None and value._fresh()._layout is None and value.ndim:
         raise MixedTensorError(
             "x[...] = value",
@@ -206,6 +213,10 @@ def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:
         spec, arrays = _index.parse(items, tuple(x.shape))
     except TypeError as error:
         raise error if isinstance(error, OpTypeError) else OpTypeError(str(error)) from None
+    if any(isinstance(a, np.ndarray) and a.dtype == bool for a in arrays) and x._kind == TRACED:
+        # Lists and arrays are read here; behind the next line a trace would have taken them in.
+        places = lambda mask: [*np.nonzero(mask)] if isinstance(mask, np.ndarray) else _places(mask, x)  # noqa: E731
+        spec, arrays = _index.expand_masks(spec, arrays, places)
     arrays = [with_layout_of(a, x) for a in arrays]
     _check_bounds(spec, arrays, x.shape)
     return spec, arrays
@@ -239,10 +250,10 @@ def with_layout_of(index, x: Tensor) -> Tensor:
 
     index = index if isinstance(index, Tensor) else tensor(np.asarray(index))
     layout = x._layout
-    if layout is not None and index._fresh()._layout is None and index.ndim and layout.shape is not None:
+    if layout is not None and index._fresh()._layout is None and index.ndim:
         from sbpjax.sbp import broadcast
 
-        index = index.to_global(layout.placement, (broadcast,) * len(layout.codes))
+        index = index.to_global(layout.placement, (broadcast,) * len(layout.placement.hierarchy))
     return index
 
 
