@@ -194,6 +194,14 @@ def _kept(op: Op, inputs: list, device):
     return call
 
 
+# Linear in their input, so that their backward reads none of it; yet PyTorch records it there, and a second derivative
+# is zeros. With others, such as ``x * 3``, an input without influence is an error in both.
+KEEPS_INPUTS = frozenset(
+    """avg_pool avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    pow_scalar pad nll_loss""".split()
+)
+
+
 class Entry:
     """The backward of an op at given avals.
 
@@ -249,6 +257,9 @@ class Entry:
             present = [i for i, s in enumerate(structs) if s is not None]
             # What the vjp without its dead code still reads: nobody writes down per op what its backward needs.
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
+            name = getattr(op.fn, "__name__", "")
+            if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
+                self.keep = tuple(sorted({*self.keep, *needs}))
             self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
             if program is not None:
                 self._pass_through(*program, used)

@@ -5,6 +5,7 @@
 import pytest
 
 import sbpjax as flow
+from sbpjax.nn import functional as F
 from tests.tensor.both import same
 
 A = "a = T.tensor([1., -2., 3.], requires_grad=True); b = T.tensor([2., 0.5, -1.], requires_grad=True); "
@@ -298,3 +299,29 @@ def test_adding_onto_checks_what_was_saved():
     b.add_(1.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         (a + c + b).sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.avg_pool2d(x, 2),
+        lambda x: F.adaptive_avg_pool2d(x, 2),
+        lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+        lambda x: x.pow(1),
+    ],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_second_derivative_without_influence_is_zero(function, compiled):
+    """PyTorch records the input in the backward of these ops, though the gradient does not depend on it."""
+
+    def second(x):
+        y = function(x)
+        v = flow.ones(*y.shape).requires_grad_()
+        (first,) = flow.autograd.grad(y, x, v, create_graph=True)
+        return flow.autograd.grad(first.square().sum(), (x, v))
+
+    def run(x):
+        return second(x.detach().requires_grad_())
+
+    of_x, of_v = (flow.compile(run) if compiled else run)(flow.arange(48.0).reshape(1, 3, 4, 4))
+    assert not of_x.any() and of_v.any()
