@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.errors import OpTypeError
-from sbpjax.nn.batchnorm import ACROSS
-from sbpjax.tensor.tape.function import Function
+from sbpjax.tensor.tape.function import ACROSS, Function
 from sbpjax.tensor.tensor import Tensor, wrap
 
 from . import bodies

@@ -7,7 +7,6 @@ synchronised batch normalisation is the only kind here, since values do not depe
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from sbpjax import naming
@@ -22,10 +21,9 @@ from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import is_array, put_all_from, stand_in
+from sbpjax.tensor.tape.function import ACROSS
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.world import processes as _world
-
-ACROSS: dict[str, Callable[..., Tensor]] = {}  # collectives on the tape; `sbpjax.distributed.functional` enters them
 
 
 class _NormBase(Module):

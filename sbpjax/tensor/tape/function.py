@@ -19,6 +19,7 @@ Worked case::
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,6 +32,8 @@ from sbpjax.tensor.tensor import Tensor, restore, wrap_any
 
 from . import saved_tensors as graph
 from .node import FREED, Node, record
+
+ACROSS: dict[str, Callable[..., Tensor]] = {}  # collectives on the tape; `sbpjax.distributed.functional` enters them
 
 
 class FunctionCtx:
