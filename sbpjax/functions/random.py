@@ -140,13 +140,11 @@ def randint(
         )
     found = dtypes.int64.np if dtype is None else dtypes.of(dtype).np
     _check_bounds("randint(...)", as_int(low), as_int(high), found)
-    static = (
-        ("low", as_int(low)),
-        ("high", as_int(high)),
-        ("shape", size_of((size,), "randint(...)")),
-        ("dtype", found),
-    )
-    return _draw(_random.randint, static, generator, (device, placement, sbp), "randint(...)", requires_grad)
+    shape = size_of((size,), "randint(...)")
+    static = (("shape", shape), ("dtype", found))
+    # As inputs, so that one program serves all bounds.
+    bounds = _random.integer_bounds(as_int(low), as_int(high), shape)
+    return _draw(_random.randint, static, generator, (device, placement, sbp), "randint(...)", requires_grad, bounds)
 
 
 def _check_bounds(asked: str, low: int, high: int, dtype: np.dtype) -> None:
@@ -491,7 +489,8 @@ def random_(self: Tensor, start: int | None = None, to: int | None = None, *, ge
         rule = f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         raise OpError("x.random_(...)", f"from={low}, to={high}", rule, "x.random_(0, 10)")
     _check_bounds("x.random_(...)", as_int(low), as_int(high), self.dtype.np)
-    return _fill(self, _random.randint, (("low", as_int(low)), ("high", as_int(high))), generator, "random_")
+    bounds = _random.integer_bounds(as_int(low), as_int(high), self.shape)
+    return _fill(self, _random.randint, (), generator, "random_", bounds)
 
 
 def _limit(dtype) -> int:

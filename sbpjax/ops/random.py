@@ -112,18 +112,32 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
     return lax.add(lax.mul(noise, std), mean)
 
 
-def randint(key, /, low: int, high: int, shape, dtype=INT64):
-    """Return integers in [low, high), all equally likely."""
-    if not low < high:
-        fail(
-            "value",
-            f"randint({low}, {high})",
-            f"shape {tuple(shape)}",
-            "low is below high",
-            f"randint({low}, {low + 1})",
-        )
+def randint(key, low, high, shape, dtype=INT64):
+    """Return integers in [low, high), all equally likely.
+
+    Args:
+        key: the random key.
+        low: the least value, a number or a 0-d array: as an array it is an input of the program, which then serves
+            all bounds.
+        high: the values stay below; a number or a 0-d array.
+        shape: the shape of the result.
+        dtype: its dtype.
+    """
+    if isinstance(low, int) and isinstance(high, int):
+        integer_bounds(low, high, shape)
     integers = np.dtype(dtype) if jnp.issubdtype(dtype, jnp.integer) else INT64
     return cast(jax.random.randint(_key(key), tuple(shape), low, high, integers), dtype)
+
+
+def integer_bounds(low: int, high: int, shape) -> tuple[int, int]:
+    """Return the bounds of integers in [low, high) if they are some, and 64-bit integers."""
+    if not low < high:
+        asked, seen = f"randint({low}, {high})", f"shape {tuple(shape)}"
+        fail("value", asked, seen, "low is below high", f"randint({low}, {low + 1})")
+    if low < -(2**63) or high > 2**63 - 1:
+        rule = "bounds are integers of 64 bits, from -2^63 to 2^63 - 1"
+        fail("value", "randint(low, high)", f"low {low:.6g}, high {high:.6g}", rule, f"randint(0, {2**63 - 1})")
+    return low, high
 
 
 def bernoulli(key, p, /):

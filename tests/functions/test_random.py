@@ -137,3 +137,26 @@ def test_a_stream_goes_on_alike_when_a_program_takes_over(monkeypatch):
         return [sbpjax.rand(3, generator=generator).numpy() for _ in range(4)]
 
     np.testing.assert_array_equal(draws(2), draws(0))
+
+
+@pytest.mark.parametrize("placement", [None, [0, 1]])
+def test_randint_has_one_program_for_all_bounds(placement):
+    where = {}
+    if placement is not None:
+        where = {"placement": sbpjax.placement("cpu", placement), "sbp": sbpjax.sbp.split(0)}
+
+    def draw(low, high):
+        sbpjax.randint(low, high, (4, 7), **where)
+        sbpjax.empty(4, 7, **where).random_(low, high)
+
+    for _ in range(20):
+        draw(0, 10)
+    compiled = []
+    listen = lambda event, *_, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None  # noqa: E731
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for high in range(11, 30):
+            draw(high - 10, high * 10**9)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert not compiled
