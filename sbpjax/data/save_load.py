@@ -11,8 +11,9 @@ checkpoint as it was.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +26,38 @@ from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import device as devices
 from sbpjax.tracing.checkpoint import checkpoint as checkpoint  # PyTorch's module of this name has it
 from sbpjax.tracing.segments import checkpoint_sequential as checkpoint_sequential
+from sbpjax.world import processes as _world
 
 
 def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
+
+    In a job of several processes, a state without global tensors is written by each process that calls this, and none
+    waits for another: ``if rank == 0: save(model.state_dict(), path)``. A state whose global tensors are all on devices
+    of one process is written by that one. Any other state is written by all processes together, which all call this.
+    `sbpjax.checkpoint.save` is called by all processes, whatever it saves.
 
     Args:
         obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
             optimizers stand for their state.
         path: the directory.
         global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
-            holds, and all processes call this together, so the number is only checked.
+            holds, so the number is only checked.
 
     Raises:
         CheckpointError: something in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
-    from .checkpoint import saving  # which builds on this room's neighbours
+    from .checkpoint import document, saving  # which build on this room's neighbours
 
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
-    saving.save(obj, path)
+    owners = _owners(document.pack(obj)[1].values())
+    if len(owners) > 1:
+        saving.save(obj, path)
+    elif owners <= {_world.current().rank}:
+        with _world.alone():
+            saving.save(obj, path)
 
 
 def load(
@@ -61,6 +73,9 @@ def load(
     A file named ``*.safetensors`` is read as one, any other file as one of ``torch.save`` with a plain state in it
     (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
     them runs, unless ``weights_only=False`` says that it may.
+
+    In a job of several processes, each process that calls this without a placement reads by itself; with one, all
+    processes call it.
 
     Args:
         path: the directory, or the file.
@@ -93,7 +108,14 @@ def load(
         return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)
     if oneflow_file.is_oneflow(source):
         return oneflow_file.read_oneflow(source, _placing(map_location, global_src_rank), Parameter)
-    return loading.load(source, placement=place, device=device)
+    with _world.alone() if place is None else contextlib.nullcontext():
+        return loading.load(source, placement=place, device=device)
+
+
+def _owners(values: Iterable[Any]) -> set[int]:
+    """Return the processes on whose devices the global tensors of a state are."""
+    placements = {v.placement for v in values if isinstance(v, Tensor) and v.is_global}
+    return {_world.current().owner(device) for place in placements for device in place.devices.flat}
 
 
 def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | None, Any]:

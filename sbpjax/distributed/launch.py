@@ -1,12 +1,13 @@
 """Start a script once per rank: ``python -m sbpjax.distributed.launch --nproc_per_node 4 train.py --lr 0.1``.
 
-Every process gets ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE``, ``RANK``, ``LOCAL_RANK`` and ``NODE_SIZE`` in its
-environment, and importing sbpjax connects them. ``SBPJAX_JOB_SECRET``, new for every start, tells them from strangers;
-with several machines ``--secret_file`` names a file of mode 600 that holds one secret for all. The launcher passes on
-their output line by line with the rank before it, passes signals on to them, and when one dies stops the others, says
-which one it was, how it ended and what it wrote last, and ends with its exit code. With ``--max_restarts`` it starts
-all of them again, from the last checkpoint if the script loads one; a script that ends with code 75 (`EXIT_RESTART`)
-asks for that itself. A launcher that is killed takes its ranks with it (`sbpjax.world.tied`).
+Every process gets ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE``, ``RANK``, ``LOCAL_RANK``, ``LOCAL_WORLD_SIZE`` and
+``NODE_SIZE`` in its environment, and importing sbpjax connects them. ``SBPJAX_JOB_SECRET``, new for every start, tells
+them from strangers; with several machines ``--secret_file`` names a file of mode 600 that holds one secret for all. The
+launcher passes on their output line by line with the rank before it, passes signals on to them, and when one dies stops
+the others, says which one it was, how it ended and what it wrote last, and ends with its exit code. With
+``--max_restarts`` it starts all of them again, from the last checkpoint if the script loads one; a script that ends
+with code 75 (`EXIT_RESTART`) asks for that itself. A launcher that is killed takes its ranks with it
+(`sbpjax.world.tied`).
 
 This file needs nothing but Python, so the launcher itself holds no device and little memory.
 """
@@ -214,6 +215,7 @@ class Launcher:
             WORLD_SIZE=str(o.nnodes * o.nproc_per_node),
             RANK=str(rank),
             LOCAL_RANK=str(local),
+            LOCAL_WORLD_SIZE=str(o.nproc_per_node),
             NODE_SIZE=str(o.nnodes),
             RESTART_COUNT=str(restarts),
             SBPJAX_LAUNCHED=str(os.getpid()),

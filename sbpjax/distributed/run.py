@@ -23,6 +23,8 @@ def init_process_group(
     rank: int = -1,
     store=None,
     group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
 ) -> None:
     """Connect the processes; under the launcher they are already. See `sbpjax.env.init`.
 
@@ -34,6 +36,8 @@ def init_process_group(
         rank: this process's rank, with ``tcp://``.
         store: not supported.
         group_name: kept for its spelling.
+        pg_options: kept for its spelling.
+        device_id: kept for its spelling: a process's devices are its own from the start.
 
     Raises:
         DistributedError: another kind of rendezvous is asked for.
@@ -50,10 +54,13 @@ def init_process_group(
             "the rendezvous is through the environment or at tcp://host:port",
             'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
         )
+    _world.current().is_initialized = True
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Do nothing: the processes stay connected until they end."""
+    """Let `is_initialized` be False; the processes stay connected until they end."""
+    if group is None or group.size() == get_world_size():
+        _world.current().is_initialized = False
 
 
 def is_available() -> bool:
@@ -62,8 +69,11 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Return whether this process is connected with others, or a rank of `sbpjax.simulate`."""
-    return jax.distributed.is_initialized() or _world.current().size > 1
+    """Return whether `init_process_group` was called, or the launcher or `sbpjax.simulate` connected this rank."""
+    world = _world.current()
+    if world.is_initialized is not None:
+        return world.is_initialized
+    return jax.distributed.is_initialized() or world.size > 1
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:

@@ -115,10 +115,10 @@ def to(
                 return out if out.layout is value.layout else out.to_global(value.placement, value.sbp)
         elif isinstance(value, (dtypes.dtype, np.dtype)) or value in (float, int, bool):
             dtype = value
-        elif isinstance(value, (str, Device)):
-            device = value
         elif isinstance(value, bool):
             continue
+        elif isinstance(value, (str, int, Device)):
+            device = value
         elif value is not None:
             raise OpTypeError(
                 "x.to(...)", f"{value!r}", "to takes a dtype, a device or a tensor", "x.to(sbpjax.float32)"

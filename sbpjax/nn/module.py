@@ -101,7 +101,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
         fields = self.__dict__
         fields.update(state)
         for table in _TABLES:
-            if fields.get(table).__class__ in (dict, OrderedDict):  # pickled before they said when they change
+            if fields.get(table).__class__ in (dict, OrderedDict):  # as they are pickled
                 fields[table] = Table(fields[table])
         changes.note()
         for table in _HOOK_TABLES:

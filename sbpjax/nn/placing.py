@@ -126,7 +126,7 @@ class Moving:
                 device, dtype = arg.device, arg.dtype
             elif isinstance(arg, dtype_class):
                 dtype = arg
-            elif isinstance(arg, (str, device_class)) and device is None:
+            elif isinstance(arg, (str, int, device_class)) and not isinstance(arg, bool) and device is None:
                 device = arg
             elif not isinstance(arg, bool) and arg is not None:
                 rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"

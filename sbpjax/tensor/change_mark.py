@@ -63,6 +63,10 @@ _DICT = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "se
 class Table(OrderedDict[str, Any]):
     """The parameters, buffers or children of a module by name."""
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Be pickled as an `OrderedDict`, so that files of modules name no class of this package's inside."""
+        return OrderedDict, (), None, None, iter(self.items())
+
 
 class Fields(dict[str, Any]):
     """The state of one parameter by name."""

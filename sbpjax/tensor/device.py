@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from sbpjax import naming
 from sbpjax.errors import PlacementError
 
 from .mode import mode
@@ -17,8 +18,8 @@ class device:
     """One device.
 
     Args:
-        type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), or another `device`; ``"meta"``
-            is no device: tensors on it have no data.
+        type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), another `device`, or a number:
+            that of an accelerator. ``"meta"`` is no device: tensors on it have no data.
         index: the device's number among those of its type.
 
     Raises:
@@ -36,6 +37,8 @@ class device:
             type, index = type.type, type.index
         elif hasattr(type, "platform"):  # a jax.Device
             type, index = _TYPE[type.platform], index_of(type)
+        elif isinstance(type, int) and not isinstance(type, bool) and index is None:
+            type, index = _accelerator(type), type
         text = str(type)
         if ":" in text:
             text, _, number = text.partition(":")
@@ -66,13 +69,13 @@ class device:
         mode.device = mode.devices.pop()
 
     def __repr__(self) -> str:
-        if self.type == "meta":
-            return "device(type='meta')"
+        if self.type == "meta" or (self.index is None and naming.is_torch()):
+            return f"device(type='{self.type}')"
         return f"device(type='{self.type}', index={self.index or 0})"
 
     def __str__(self) -> str:
-        if self.type == "meta":
-            return "meta"
+        if self.type == "meta" or (self.index is None and naming.is_torch()):
+            return self.type
         return f"{self.type}:{self.index or 0}"
 
     def __eq__(self, other) -> bool:
@@ -150,12 +153,32 @@ META = "meta"
 
 
 def _unknown(type, index) -> PlacementError:
-    return PlacementError(
-        f"device({type!r}, {index!r})" if index is not None else f"device({type!r})",
-        f"{type!r}",
-        f"a device is one of {sorted(_PLATFORM)} that this machine has, with an optional index",
-        'e.g. sbpjax.device("cpu")',
-    )
+    import jax
+
+    asked = f"device({type!r}, {index!r})" if index is not None else f"device({type!r})"
+    here = [f"{kind} ({n} of them)" for kind in ("cpu", "cuda", "tpu") if (n := _count(kind))]
+    seen = f"JAX's default backend is {jax.default_backend()}"
+    return PlacementError(asked, seen, f"devices here are {', '.join(here)} and meta", 'e.g. sbpjax.device("cpu")')
+
+
+def _count(type: str) -> int:
+    import jax
+
+    try:
+        return len(jax.local_devices(backend=_PLATFORM[type]))
+    except RuntimeError:
+        return 0
+
+
+def _accelerator(index: int) -> str:
+    """Return the type of the accelerators, of which a number alone names one."""
+    import jax
+
+    type = _TYPE.get(jax.default_backend(), "cpu")
+    if type == "cpu":
+        rule = "Cannot access accelerator device when none is available: a number alone names an accelerator"
+        raise PlacementError(f"device({index})", "devices of the type cpu alone", rule, 'sbpjax.device("cpu")')
+    return type
 
 
 @functools.cache
@@ -185,7 +208,13 @@ def default_jax_device():
     return config.jax_default_device or jax.local_devices()[0]
 
 
-@functools.cache
 def of_jax(jax_device) -> device:
     """Return the `device` of a `jax.Device`."""
-    return device(_TYPE[jax_device.platform], index_of(jax_device))
+    return _of_jax(jax_device, naming.is_torch())
+
+
+@functools.cache
+def _of_jax(jax_device, for_torch: bool) -> device:
+    type, index = _TYPE[jax_device.platform], index_of(jax_device)
+    # PyTorch has one CPU, without a number.
+    return device(type) if for_torch and type == "cpu" and index == 0 else device(type, index)

@@ -65,6 +65,7 @@ class World:
         failure: what another member reported when it failed, None while all is well.
         key: what only the members know; it signs what they tell each other.
         report: tells the other members that this one failed, and lets it end with an error code.
+        is_initialized: whether the program began or ended its process group; None while it has not.
     """
 
     rank = 0
@@ -74,6 +75,7 @@ class World:
     failure: str | None = None
     key: bytes = secrets.token_bytes(signing.TAG_BYTES)  # of this process, in which all members are
     report: Callable[[str], None] | None = None
+    is_initialized: bool | None = None
 
     def __init__(self) -> None:
         self.agreed: set = set()  # what was compared with the other members once
@@ -388,6 +390,28 @@ def install(world: World | None) -> None:
 def enter(world: World | None) -> None:
     """Make ``world`` the world of this thread alone; None leaves it."""
     _current.world = world
+
+
+class _Alone(World):
+    """One member by itself for a while: it meets no other."""
+
+    def __init__(self, outer: World) -> None:
+        super().__init__()
+        self.visible, self.at_home = outer.visible, outer.at_home  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def alone():
+    """Let this thread's work be that of one process alone: it waits for no other member."""
+    outer, own = current(), _current.world
+    if outer.size == 1:
+        yield
+        return
+    enter(_Alone(outer))
+    try:
+        yield
+    finally:
+        enter(own)
 
 
 calls.compare_by(lambda *what: current().exchange(*what))

@@ -280,7 +280,8 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
 
 def on_disk(layout: Layout) -> Layout:
     """Return the layout in which a tensor is written and read: even, no partial sums, on all processes."""
-    if not layout.placement.covers_processes:  # a stage of a pipeline: every process writes a part
+    # A stage of a pipeline: every process writes a part.
+    if not layout.placement.covers_processes and _world.current().size > 1:
         everyone = one_per_process(layout.placement.type)
         layout = Layout(everyone, (split(0) if layout.shape else broadcast,), layout.shape, layout.dtype)
     return travelling(layout)
