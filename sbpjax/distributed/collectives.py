@@ -9,6 +9,7 @@ group returns at once. None of these is recorded on the tape: `sbpjax.distribute
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -160,13 +161,12 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ):
-    """Put the tensors of all ranks into ``output_tensor``, joined along dim 0 or stacked, as its shape says."""
+    """Put the tensors of all ranks into ``output_tensor``, one after the other; any shape of as many elements."""
     asked, group = "all_gather_into_tensor(output_tensor, input_tensor)", group_of(group)
     if group.rank() < 0:
         return None
     array, n = local_array(asked, input_tensor), group.size()
-    joined = (n * array.shape[0], *array.shape[1:]) if array.ndim else (n,)
-    _check_shape(asked, output_tensor, (joined, (n, *array.shape)), array.dtype)
+    _check_size(asked, output_tensor, (n, *array.shape), array.dtype)
     _write(output_tensor, run(asked, bodies.all_gather, group, [array])[0])
     return _done([output_tensor], async_op)
 
@@ -240,13 +240,20 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ):
-    """Put the reduction of all ranks' k-th parts along dim 0 into ``output_tensor`` on rank k of the group."""
+    """Put the reduction of all ranks' k-th parts into ``output_tensor`` on rank k of the group.
+
+    Args:
+        output_tensor: the result; any shape.
+        input_tensor: the parts of all ranks one after the other, n times the elements of the output; any shape.
+        op: how the ranks' parts are reduced.
+        group: the ranks; by default all.
+        async_op: return a handle at once.
+    """
     asked, group = "reduce_scatter_tensor(output_tensor, input_tensor)", group_of(group)
     if group.rank() < 0:
         return None
     array, n, wanted = local_array(asked, input_tensor), group.size(), tuple(output_tensor.shape)
-    joined = (n * wanted[0], *wanted[1:]) if wanted else (n,)
-    _check_shape(asked, input_tensor, (joined, (n, *wanted)), payload(output_tensor).dtype)
+    _check_size(asked, input_tensor, (n, *wanted), payload(output_tensor).dtype)
     rows = array.reshape((n, *wanted))
     _write(output_tensor, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
     return _done([output_tensor], async_op)
@@ -313,3 +320,11 @@ def _check_shape(asked: str, x: Tensor, shapes, dtype) -> None:
         wanted = " or ".join(f"{dtype}{list(s)}" for s in dict.fromkeys(tuple(s) for s in shapes))
         rule = f"this tensor is {wanted}"
         raise OpError(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}")
+
+
+def _check_size(asked: str, x: Tensor, shape: tuple[int, ...], dtype) -> None:
+    """Refuse a tensor of another number of elements than ``shape``, or another dtype; its own shape is free."""
+    array = local_array(asked, x)
+    if array.size != math.prod(shape) or array.dtype != dtype:
+        rule = f"this tensor has {math.prod(shape)} elements of {dtype}"
+        raise OpError(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {dtype}{list(shape)}")

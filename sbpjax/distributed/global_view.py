@@ -9,17 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.errors import SbpTypeError
+from sbpjax.sbp.algebra import sbp as Sbp
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
 
-def to_global(input, placement=None, sbp=None, warn_on_non_tensor_leaf: bool = True, **options):
+def to_global(input, placement=None, sbp: Any = None, warn_on_non_tensor_leaf: bool = True, **options):
     """Return ``input`` with every tensor in it made global; see `sbpjax.Tensor.to_global`.
 
     Args:
         input: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
         placement: where the tensors should lie; a global tensor's own by default.
-        sbp: the nd-sbp they should have.
+        sbp: the nd-sbp they should have, or a function ``f(input, tensor)`` that returns it for each tensor.
         warn_on_non_tensor_leaf: accepted; other things stay as they are without a warning.
         options: ``grad_sbp`` and ``check_meta``, as for a tensor.
 
@@ -28,7 +29,9 @@ def to_global(input, placement=None, sbp=None, warn_on_non_tensor_leaf: bool = T
         >>> sbpjax.utils.global_view.to_global({"x": sbpjax.ones(4)}, p, sbpjax.sbp.split(0))["x"].sbp
         (sbpjax.sbp.split(dim=0),)
     """
-    return _mapped(input, lambda x: x.to_global(placement, sbp, **options))
+    # An sbp is callable too: OneFlow's older form is `broadcast()`.
+    sbp_of = sbp if callable(sbp) and not isinstance(sbp, Sbp) else lambda input, tensor: sbp
+    return _mapped(input, lambda x: x.to_global(placement, sbp_of(input, x), **options))
 
 
 def to_local(input, *, copy: bool = False):

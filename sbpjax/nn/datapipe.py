@@ -1,4 +1,4 @@
-"""OneFlow's data layers that need no file format of their own: on the host, in NumPy, between steps.
+"""OneFlow's data layers that need no file format of their own.
 
     mirror = nn.CoinFlip(batch_size=8)       # each call gives the next batch
     images = nn.CropMirrorNormalize("RGB", crop_h=224, crop_w=224)(raw, mirror())
@@ -11,30 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from sbpjax import functions
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, from_data
+from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
-
-
-def _placed(array: np.ndarray, device: Any, placement: Any, sbp: Any) -> Tensor:
-    made = from_data.tensor(array, device=device)
-    return made if placement is None else made.to_global(placement=placement, sbp=sbp)
-
-
-def _seeded(random_seed: int | None) -> np.random.Generator:
-    return np.random.default_rng(None if random_seed is None or random_seed < 0 else random_seed)
+from sbpjax.tensor.generator import Generator
 
 
 class CoinFlip(Module):
     """Random zeros and ones, int8, a new batch per call.
 
     Args:
-        batch_size: how many.
-        random_seed: the seed; None or a negative number is a random one.
+        batch_size: how many; of a global result on all devices together.
+        random_seed: the seed; with None or a negative number they come from the default generator.
         probability: of a one.
         device: where they go.
         placement: the devices of a global result.
@@ -53,12 +43,14 @@ class CoinFlip(Module):
         super().__init__()
         self.batch_size, self.probability = batch_size, probability
         self.device, self.placement, self.sbp = device, placement, sbp
-        self.generator = _seeded(random_seed)
+        self.generator = None
+        if random_seed is not None and random_seed >= 0:
+            self.generator = Generator().manual_seed(random_seed)
 
     def forward(self) -> Tensor:
-        """Return `(batch_size,)` zeros and ones."""
-        drawn = (self.generator.random(self.batch_size) < self.probability).astype(np.int8)
-        return _placed(drawn, self.device, self.placement, self.sbp)
+        """Return `(batch_size,)` zeros and ones; of a global result every process has its part of one batch."""
+        where = {"device": self.device, "placement": self.placement, "sbp": self.sbp}
+        return (functions.rand(self.batch_size, generator=self.generator, **where) < self.probability).to(dtypes.int8)
 
 
 class CropMirrorNormalize(Module):

@@ -2,7 +2,7 @@
 
 Two processes own ranks 0, 1 and 2, 3 of a placement. ``to_global(placement, split(0))`` of their local ``(4, 3)``
 tensors is an ``(8, 3)`` tensor, of which each process divides its own four rows over its own two ranks. Under
-``broadcast`` all local tensors are equal; other ones are an error, unless the first rank's owner's is asked for. Under
+``broadcast`` all local tensors are equal; where they differ, the first rank's owner's is taken with a warning. Under
 ``partial_sum`` each process's tensor is one summand, on the first of its ranks. `own_part` is the way back. With one
 rank per process this is what OneFlow does; with one process the local tensor is the whole tensor.
 
@@ -13,13 +13,14 @@ is zero, since nobody read theirs; and where all take their copy by ``to_local``
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import AgreementError, OpError, OpTypeError
+from sbpjax.errors import AgreementError, OpError, OpTypeError, message
 from sbpjax.world import calls
 from sbpjax.world.processes import World, by_value
 from sbpjax.world.ranks_text import ranks_text
@@ -45,7 +46,7 @@ def positions_of(member: int, grid: np.ndarray) -> list[Index]:
 
 
 def from_local(
-    value, placement: Placement, sbp, world: World, check: bool = True, check_values: bool = True
+    value, placement: Placement, sbp, world: World, check: bool = True, check_values: bool | None = None
 ) -> tuple[jax.Array, Layout]:
     """Return the global tensor that the members' local tensors make; all members call it.
 
@@ -55,19 +56,21 @@ def from_local(
         sbp: the nd-sbp it has.
         world: the members.
         check: compare shapes and dtypes first; without it all members' are taken to be equal.
-        check_values: compare what is broadcast too, by a digest of each member's values.
+        check_values: compare the values of broadcast tensors too, by a digest of each member's: where they differ, True
+            raises, and None warns and takes the first member's. False takes the first member's without comparing.
 
     Raises:
         OpError: the members' shapes do not make one tensor; every member raises it.
         OpTypeError: their dtypes differ.
-        AgreementError: the members name other placements or sbps, or have other values under broadcast.
+        AgreementError: the members name other placements or sbps, or have other values under broadcast and
+            ``check_values`` is True.
     """
     grid = owners(placement, world)
     members = sorted({int(m) for m in grid.flat})
     asked = f"x.to_global({placement!r}, {sbp!r})"
     mine = (tuple(value.shape), str(value.dtype))
     if check:
-        compared = check_values and calls.mode() != "off"
+        compared = check_values is not False and calls.mode() != "off"
         alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
         told = world.exchange(asked, (*mine, digest))
@@ -77,7 +80,7 @@ def from_local(
     layout = _layout(asked, facts, grid, placement, sbp)
     if check:
         for group in alike:
-            _compare(asked, {m: told[m][2] for m in group}, placement, layout)
+            _compare(asked, {m: told[m][2] for m in group}, placement, layout, raises=check_values is True)
     return world.share(asked, value, lambda values: _assembled(values, layout, grid)), layout
 
 
@@ -125,7 +128,7 @@ def _digest(value) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
 
 
-def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: Layout) -> None:
+def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: Layout, raises: bool) -> None:
     groups = by_value(digests)
     if len(groups) == 1:
         return
@@ -133,13 +136,15 @@ def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: 
         f"ranks {ranks_text(ranks)}: values with digest {digest:016x}" for digest, ranks in groups.items()
     )
     own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (len(layout.codes) - 1)])
-    raise AgreementError(
-        asked,
-        f"local {layout.dtype}{list(layout.shape)} tensors: {shown}",
-        "under broadcast every process gives the same values",
+    seen = f"local {layout.dtype}{list(layout.shape)} tensors: {shown}"
+    fix = (
         f"x.to_global({placement!r}, [{own}]) if each process has its own rows; seed all processes alike "
-        "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's",
+        "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's without comparing"
     )
+    if raises:
+        raise AgreementError(asked, seen, "under broadcast every process gives the same values", fix)
+    rule = "under broadcast a tensor has one value: the first rank's is taken"
+    warnings.warn(message(asked, seen, rule, fix), stacklevel=4)
 
 
 def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp) -> Layout:

@@ -68,7 +68,7 @@ def to_global(
     *,
     grad_sbp=None,
     check_meta: bool = True,
-    check_values: bool = True,
+    check_values: bool | None = None,
     copy: bool = False,
 ) -> Tensor:
     """Return this tensor as a global tensor on ``placement`` in ``sbp``.
@@ -84,9 +84,9 @@ def to_global(
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
-        check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
-            (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
-            ``SBPJAX_CHECK=off``.
+        check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+            1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+            does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
         copy: return a new tensor even if nothing changes.
 
     Returns:
@@ -96,7 +96,7 @@ def to_global(
         MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
         SbpError: the sbp does not fit the tensor or the placement.
         PlacementTypeError: ``placement`` is no placement.
-        AgreementError: processes give different values for a broadcast tensor.
+        AgreementError: processes give different values for a broadcast tensor, under ``check_values=True``.
 
     Example:
         >>> p = flow.placement("cpu", [0, 1])
@@ -230,7 +230,7 @@ def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
     )
 
 
-def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool) -> Tensor:
+def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool | None) -> Tensor:
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
     shape = tuple(x._array.shape)

@@ -19,14 +19,16 @@ def test_ranks_and_locals():
         with pytest.raises(
             errors.AgreementError, match=r"(?s)ranks \[0\]: .*same values.*split\(0\)\].*check_values=False"
         ):
-            mine.to_global(everywhere, flow.sbp.broadcast)
+            mine.to_global(everywhere, flow.sbp.broadcast, check_values=True)
         voice = mine.to_global(everywhere, flow.sbp.broadcast, check_values=False)
         assert voice.item() == 1.0
+        assert mine.to_global(everywhere, flow.sbp.broadcast).item() == 1.0
         total = flow.tensor([rank + 1.0]).to_global(everywhere, flow.sbp.partial_sum)
         assert total.item() == 10.0 and total.to_local().item() == rank + 1.0
         return rank
 
-    assert main(2.0) == [0, 1, 2, 3]
+    with pytest.warns(UserWarning, match=r"(?s)ranks \[0\]: .*one value: the first rank's is taken"):
+        assert main(2.0) == [0, 1, 2, 3]
     assert flow.env.get_world_size() == 1
 
 

@@ -162,8 +162,9 @@ _ONE_VALUE = (
 )
 UNEQUAL_COPIES = "unequal copies"
 _UNEQUAL = (
-    "Processes that give different values for one broadcast tensor get an error that names them. OneFlow takes the "
-    "first rank's without a word; ``to_global(..., check_values=False)`` does that here."
+    "Processes that give different values for one broadcast tensor get a warning that names them, and the first "
+    "rank's values. OneFlow takes those without a word; ``to_global(..., check_values=False)`` does that here, and "
+    "``check_values=True`` raises."
 )
 _RANDOM = (
     "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
