@@ -64,8 +64,29 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
-    found = wrap(jax.dlpack.from_dlpack(ext_tensor, copy=copy))
+    try:
+        array = jax.dlpack.from_dlpack(ext_tensor, copy=copy)
+    except jax.errors.JaxRuntimeError as error:
+        # JAX 0.10 to 0.12 reads memory only if it has no gaps, repeated or reversed elements.
+        if "strid" not in str(error) or copy is False or not _on_host(ext_tensor):
+            raise
+        array = jax.device_put(_compact(ext_tensor))
+    found = wrap(array)
     return found if device is None else found.to(device)
+
+
+def _on_host(ext_tensor) -> bool:
+    return ext_tensor.__dlpack_device__()[0] == 1
+
+
+def _compact(ext_tensor):
+    """Return a copy without gaps of an array with any strides."""
+    try:
+        return np.array(np.from_dlpack(ext_tensor))
+    except RuntimeError:  # a dtype that NumPy has not, as bfloat16
+        import jax
+
+        return jax.dlpack.from_dlpack(ext_tensor.contiguous())
 
 
 def to_dlpack(tensor: Tensor):

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one, same_dtype
-from .promote import BOOL, cast, is_float, is_number, joint_shape, size_as, spread
+from .promote import BOOL, cast, category, is_float, is_number, joint_shape, size_as, spread
 from .slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
@@ -494,22 +494,24 @@ def masked_fill(x, mask, value, /):
     """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast.
 
     Args:
-        mask: bools, broadcast to ``x``.
+        mask: bools, or integers, of which all but 0 count; broadcast to ``x``.
         value: a number, or a tensor of one element.
 
     Returns:
         The shape of ``x``; a split stays.
 
     Raises:
-        OpTypeError: the mask is not bool.
+        OpTypeError: the mask is neither bool nor of integers.
         OpError: ``value`` has dims.
 
     Example:
         >>> flow.tensor([1.0, -2.0, 3.0]).masked_fill(flow.tensor([False, True, False]), 0.0)
         tensor([1., 0., 3.])
     """
-    if np.dtype(mask.dtype) != BOOL:
-        fail("type", "masked_fill", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
+    if category(mask.dtype) > 1:
+        rule = "the mask is bool, or of integers"
+        fail("type", "masked_fill", f"a mask of dtype {mask.dtype}", rule, "mask.bool()")
+    mask = cast(mask, BOOL)
     if np.ndim(value):
         fail("shape", "masked_fill", f"a value of shape {np.shape(value)}", "the value has 0 dims", "use where")
     shape = joint_shape(x.shape, mask.shape)

@@ -21,6 +21,7 @@ from jax import lax
 
 from sbpjax.errors import OpTypeError, SbpError
 from sbpjax.ops.promote import category
+from sbpjax.sbp import broadcast
 from sbpjax.tensor.tape.node import AccumulateGrad
 
 from . import dispatch, made_on_host
@@ -29,8 +30,9 @@ from .mode import mode
 from .number_range import check_fits
 from .op import Op, op_of
 from .storage import base_of, repeated_by, write
+from .tape.grad_mode import no_grad
 from .tape.op_node import OpNode
-from .tensor import LOCAL, PLACED, Tensor, inplace_error
+from .tensor import LOCAL, PLACED, Tensor, inplace_error, wrap
 from .undrawn import is_undrawn, overwrite, place_to_fill, replace
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
@@ -286,7 +288,8 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
     """Write another tensor's values, broadcast and cast, into this one.
 
     Args:
-        source: a tensor that broadcasts to this one.
+        source: a tensor that broadcasts to this one. A NumPy array may be written into a leaf that requires grad
+            without `no_grad`, since no gradient goes to it.
         non_blocking: accepted.
 
     Returns:
@@ -304,9 +307,19 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
         # The tensor stays a sum: from broadcast that moves nothing, the value becomes the summand of the first rank.
         if self._layout.shape is not None and self._layout.partial_axes and source.shape == self.shape:
             source = source.to_global(self.placement, self.sbp)
-    if is_undrawn(self):
-        return overwrite(self, lambda: inplace(self, COPY, (source,)))
-    return inplace(self, COPY, (source,))
+    if isinstance(source, np.ndarray):
+        if self._layout is not None:  # the logical value, which every process has
+            source = wrap(jnp.asarray(source)).to_global(self.placement, [broadcast] * len(self.sbp))
+        if self._edge.__class__ is AccumulateGrad:
+            with no_grad():
+                return _copy(self, source)
+    return _copy(self, source)
+
+
+def _copy(x: Tensor, source) -> Tensor:
+    if is_undrawn(x):
+        return overwrite(x, lambda: inplace(x, COPY, (source,)))
+    return inplace(x, COPY, (source,))
 
 
 def fill_(self: Tensor, value) -> Tensor:
