@@ -71,7 +71,9 @@ def message(asked: str, seen: str, rule: str, fix: str) -> str:
         rule: the rule that was broken, with its numbers.
         fix: one line that makes it work.
     """
-    return f"{asked} (at {user_line()})\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
+    line = user_line()
+    at = "" if line == UNKNOWN_LINE else f" (at {line})"  # a command and a data worker have no line of the user's
+    return f"{asked}{at}\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

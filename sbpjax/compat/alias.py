@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from sbpjax import naming
-from sbpjax.errors import UnknownNameError, page
+from sbpjax.errors import UnknownNameError
 
-from .missing import Missing
+from .missing import Missing, page_of
 
 _Feature = type(annotations)
 _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__", "__name__", "__doc__"})
@@ -71,7 +71,7 @@ class Alias(ModuleType):
             f"{full}",
             f"no such name in {', '.join(fields['_sources'])}",
             f"under the name {self.__name__!r} stands what sbpjax has",
-            f"see {page('reference/api_coverage.md')} for what there is",
+            f"see {page_of(peer.name)} for what there is",
             name=name,
             obj=self,
         )

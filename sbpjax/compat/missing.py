@@ -7,6 +7,11 @@ from typing import Any
 from sbpjax.errors import UnknownNameError, page
 
 
+def page_of(peer: str) -> str:
+    """Return the page that lists which names of another package there are."""
+    return page("how_to/torch_scripts.md" if peer == "torch" else "reference/api_coverage.md")
+
+
 class Missing:
     """Stands for a missing name; using it for anything but naming it is an error that says the name.
 
@@ -22,7 +27,7 @@ class Missing:
             f"{self._name}",
             "a placeholder, from an alias that was enabled with lazy=True",
             f"sbpjax has nothing under this name of {self._peer}",
-            f"see {page('reference/api_coverage.md')} for what there is",
+            f"see {page_of(self._peer)} for what there is",
             name=self._name.rpartition(".")[2],
             obj=self,
         )

@@ -16,9 +16,10 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, ModuleType
 
 from sbpjax import naming
-from sbpjax.errors import UnknownModuleError, page
+from sbpjax.errors import UnknownModuleError
 
 from .alias import Alias
+from .missing import page_of
 
 
 class Peer(MetaPathFinder, Loader):
@@ -104,7 +105,7 @@ class Peer(MetaPathFinder, Loader):
                     f"import {fullname}",
                     "no module of sbpjax answers to this name",
                     f"under the name {self.name!r} stands what sbpjax has",
-                    f"see {page('reference/api_coverage.md')} for what there is",
+                    f"see {page_of(self.name)} for what there is",
                     name=fullname,
                 )
             self.say(f"{fullname} is missing; an empty module stands for it")

@@ -1,6 +1,6 @@
 """A program run by IREE, which takes StableHLO as it is: nothing is converted to ONNX.
 
-IREE is optional: ``pip install "sbpjax[iree]"``. It compiles for this processor, in seconds to a minute, and runs
+IREE is optional, the extra `iree`. It compiles for this processor, in seconds to a minute, and runs
 programs whose sizes are all fixed. What it compiled is kept in the folder of sbpjax's caches, signed: to read it is to
 run it.
 """

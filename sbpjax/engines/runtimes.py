@@ -1,7 +1,7 @@
 """An ONNX model in an engine: `compiled` gives a function of NumPy arrays.
 
 OpenVINO keeps what it compiled in the folder of sbpjax's caches, under the digest of the model, so that a second
-process loads it. Both engines are optional: ``pip install "sbpjax[openvino]"``, ``"sbpjax[onnx]"``.
+process loads it. Both engines are optional: the extras `openvino` and `onnx`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from sbpjax.errors import EngineError
 from sbpjax.world import cache_folder
+from sbpjax.world.extras import pip_install
 
 from .options import Engine
 
@@ -45,7 +46,7 @@ def module(name: str, asked: str) -> ModuleType:
             asked,
             f"no module {name}: {error}",
             f"the engine is a package of its own, in sbpjax's extra {extra!r}",
-            f'pip install "sbpjax[{extra}]"',
+            pip_install(extra),
         ) from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import GraphConfigError
+from sbpjax.errors import GraphConfigError, nearest
 
 
 def wrong(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
@@ -36,5 +36,6 @@ def number(name: str, value: Any) -> float:
 def one_of(name: str, value: Any, allowed: tuple) -> Any:
     """Return one of some values."""
     if isinstance(value, bool) or value not in allowed:
-        raise wrong(name, repr(value), f"one of {list(allowed)}", f"e.g. {allowed[-1]!r}")
+        near = nearest(value, allowed) if isinstance(value, str) and all(isinstance(v, str) for v in allowed) else None
+        raise wrong(name, repr(value), f"one of {list(allowed)}", f"e.g. {near or allowed[-1]!r}")
     return value

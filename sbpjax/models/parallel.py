@@ -127,7 +127,7 @@ class Parallel:
     def equation(self) -> str:
         """The product of the axes with its value: ``data=2 × tensor=4 = 8``."""
         used = [f"{axis}={getattr(self, axis)}" for axis in AXES if getattr(self, axis) > 1]
-        return f"{' × '.join(used) or 'no axis'} = {self.devices}"
+        return used[0] if len(used) == 1 else f"{' × '.join(used) or 'no axis'} = {self.devices}"
 
     @property
     def axes(self) -> tuple[str, ...]:

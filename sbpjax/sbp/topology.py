@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbpjax.errors import PlacementError
+from sbpjax.world.extras import pip_install
 
 _TPU = ("v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e", "7x", "tpu7x")
 _FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100:8", [2, 4])'
@@ -226,7 +227,7 @@ def _missing(name: str, wheel: str, what: str) -> PlacementError:
         f"placement.topology({name!r})",
         f"no {wheel} in this environment",
         f"a machine that is not there is known to its compiler alone, and {what} is in {wheel}",
-        'pip install "sbpjax[aot]"',
+        pip_install("aot"),
     )
 
 

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
+from sbpjax.world.extras import pip_install
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
@@ -75,7 +76,7 @@ class Endpoint:
             from starlette.routing import Route
         except ImportError as error:
             raise ServingError(
-                "Endpoint(...)", str(error), "the endpoint is a Starlette application", 'pip install "sbpjax[serve]"'
+                "Endpoint(...)", str(error), "the endpoint is a Starlette application", pip_install("serve")
             ) from None
         self._engine, self._name, self._encode, self._decode = engine, name, encode, decode
         self._end, self._token, self._most_bytes = end, token, most_bytes

@@ -123,30 +123,43 @@ def mixed(asked: str, inputs) -> errors.MixedTensorError:
     """Return the error for inputs that live on different placements, or are partly local."""
     from .tensor import Tensor
 
-    seen, target, there = [], None, {}
-    for i, x in enumerate(x for x in inputs if isinstance(x, Tensor)):
-        if x._layout is None:
-            seen.append(f"input {i}: local {tuple(x.shape)} on {x.device}")
-        else:
-            seen.append(f"input {i}: global {tuple(x.shape)} on {x.placement!r}")
-            target = target or x._layout
-            there.setdefault(x.placement, x)
-    if target is None:
-        fix = "move the inputs to one device with x.to(device)"
-    else:
-        fix = _joining(target, any(x._layout is None for x in inputs if isinstance(x, Tensor)))
-    if len(there) > 1:
-        fix += "; between stages the activation moves, to the placement of the weights"
-    return errors.MixedTensorError(
-        asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
-    )
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    seen = []
+    for i, x in enumerate(tensors):
+        kind = "local" if x._layout is None else "global"
+        what = "a parameter, " if _is_parameter(x) else ""
+        where = x.device if x._layout is None else repr(x.placement)
+        seen.append(f"input {i}: {what}{kind} {tuple(x.shape)} on {where}")
+    rule = "all inputs of one op are local, or lie on one placement (hierarchy included)"
+    return errors.MixedTensorError(asked, "; ".join(seen), rule, _joining(tensors))
 
 
-def _joining(target, is_local: bool) -> str:
-    """Return the line that brings an input to where the others lie."""
+def _is_parameter(x) -> bool:
+    return any(kind.__name__ == "Parameter" for kind in type(x).__mro__)  # a class of a package above this one
+
+
+def _joining(tensors: list) -> str:
+    """Return the line that brings the inputs of an op together."""
+    placed = [x for x in tensors if x._layout is not None]
+    if not placed:
+        return "move the inputs to one device with x.to(device)"
+    # Data move to the parameters, or to an activation that came from them.
+    target = max(placed, key=lambda x: (_is_parameter(x), x.requires_grad))
+    local = [x for x in tensors if x._layout is None]
     count = len(target.placement.hierarchy)
+    if any(map(_is_parameter, local)):
+        alike = ", ".join(["sbpjax.sbp.broadcast"] * count)
+        return f"model.to_global({target.placement!r}, [{alike}])  # the parameters are local, the data global"
+    if not local:
+        number, moving = next((i, x) for i, x in enumerate(placed) if x.placement != target.placement)
+        sbp = moving.sbp if len(moving.sbp) == count else target.sbp
+        return f"x.to_global({target.placement!r}, {list(sbp)!r})  # for input {number}"
+    return _joining_local(target, count)
+
+
+def _joining_local(target, count: int) -> str:
     where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
-    if not is_local or not target.placement.spans_processes:
+    if not target.placement.spans_processes:
         return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"
     own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (count - 1)])
     return (

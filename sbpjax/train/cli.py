@@ -232,4 +232,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SbpjaxError as error:
         if full_tracebacks():
             raise
-        sys.exit(f"error: {error}".replace(" (at <unknown>)", "", 1))  # no line of the user's has called
+        sys.exit(f"error: {error}")

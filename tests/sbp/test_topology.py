@@ -40,7 +40,7 @@ def test_a_missing_compiler_is_named(no_wheels, name, wheel):
     with pytest.raises(PlacementError, match=wheel) as error:
         placement.topology(name)
     assert lines_of(error) == ["seen", "rule", "fix"]
-    assert 'pip install "sbpjax[aot]"' in str(error.value)
+    assert 'pip install "jax[tpu]>=' in str(error.value)
     assert __file__ in str(error.value)
 
 

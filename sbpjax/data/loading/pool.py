@@ -304,7 +304,6 @@ class Pool:
         index = self._workers.index(worker)
         if issubclass(kind, SbpjaxError) and "\n  seen: " in text and not full_tracebacks():
             asked, _, rest = text.partition("\n")
-            asked = asked.replace(" (at <unknown>)", "")  # a worker has no line of the user's
             return kind(f"{asked}, in DataLoader worker process {index}{when}\n{rest}")
         text = f"Caught {name} in DataLoader worker process {index}{when}.\nOriginal {trace}"
         if issubclass(kind, KeyError):  # whose text is shown with \n for line breaks

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sbpjax.errors import ConfigError, SbpjaxError, nearest
+from sbpjax.world.extras import pip_install
 
 from .files import file_of, module_of
 
@@ -24,7 +25,7 @@ try:
     from omegaconf import DictConfig, ListConfig, OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 except ModuleNotFoundError:
-    told = "no module omegaconf", "configurations are trees of OmegaConf", 'pip install "sbpjax[train]"'
+    told = "no module omegaconf", "configurations are trees of OmegaConf", pip_install("train")
     raise ConfigError("import sbpjax.train.config", *told) from None
 
 if TYPE_CHECKING:

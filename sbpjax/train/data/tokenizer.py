@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sbpjax.errors import DataError
+from sbpjax.world.extras import pip_install
 
 from .special import NAMES
 
@@ -25,7 +26,7 @@ def package() -> Any:
     try:
         import tokenizers  # type: ignore[import-not-found]
     except ImportError:
-        rule, fix = "text is cut into tokens by the package tokenizers", 'pip install "sbpjax[train]"'
+        rule, fix = "text is cut into tokens by the package tokenizers", pip_install("train")
         raise DataError("a tokenizer", "tokenizers is not installed", rule, fix) from None
     return tokenizers
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sbpjax.errors import TrainError
+from sbpjax.world.extras import pip_install
 
 from .writer import Writer
 
@@ -21,7 +22,7 @@ class TensorBoard(Writer):
         try:
             from tensorboardX import SummaryWriter
         except ModuleNotFoundError:
-            told = "no module tensorboardX", "it writes TensorBoard's files", 'pip install "sbpjax[train]"'
+            told = "no module tensorboardX", "it writes TensorBoard's files", pip_install("train")
             raise TrainError("TensorBoard()", *told) from None
         self._make: Any = SummaryWriter
         self._writer: Any = None

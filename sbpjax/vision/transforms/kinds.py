@@ -19,6 +19,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax.errors import DataError, DataTypeError
+from sbpjax.world.extras import pip_install
 
 FILTERS = {"nearest": 0, "bilinear": 2, "bicubic": 3, "lanczos": 1, "box": 4, "hamming": 5}  # Pillow's numbers
 
@@ -67,7 +68,7 @@ def pillow() -> Any:
         from PIL import Image
     except ImportError:
         rule = "images are read and resized by the package Pillow"
-        raise DataError("an image", "Pillow is not installed", rule, 'pip install "sbpjax[train]"') from None
+        raise DataError("an image", "Pillow is not installed", rule, pip_install("vision")) from None
     return Image
 
 

@@ -51,5 +51,5 @@ def test_misuse(trained, tmp_path):
 def test_without_the_package(tmp_path, monkeypatch):
     (tmp_path / "tokenizer.json").write_text("{}")
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(DataError, match='pip install "sbpjax\\[train\\]"'):
+    with pytest.raises(DataError, match='pip install "tokenizers>='):
         made.read_tokenizer(tmp_path)
