@@ -104,12 +104,18 @@ def _part(config: Any, name: str, asked: str) -> Any:
 
 def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
     """Return those hooks of a configuration that say which weights were evaluated, and which are the best."""
+    from omegaconf.errors import OmegaConfBaseException
+
     from .config import instantiate
 
     if not isinstance(found, (Mapping, Sequence, type(None))):
         seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
         raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written")
-    each = list(found.values() if isinstance(found, Mapping) else found or ())
     told = (":Average", ":Checkpoints")  # the ends of what is under `_call_`
-    wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
+    try:
+        each = list(found.values() if isinstance(found, Mapping) else found or ())
+        wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
+    except OmegaConfBaseException as error:
+        seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} stands for another value"
+        raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written") from None
     return [instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]

@@ -72,6 +72,9 @@ def test_wrong_calls(run, tmp_path):
         load_run(run)
 
 
+LINEAR = "trainer:\n  model: {_call_: sbpjax.nn.linear:Linear, _arguments_: [2, 2]}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "seen"),
     [
@@ -87,7 +90,9 @@ def test_wrong_calls(run, tmp_path):
         ("trainer: {model: {_call_: sbpjax.nn.containers:Sequential, _arguments_: [3]}}\n", "Sequential"),
         ("trainer: {model: {_call_: sbpjax.nn.linear:Linear, in_features: 2}}\n", "missing a required argument"),
         ("trainer: {model: {_call_: sbpjax.nn.linear:Linear, _arguments_: 5}}\n", "5"),
-        ("trainer:\n  model: {_call_: sbpjax.nn.linear:Linear, _arguments_: [2, 2]}\n  hooks: 3\n", "hooks"),
+        (LINEAR + "  hooks: 3\n", "hooks"),
+        (LINEAR + "  hooks: {c: '${trainer}'}\n", "trainer.hooks: Interpolation to parent"),
+        (LINEAR + "  hooks: {c: {_call_: '${none}'}}\n", "trainer.hooks: Interpolation key"),
         ("trainer: &a [*a]\n", "an alias"),
         ("a: 1\na: 2\n", "the name 'a' twice"),
         ("\xff", "can't decode"),
