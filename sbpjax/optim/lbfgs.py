@@ -125,12 +125,15 @@ class LBFGS(Optimizer):
         memory: dict[str, Any] = self.state[self._params[0]]
         before = {name: list(v) if isinstance(v, list) else v for name, v in memory.items()}
         found: list = []
+        done: list = []
         try:
             with no_grad():
-                all_or_nothing(self._params, lambda: found.append(self._minimize(closure)))
+                step = lambda: found.append(self._minimize(closure))  # noqa: E731
+                all_or_nothing(self._params, step, map(done.append, (True,)))
         except BaseException:
-            memory.clear()
-            memory.update(before)
+            if not done:
+                memory.clear()
+                memory.update(before)
             raise
         for hook in self._hooks_after():
             hook(self, (closure,), {})
