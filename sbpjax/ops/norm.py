@@ -329,10 +329,12 @@ def local_response_norm(x, /, size: int, alpha: float = 1e-4, beta: float = 0.75
     if x.ndim < 3:
         rule = f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)"
         fail("value", "local_response_norm", f"x {x.shape}", rule, "x of (N, C, ...)")
-    ends = [(size // 2, (size - 1) // 2, 0) if d == 1 else (0, 0, 0) for d in range(x.ndim)]
+    # Channels further away than there are channels are zeros.
+    before, after = min(size // 2, max(x.shape[1] - 1, 0)), min((size - 1) // 2, max(x.shape[1] - 1, 0))
+    ends = [(before, after, 0) if d == 1 else (0, 0, 0) for d in range(x.ndim)]
     squares = lax.pad(lax.square(x), np.zeros((), x.dtype), ends)
     total = lax.slice_in_dim(squares, 0, x.shape[1], axis=1)
-    for i in range(1, size):
+    for i in range(1, before + after + 1):
         total = lax.add(total, lax.slice_in_dim(squares, i, i + x.shape[1], axis=1))
     if np.issubdtype(x.dtype, np.integer):  # torch takes the mean of integers, without its fraction, and then floats
         total, x, alpha = floats(lax.div(total, np.asarray(size, x.dtype))), floats(x), alpha * size

@@ -132,10 +132,12 @@ def max_pool(
         places = []
         if return_indices:
             start = lax.mul(lax.broadcasted_iota(INT64, values[0].shape, dim), np.int64(step))
-            rows = [lax.add(start, np.int64(j * spread_ - ends)) for j in range(kernel)]
+            rows = [lax.add(start, np.int64(j * spread_ - ends)) for j in range(len(values))]
             weight = np.int64(math.prod(sizes[i + 1 :]))
             rows = [lax.mul(lax.max(r, np.int64(0)), weight) for r in rows]
-            inner = [None] * kernel if place is None else _windows(place, dim, kernel, step, ends, spread_, count, 0)
+            inner = (
+                [None] * len(values) if place is None else _windows(place, dim, kernel, step, ends, spread_, count, 0)
+            )
             places = [r if p is None else lax.add(r, p) for r, p in zip(rows, inner)]
         x, place = _first_max(values, places)
     if single:

@@ -43,7 +43,8 @@ def polygamma(x, /, n: int):
         return lax.digamma(x)
 
     def derivative(v):
-        sign = math.factorial(n) * (1 if n % 2 else -1)
+        size = math.factorial(n) if n <= 170 else math.inf  # of 171 no float64 holds it
+        sign = size * (1 if n % 2 else -1)
         return lax.mul(_number(sign, v), _zeta(lax.full_like(v, n + 1), v))
 
     return _wide(derivative, x)

@@ -11,7 +11,7 @@ import functools
 import itertools
 from operator import index as as_int
 
-from sbpjax.errors import OpError, OpTypeError
+from sbpjax.errors import OpError, OpTypeError, OutOfMemoryError
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
@@ -19,6 +19,9 @@ from . import dispatch, lazy_views, view_steps
 from .op import op_of
 from .tensor import Tensor
 from .views import along, of_one_dim, tie
+
+# Of tensors that one call returns, empty ones among them.
+_MOST_SECTIONS = 1 << 20
 
 
 def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
@@ -127,6 +130,9 @@ def tensor_split(self: Tensor, indices_or_sections=None, dim: int = 0, *, indice
         if count <= 0:
             rule = "number of sections must be larger than 0"
             raise OpError(f"tensor_split({count})", f"{count} sections", rule, "tensor_split(1)")
+        if count > max(n, _MOST_SECTIONS):
+            rule = f"sections beyond the {n} elements are empty, and each is a tensor of its own in memory"
+            raise OutOfMemoryError(f"tensor_split({count})", f"{count} sections", rule, f"tensor_split({max(n, 1)})")
         return _several(self, d, [n // count + (i < n % count) for i in range(count)])
     edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
     parts = []

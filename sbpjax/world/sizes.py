@@ -149,7 +149,9 @@ def _units(count: int) -> str:
 def out_of_memory(asked: str, seen: str, error: BaseException) -> OutOfMemoryError | None:
     """Return the error to raise where Python, NumPy or XLA got no memory; None for another error."""
     text = str(error)
-    of_xla = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and "RESOURCE_EXHAUSTED" in text
+    of_xla = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and (
+        "RESOURCE_EXHAUSTED" in text or "Out of memory" in text
+    )
     if not of_xla and not isinstance(error, MemoryError):
         return None
     rule = text.strip().split("\n")[0] or "there is no memory for it"
