@@ -40,6 +40,9 @@ def stft(
         onesided: give the first half of the frequencies only; by default for real signals.
         return_complex: give complex numbers, not pairs; must be said for real signals.
     """
+    if input.ndim not in (1, 2):
+        rule = f"Expected a 1D or 2D tensor,but got {input.ndim}D"
+        raise OpError("stft(x, ...)", f"a signal of shape {list(input.shape)}", rule, "x.reshape(-1, x.shape[-1])")
     complex_input = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not complex_input:

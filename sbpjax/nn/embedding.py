@@ -62,7 +62,7 @@ class Embedding(Module):
                     "value",
                     f"Embedding({num_embeddings}, {embedding_dim})",
                     f"padding_idx={padding_idx}",
-                    f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}",
+                    f"Padding_idx must be within num_embeddings, {padding_idx} within {num_embeddings}",
                     f"padding_idx in [{-num_embeddings}, {num_embeddings})",
                 )
             padding_idx %= num_embeddings

@@ -142,7 +142,7 @@ def prelu(x, weight, /):
                 "shape",
                 "prelu(x, weight)",
                 f"weight {weight.shape}, x {x.shape}",
-                f"weight has 1 or C={channels} elements",
+                f"num_parameters in prelu must be 1 or {channels}",
                 f"use a weight of shape ({channels},)",
             )
         weight = lax.broadcast_in_dim(weight, (1, weight.shape[0]) + (1,) * (x.ndim - 2), (1,))
@@ -409,7 +409,8 @@ def glu(x, /, dim: int = -1):
     """
     dim = one(dim, x.ndim, "glu")
     if x.ndim == 0 or x.shape[dim] % 2:
-        fail("shape", f"glu(dim={dim})", f"x {x.shape}", "the size of the dim is even", "choose another dim or pad x")
+        rule = f"Halving dimension must be even, but dimension {dim} is size {x.shape[dim]}"
+        fail("shape", f"glu(dim={dim})", f"x {x.shape}", rule, "choose another dim or pad x")
     half = x.shape[dim] // 2
     return lax.mul(lax.slice_in_dim(x, 0, half, axis=dim), lax.logistic(lax.slice_in_dim(x, half, 2 * half, axis=dim)))
 

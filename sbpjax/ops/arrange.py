@@ -10,9 +10,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .dims import fail, one, several
+from .dims import fail, one, several, shape_text
 from .promote import cast, result_type
 from .view import _shape, slice_dim
+
+
+def _uneven(first, other, dim: int) -> str:
+    """Return the rule that two shapes of a concatenation break."""
+    if len(first) != len(other):
+        return f"Tensors must have same number of dimensions: got {len(first)} and {len(other)} is expected."
+    at = next(d for d, (a, b) in enumerate(zip(first, other)) if a != b and d != dim)
+    sizes = f"Got {other[at]} and {first[at]} is expected in dimension {at}."
+    return f"Sizes of tensors must match except in dimension {dim}. {sizes}"
+
+
+def _unequal(arrays) -> str:
+    """Return the rule that the shapes of a stack break."""
+    if not arrays:
+        return "stack expects a non-empty TensorList"
+    at, x = next((i, x) for i, x in enumerate(arrays) if x.shape != arrays[0].shape)
+    shapes = f"{shape_text(arrays[0].shape)} at first input and {shape_text(x.shape)} which index is {at}"
+    return f"stack expects each tensor to be equal size, but got {shapes}"
 
 
 def cat(*arrays, dim: int = 0):
@@ -45,7 +63,7 @@ def cat(*arrays, dim: int = 0):
                 "shape",
                 f"cat(dim={dim})",
                 "shapes " + ", ".join(str(x.shape) for x in full),
-                f"all sizes but that of dim {where} are equal",
+                _uneven(full[0].shape, x.shape, where),
                 "slice or pad them first",
             )
     full = [cast(x, dtype) for x in full]
@@ -74,7 +92,7 @@ def stack(*arrays, dim: int = 0):
             "shape",
             f"stack(dim={dim})",
             "shapes " + ", ".join(str(x.shape) for x in arrays),
-            "at least one tensor, all of equal shape",
+            _unequal(arrays),
             "expand or reshape them first",
         )
     where = one(dim, arrays[0].ndim + 1, "stack")
@@ -142,8 +160,12 @@ def repeat(x, /, repeats):
                 [1, 2, 1, 2]])
     """
     repeats = _shape(repeats)
+    if any(n < 0 for n in repeats):
+        rule = f"Trying to create tensor with negative dimension {min(repeats)}"
+        fail("shape", f"repeat({repeats})", f"x {x.shape}", rule, "numbers from 0")
     if len(repeats) < x.ndim:
-        fail("shape", f"repeat({repeats})", f"x {x.shape}", f"at least {x.ndim} numbers are given", "use tile")
+        rule = "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        fail("shape", f"repeat({repeats})", f"x {x.shape}", rule, "use tile")
     x = _at_least(x, len(repeats))
     wide, places, final = [], [], []
     for size, times in zip(x.shape, repeats):
@@ -267,7 +289,8 @@ def roll(x, /, shifts, dims=None):
         return lax.reshape(roll(lax.reshape(x, (x.size,)), shifts, (0,)), x.shape)
     dims = _shape(dims)
     if len(dims) != len(shifts):
-        fail("shape", f"roll({shifts}, {dims})", f"x {x.shape}", "one shift per dim", "give as many shifts as dims")
+        rule = f"shifts and dimensions must align. shifts: {len(shifts)}, dims: {len(dims)}"
+        fail("shape", f"roll({shifts}, {dims})", f"x {x.shape}", rule, "give as many shifts as dims")
     for shift, d in zip(shifts, dims):
         d = one(d, x.ndim, "roll")
         cut = -shift % max(x.shape[d], 1)
@@ -304,7 +327,9 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
             "shape",
             f"pad({pad})",
             f"x {x.shape}",
-            f"an even number of at most {2 * x.ndim} entries",
+            "Padding length must be divisible by 2"
+            if len(pad) % 2
+            else f"Padding length too large: {len(pad)} numbers for {x.ndim} dims",
             "pad=(front, behind)",
         )
     ends = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
@@ -361,7 +386,8 @@ def _pad_dim(x, d: int, a: int, b: int, mode: str):
             "shape",
             f"pad(mode={mode!r})",
             f"dim {d} of size {x.shape[d]}, padded by {a} and {b}",
-            f"{mode} padding is at most {limit} there",
+            "Padding size should be less than the corresponding input dimension, but got: "
+            f"padding ({a}, {b}) at dimension {d} of input {x.ndim}: {mode} padding is at most {limit} there",
             "pad less, or in several steps",
         )
     x = slice_dim(x, d, max(-a, 0), x.shape[d] - max(-b, 0))
@@ -377,7 +403,7 @@ def meshgrid(*arrays, indexing: str = "ij"):
             "value",
             f"meshgrid(indexing={indexing!r})",
             f"{len(arrays)} tensors",
-            "indexing is 'ij' or 'xy'",
+            f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}',
             "indexing='ij'",
         )
     if len({x.dtype for x in arrays}) > 1:

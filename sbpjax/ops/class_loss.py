@@ -36,7 +36,8 @@ def _class_dim(x, target, op: str) -> int:
             "value",
             op,
             f"input {x.shape}, target {target.shape}",
-            "the target has the input's shape without its class dim, (C,) or (N, C, ...)",
+            f"Expected input batch_size ({x.shape[0] if x.ndim > 1 else 1}) to match target batch_size "
+            f"({target.shape[0] if target.ndim else 1}): the target has the input's shape without its class dim",
             "reshape the target",
         )
     if target.dtype not in (np.int64, np.int32, np.uint8):

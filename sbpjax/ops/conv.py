@@ -90,7 +90,8 @@ def _check(x, weight, channels: int, groups: int, op: str) -> None:
             "shape",
             f"{op}(groups={groups})",
             f"x {x.shape}, weight {weight.shape}",
-            f"the weight has {x.ndim} dims and fits x's {x.shape[1]} channels, got {channels}",
+            f"The input channels {x.shape[1]} should be equal to self.in_channels {channels}. "
+            f"The weight has {x.ndim} dims",
             "check weight and groups",
         )
     if weight.dtype != x.dtype:

@@ -33,7 +33,9 @@ def matrices(op: str, *arrays, square: bool = False) -> None:
             rule = "Expected a floating point or complex tensor as input, of 32 or 64 bits each part"
             fail("type", f"{op}(A)", f"a tensor of {x.dtype}", rule, "A.float()")
         if square and x.shape[-1] != x.shape[-2]:
-            rule = f"A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+            name = op if "." in op else f"linalg.{op}"
+            sizes = f"{x.shape[-2]} by {x.shape[-1]}"
+            rule = f"{name}: A must be batches of square matrices, but they are {sizes} matrices"
             fail("shape", f"{op}(A)", f"A {x.shape}", rule, "slice it to a square")
     if len({x.dtype for x in arrays}) > 1:
         rule = "all inputs have the same dtype"

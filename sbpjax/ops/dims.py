@@ -58,10 +58,44 @@ def one(dim: int, ndim: int, op: str) -> int:
             "index",
             f"{op}(dim={dim})",
             f"a tensor of {ndim} dims",
-            f"Dimension out of range: dim lies in [{-size}, {size - 1}], got {dim}",
+            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})",
             f"use dim={min(max(dim, -size), size - 1)}, or unsqueeze the tensor first",
         )
     return int(dim) % size
+
+
+def shape_text(shape) -> str:
+    """Return a shape as messages of OneFlow and PyTorch's users compare it: ``(4,5)``, ``(3,)``."""
+    return str(tuple(shape)).replace(" ", "")
+
+
+def broadcast_rule(shapes) -> str | None:
+    """Return the rule that shapes break which do not broadcast; None if they do."""
+    ndim = max(map(len, shapes))
+    full = [(1,) * (ndim - len(s)) + tuple(s) for s in shapes]
+    for dim in range(ndim):
+        sizes = [s[dim] for s in full if s[dim] != 1]
+        other = next((n for n in sizes if n != sizes[0]), None)
+        if other is not None:
+            sizes = f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({other})"
+            return f"{sizes} at non-singleton dimension {dim}"
+    return None
+
+
+def expand_rule(own: tuple[int, ...], sizes: tuple) -> str:
+    """Return the rule that the sizes of an expansion break."""
+    offset = len(sizes) - len(own)
+    if offset < 0:
+        given = f"the number of sizes provided ({len(sizes)}) must be greater or equal to the number of dimensions"
+        return f"expand(tensor{{{shape_text(own)}}}, size={len(own)}): {given} in the tensor ({len(own)})"
+    for dim, size in enumerate(sizes):
+        if dim < offset and size < 0:
+            return f"The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing dimension {dim}"
+        if dim >= offset and size != -1 and own[dim - offset] not in (1, size):
+            sizes_of = f"The expanded size of the tensor ({size}) must match the existing size ({own[dim - offset]})"
+            shapes = f"Target sizes: {shape_text(sizes)}. Tensor sizes: {shape_text(own)}"
+            return f"{sizes_of} at non-singleton dimension {dim}. {shapes}"
+    return "a size is -1, which keeps the tensor's own, or not negative"
 
 
 def several(dim, ndim: int, op: str) -> tuple[int, ...]:
@@ -75,7 +109,7 @@ def several(dim, ndim: int, op: str) -> tuple[int, ...]:
             "value",
             f"{op}(dim={given})",
             f"a tensor of {ndim} dims",
-            "a dim appears only once",
+            f"The dim {next(d for d in found if found.count(d) > 1)} appears multiple times in the list of dims",
             f"dim={tuple(set(found))}",
         )
     return found if ndim else ()

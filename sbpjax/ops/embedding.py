@@ -82,7 +82,7 @@ def _padded(index, size: int, out, padding_idx: int | None):
 def one_hot(x, /, num_classes: int, on_value=1, off_value=0, dtype=INT64):
     """Return a new last dim of size ``num_classes`` with ``on_value`` at the class and ``off_value`` elsewhere."""
     if x.dtype not in (np.int64, np.int32):
-        rule = "one_hot is only applicable to index tensor of type LongTensor"
+        rule = "one_hot is only applicable to index tensor. It has an integer dtype"
         fail("shape", "one_hot(x)", f"x of {x.dtype}", rule, "x.long()")
     shape = (*x.shape, num_classes)
     classes = lax.broadcasted_iota(x.dtype, shape, x.ndim)

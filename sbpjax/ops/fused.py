@@ -12,7 +12,7 @@ from jax import lax
 
 from .activation import gelu, softmax
 from .arithmetic import add
-from .dims import fail
+from .dims import fail, shape_text
 from .matrix import _offsets
 from .promote import cast, joint_shape, spread
 from .random import dropout
@@ -22,7 +22,8 @@ def bias_add(x, bias, /, axis: int = 1):
     """Return x + bias, with the vector along dim ``axis``."""
     axis = axis % x.ndim
     if bias.shape != (x.shape[axis],):
-        rule = f"the bias is a vector of {x.shape[axis]} elements"
+        sizes = f"The size of tensor x {shape_text(x.shape)} must match the size of tensor b {shape_text(bias.shape)}"
+        rule = f"{sizes} at dimension {axis}"
         fail("shape", f"bias_add(axis={axis})", f"x {x.shape}, bias {bias.shape}", rule, "choose axis")
     shape = tuple(n if d == axis else 1 for d, n in enumerate(x.shape))
     return add(x, lax.broadcast_in_dim(bias, shape, (axis,)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
-from .dims import fail, one, same_dtype
+from .dims import fail, one, same_dtype, shape_text
 from .promote import BOOL, cast, category, is_float, is_number, joint_shape, size_as, spread
 from .slopes import slopes
 
@@ -104,7 +104,7 @@ def _integers(index, op: str):
 def check_index(index, op: str) -> None:
     """Raise unless an index is int32 or int64."""
     if index.dtype not in (np.int32, np.int64):
-        rule = f"{op}(): Expected dtype int32/int64 for index"
+        rule = f"{op}(): Expected dtype int32 or int64 for index"
         fail("type", op, f"an index of dtype {index.dtype}", rule, "index.long()")
 
 
@@ -127,10 +127,17 @@ def _ranked(x, index, dim: int, op: str):
             "shape",
             op,
             f"x {x.shape}, index {index.shape}",
-            f"the index is not larger than x but in dim {dim}",
+            _larger(x.shape, index.shape, dim),
             "slice it",
         )
     return dim, x, index
+
+
+def _larger(shape, index, dim: int) -> str:
+    """Return the rule that an index breaks which is larger than its source."""
+    at = next(d for d, (n, m) in enumerate(zip(index, shape)) if n > m and d != dim)
+    sizes = f"expected index {shape_text(index)} to be smaller than self {shape_text(shape)}"
+    return f"Size does not match at dimension {at} {sizes} apart from dimension {dim}"
 
 
 def _front(x, shape, dim: int):
@@ -407,7 +414,8 @@ _REDUCTIONS = {
 def _vector(index, op: str):
     check_index(index, op)
     if index.ndim > 1:
-        fail("bounds", op, f"index {index.shape}", "the index has at most 1 dim", "use x[..., index] or gather")
+        rule = f"{op}(): Index is supposed to be a vector"
+        fail("bounds", op, f"index {index.shape}", rule, "use x[..., index] or gather")
     return index if index.ndim else lax.reshape(index, (1,))
 
 

@@ -20,7 +20,7 @@ import functools
 import numpy as np
 from jax import lax
 
-from .dims import fail
+from .dims import fail, shape_text
 from .gather import FILL, wrap
 from .promote import BOOL, cast, joint_shape, spread
 
@@ -127,7 +127,8 @@ def _array_entry(entry, sizes, dim: int) -> tuple:
                 "index",
                 "x[mask]",
                 f"mask {tuple(entry.shape)}, x's dims from {dim} on {tuple(sizes)}",
-                "the mask has the shape of the dims that it selects from",
+                f"The shape of the mask {shape_text(entry.shape)} at index 0 does not match the shape of the indexed "
+                f"tensor {shape_text(sizes)} at index 0",
                 "expand the mask first",
             )
         return ("mask", entry.ndim)

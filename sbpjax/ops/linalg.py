@@ -90,7 +90,8 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
     """
     same_dtype("matmul(x, y)", x, y)
     if x.ndim == 0 or y.ndim == 0:
-        fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}", "both have at least 1 dim", "use x * y")
+        rule = f"Tensor {'a' if x.ndim == 0 else 'b'}'s dim should >= 1"
+        fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}", rule, "use x * y")
     left = "k" if x.ndim == 1 else _BATCH[: x.ndim - 2][::-1] + ("km" if transpose_a else "mk")
     right = "k" if y.ndim == 1 else _BATCH[: y.ndim - 2][::-1] + ("nk" if transpose_b else "kn")
     sizes = dict(zip(left, x.shape))
@@ -100,7 +101,7 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
                 "shape",
                 "matmul(x, y)",
                 f"shapes {x.shape} and {y.shape}",
-                f"the sizes {sizes[label]} and {size} of a common dim are equal",
+                f"Matmul dim not match, got {sizes[label]} of mat1 and {size} of mat2, please check input!",
                 "transpose or reshape one of them",
             )
     batch = _BATCH[: max(x.ndim, y.ndim, 2) - 2][::-1]
@@ -111,7 +112,11 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
 def _ranked(op: str, **arrays) -> None:
     for name, (x, ndim) in arrays.items():
         if x.ndim != ndim:
-            fail("shape", op, f"{name} of shape {x.shape}", f"{name} has {ndim} dims, got {x.ndim}", "use matmul")
+            rule = f"Expected {ndim}-dimensional tensor, but got {x.ndim}-dimensional tensor for argument"
+            rule += f" #{1 + (name != 'x')}"
+            if ndim == 2:
+                rule = f"{'self' if name == 'x' else 'mat2'} must be a matrix: {name} has 2 dims, got {x.ndim}"
+            fail("shape", op, f"{name} of shape {x.shape}", rule, "use matmul")
 
 
 def mm(x, y, /):
@@ -153,7 +158,7 @@ def bmm(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: fl
             "shape",
             "bmm(x, y)",
             f"shapes {x.shape} and {y.shape}",
-            "the batch sizes are equal",
+            f"Batch dim not match, please check input! It is {x.shape[0]} and {y.shape[0]}",
             "use matmul, which broadcasts",
         )
     return matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha)
@@ -173,6 +178,9 @@ def mv(x, y, /):
         tensor([3., 7.])
     """
     _ranked("mv(x, y)", x=(x, 2), y=(y, 1))
+    if x.shape[1] != y.shape[0]:
+        rule = f"size mismatch, got {x.shape[0]}, {x.shape[0]}x{x.shape[1]}, {y.shape[0]}"
+        fail("shape", "mv(x, y)", f"shapes {x.shape} and {y.shape}", rule, "transpose or reshape one of them")
     return matmul(x, y)
 
 
@@ -189,6 +197,10 @@ def dot(x, y, /):
         >>> flow.dot(flow.tensor([1.0, 2.0]), flow.tensor([3.0, 4.0]))
         tensor(11.)
     """
+    if x.size != y.size:
+        sizes = f"but got {x.size} and {y.size} elements respectively"
+        rule = f"inconsistent tensor size, expected tensor to have the same number of elements, {sizes}"
+        fail("shape", "dot(x, y)", f"shapes {x.shape} and {y.shape}", rule, "vectors of one size")
     _ranked("dot(x, y)", x=(x, 1), y=(y, 1))
     return matmul(x, y)
 
@@ -371,6 +383,11 @@ def tensordot(x, y, /, dims=2):
         dims = (tuple(range(x.ndim - dims, x.ndim)), tuple(range(dims)))
     left, right = (tuple(d % z.ndim for d in ds) for ds, z in zip(dims, (x, y)))
     pairs = list(zip(left, right))
+    for a, b in pairs:
+        if x.shape[a] != y.shape[b] and 1 not in (x.shape[a], y.shape[b]):
+            sizes = f"first has size {x.shape[a]} in dim {a} and second has size {y.shape[b]} in dim {b}"
+            rule = f"contracted dimensions need to match, but {sizes}"
+            fail("shape", "tensordot(x, y)", f"x {x.shape}, y {y.shape}", rule, "other dims")
     x = _summed(x, tuple(a for a, b in pairs if y.shape[b] == 1 != x.shape[a]))
     y = _summed(y, tuple(b for a, b in pairs if x.shape[a] == 1 != y.shape[b]))
     return lax.dot_general(x, y, ((left, right), ((), ())))

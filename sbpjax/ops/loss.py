@@ -129,7 +129,7 @@ def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
         tensor([0.1250, 2.5000])
     """
     if beta < 0:
-        rule = "smooth_l1_loss does not support negative values for beta"
+        rule = f"beta must be greater than or equal to 0, but found it to be {beta:g}"
         fail("shape", f"smooth_l1_loss(beta={beta})", f"beta={beta}", rule, "beta=1.0")
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)

@@ -157,7 +157,8 @@ def cross(x, y, /, dim: int = -1):
             "shape",
             f"cross(dim={dim})",
             f"x {x.shape}, y {y.shape}",
-            f"inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {y.shape[dim]}",
+            f"inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {y.shape[dim]}: the size of the "
+            f"specified dimension(which is {dim}) is not 3.",
             "choose dim",
         )
     x, y = spread(x, shape), spread(y, shape)

@@ -50,7 +50,10 @@ def _trailing(x, weight, normalized_shape, op: str) -> tuple[int, ...]:
             "shape",
             f"{op}(normalized_shape={shape})",
             f"x {x.shape}",
-            f"x ends with the dims {shape}",
+            "Input tensor dim must greater than normalized dim!"
+            if len(shape) > x.ndim
+            else f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))},], "
+            f"but got input of size {list(x.shape)}",
             f"{x.shape[-1:]}",
         )
     return tuple(range(x.ndim - len(shape), x.ndim))
@@ -137,6 +140,12 @@ def group_norm(x, weight=None, bias=None, /, num_groups: int = 1, eps: float = 1
             "x is (N, C, ...) and the groups divide C",
             "num_groups=1",
         )
+    for given in (weight, bias):
+        if given is not None and given.shape != (x.shape[1],):
+            rule = f"The channels of input tensor must equal num_channels: {x.shape[1]} and {given.shape[0]}"
+            fail(
+                "shape", f"group_norm(num_groups={num_groups})", f"x {x.shape}", rule, f"x of {given.shape[0]} channels"
+            )
     wide = lax.reshape(
         cast(x, compute_dtype(x.dtype)), (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:])
     )

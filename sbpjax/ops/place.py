@@ -146,6 +146,9 @@ def vdot(x, y, /):
 
 def batch_gather(x, index, /):
     """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
+    if not jnp.issubdtype(index.dtype, jnp.integer):
+        rule = "The dtype of the indices tensor must be int32 or int64"
+        fail("type", "batch_gather(x, index)", f"index {index.dtype}", rule, "index.long()")
     at = index.ndim - 1
     if x.ndim < index.ndim or x.shape[:at] != index.shape[:at]:
         rule = "the dims of the index but its last are the first ones of x"

@@ -69,7 +69,8 @@ def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
 
 def _float_only(x, name: str) -> None:
     if not is_float(x.dtype):
-        fail("type", f"{name}(x)", f"x of dtype {x.dtype}", "the input is floating point", f"{name}(x.float())")
+        rule = f"Can only calculate the {name} of floating types. It got {x.dtype}"
+        fail("type", f"{name}(x)", f"x of dtype {x.dtype}", rule, f"{name}(x.float())")
 
 
 def mean(x, /, dim=None, keepdim: bool = False, dtype=None):

@@ -66,7 +66,8 @@ def interpolate(
             "value",
             f"interpolate(mode={mode!r})",
             f"x {x.shape}",
-            "the mode fits the number of spatial dims",
+            'interpolation must be "nearest" or "bilinear" or "linear" or "area" or "bicubic" or "trilinear". '
+            "It fits the number of spatial dims",
             "mode='nearest'",
         )
     if antialias and mode not in ("bilinear", "bicubic"):
@@ -77,7 +78,9 @@ def interpolate(
             "value",
             "interpolate",
             f"size {size}, scale_factor {scale_factor}",
-            "exactly one of them is given",
+            "either size or scale_factor should be defined"
+            if size is None
+            else "only one of size or scale_factor should be defined",
             "size=...",
         )
     factors = [None] * n
@@ -298,7 +301,9 @@ def pixel_shuffle(x, /, upscale_factor: int | tuple[int, int]):
     *lead, c, h, w = x.shape
     if a * b <= 0 or c % (a * b):
         asked = f"pixel_shuffle({upscale_factor})"
-        fail("shape", asked, f"x {x.shape}", f"the channels divide by {a * b}", "another factor")
+        product = "(upscale_factor * upscale_factor) or (h_upscale_factor * w_upscale_factor)"
+        rule = f"The channels of input tensor must be divisible by {product}: {a * b} here"
+        fail("shape", asked, f"x {x.shape}", rule, "another factor")
     n = len(lead)
     x = lax.reshape(x, (*lead, c // (a * b), a, b, h, w))
     x = lax.transpose(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))

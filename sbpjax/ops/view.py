@@ -12,7 +12,7 @@ import math
 import numpy as np
 from jax import lax
 
-from .dims import fail, one, several
+from .dims import expand_rule, fail, one, several
 
 
 def _shape(sizes) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ def expand(x, /, sizes):
             "shape",
             f"expand({sizes})",
             f"x {x.shape}",
-            "each size equals x's, or x has 1 there; new dims in front are given",
+            expand_rule(x.shape, sizes),
             f"expand({x.shape})",
         )
     return x if full == x.shape else lax.broadcast_in_dim(x, full, tuple(range(new, len(full))))
@@ -210,7 +210,8 @@ def split_sizes(size: int, split_size) -> tuple[int, ...]:
                 "shape",
                 f"split({tuple(split_size)})",
                 f"a dim of size {size}",
-                f"the sizes add up to {size}, got {sum(split_size)}",
+                f"split_with_sizes expects split_sizes to sum exactly to {size}, but got sum(split_sizes)="
+                f"{sum(split_size)}",
                 f"split([{size}])",
             )
         return tuple(split_size)

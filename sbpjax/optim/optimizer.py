@@ -159,7 +159,7 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
         if not isinstance(param_group, Mapping):
-            raise params_type(param_group, "param_group must be a dict")
+            raise params_type(param_group, "param_group must be a dict: param group must be a dict")
         group = Group({k: v if k == "params" else plain_option(v) for k, v in param_group.items()})
         params = group["params"]
         if isinstance(params, set):
@@ -179,7 +179,8 @@ class Optimizer:
                 raise params_type(param, rule)
             if not param.is_leaf:
                 seen = f"{param.dtype.name}{list(param.shape)} with grad_fn={param.grad_fn!r}"
-                raise params_value(seen, "can't optimize a non-leaf Tensor", "x.detach().requires_grad_()")
+                rule = "can't optimize a non-leaf Tensor: parameters must be leaf tensor"
+                raise params_value(seen, rule, "x.detach().requires_grad_()")
         for name, value in self.defaults.items():
             group.setdefault(name, plain_option(value))
         self._check(group)

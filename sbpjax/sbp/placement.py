@@ -73,7 +73,7 @@ class placement:
             raise PlacementError(
                 f"placement({type!r}, ...)",
                 f"type {type!r}",
-                f"the type is one of {sorted(_PLATFORM)}",
+                f"Expected one of cpu, cuda device type at start of device string: {type}; {sorted(_PLATFORM)} here",
                 'e.g. placement("cpu", [0, 1])',
             )
         self._type = type

@@ -295,7 +295,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
         raise MixedTensorError(
             "x.to_local()",
             f"local {self.dtype.name}{list(self.shape)}",
-            "to_local needs a global tensor",
+            "Expected global tensor for to_local but got local tensor!",
             "use x itself",
         )
     world = _world.current()
@@ -412,7 +412,7 @@ def _bool(self: Tensor) -> bool:
         raise OpError(
             "bool(x)",
             f"{self.dtype.name}{list(self.shape)}",
-            "the truth value of a tensor with more than one element (or none) is ambiguous",
+            "bool value of Tensor with more than one value is ambiguous, and of one without values",
             "x.any() or x.all()",
         )
     return bool(item(self))

@@ -351,7 +351,7 @@ def arange(
         raise OpError(
             f"arange({start}, {end}, {step})",
             f"step {step}",
-            "the step is not 0 and leads from start to end",
+            "step must be nonzero." if step == 0 else "upper bound and larger bound inconsistent with step sign",
             "swap start and end, or change the step's sign",
         )
     whole = all(isinstance(v, int) or is_symbolic_dim(v) for v in (start, end, step))

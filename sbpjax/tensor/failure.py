@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sbpjax import errors
+from sbpjax.ops import dims
 from sbpjax.world import sizes
 
 
@@ -88,9 +90,16 @@ def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
 
 
 def _line_of(error: Exception) -> str:
+    if _NO_BROADCAST.search(str(error)):  # JAX's words for it are many
+        found = [tuple(map(int, re.findall(r"\d+", text))) for text in _SHAPE.findall(str(error))]
+        rule = dims.broadcast_rule(found) if len(found) > 1 else None
+        if rule is not None:
+            return rule
     return str(error).strip().split("\n\n")[0].split("\n")[0] or type(error).__name__
 
 
+_NO_BROADCAST = re.compile(r"ncompatible (shapes|types) for broadcasting|cannot be broadcast")
+_SHAPE = re.compile(r"[(\[]((?:\d+(?:, ?)?)+)[)\]]")
 _FIX = "make the inputs fit the rule, e.g. with reshape, to(dtype) or another dim"
 
 

@@ -74,7 +74,7 @@ def _slice_entry(item: slice, n: int):
     step = 1 if step is None else step
     if step <= 0:
         raise OpValueError(
-            "slicing a tensor", f"slice step {step}", "step must be greater than zero", "x.flip(dim) reverses a dim"
+            "slicing a tensor", f"slice step {step}", "Step must be greater than zero.", "x.flip(dim) reverses a dim"
         )
     start, stop, _ = slice(start, stop, step).indices(n)
     size = max(0, -(-(stop - start) // step))

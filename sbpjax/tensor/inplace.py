@@ -19,7 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from sbpjax import naming
 from sbpjax.errors import OpTypeError, SbpError
+from sbpjax.ops import dims
 from sbpjax.ops.promote import category
 from sbpjax.sbp import broadcast
 from sbpjax.tensor.tape.node import AccumulateGrad
@@ -51,11 +53,12 @@ def check_writable(x: Tensor, asked: str) -> None:
     """
     seen = f"{x.dtype.name}{list(x.shape)}"
     if mode.grad:
+        leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's word
         if x._edge.__class__ is AccumulateGrad:
             raise inplace_error(
                 asked,
                 f"{seen}, a leaf with requires_grad=True",
-                "a leaf Variable that requires grad is being used in an in-place operation",
+                f"a leaf {leaf} that requires grad is being used in an in-place operation",
                 "write under sbpjax.no_grad(), or to x.clone()",
             )
         base = base_of(x)
@@ -65,7 +68,7 @@ def check_writable(x: Tensor, asked: str) -> None:
                 raise inplace_error(
                     asked,
                     f"{seen}, a view of a leaf with requires_grad=True",
-                    "a view of a leaf Variable that requires grad is being used in an in-place operation",
+                    f"a view of a leaf {leaf} that requires grad is being used in an in-place operation",
                     "write under sbpjax.no_grad(), or to x.clone()",
                 )
             if meta.no_grad_view:
@@ -394,4 +397,7 @@ def set_part(x, value, /, *starts, steps):
     # NumPy and PyTorch take ``x[0] = ones(1, 3)``; `broadcast_to` does not.
     while value.ndim > len(target) and value.shape[0] == 1:
         value = value[0]
+    if dims.broadcast_rule([target, value.shape]) is not None:
+        rule = dims.expand_rule(value.shape, target)
+        dims.fail("shape", "x[...] = value", f"a value {value.shape} for a part {target}", rule, "value.reshape(...)")
     return put(x, jnp.broadcast_to(value, target) if value.shape != target else value, *starts, steps=steps)

@@ -20,6 +20,18 @@ from .tensor import Tensor
 from .views import contiguous, known_view, remember, stride, view_of
 
 
+def _misfit(shape: tuple[int, ...], count: int) -> str:
+    """Return the rule that a new shape breaks."""
+    if shape.count(-1) > 1:
+        return f"only one dimension can be inferred, and shape '{_dims.shape_text(shape)}' has {shape.count(-1)}"
+    wrong = next((n for n in shape if n < -1), None)
+    if wrong is not None:
+        return f"Invalid shape dimension {wrong} in '{_dims.shape_text(shape)}': a size is -1 or not negative"
+    return (
+        f"shape '{_dims.shape_text(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1"
+    )
+
+
 def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
     """Return a shape with -1 resolved."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
@@ -45,7 +57,7 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
         raise OpError(
             f"{name}{shape}",
             f"a tensor of shape {list(x.shape)} with {count} elements",
-            f"shape '{list(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1",
+            _misfit(shape, count),
             f"x.{name}(-1)",
         )
     return shape
@@ -83,7 +95,7 @@ def view(self: Tensor, *shape) -> Tensor:
                 f"view{shape}",
                 f"shape {list(self.shape)} with strides {list(strides)}",
                 "view size is not compatible with input tensor's size and stride "
-                "(at least one dimension spans across two contiguous subspaces)",
+                "(at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
                 "x.reshape(...), which copies where it must",
             )
     return view_of(self, view_steps.reshape, (("shape", shape),))

@@ -77,13 +77,15 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
             raise OpError(
                 f"split({sizes}, dim={dim})",
                 f"a dim of size {n}",
-                f"the sizes add up to {n}, not {sum(sizes)}",
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                f"but got sum(split_sizes)={sum(sizes)}",
                 "give sizes that cover the dim",
             )
         return _several(self, d, sizes)
     size = as_int(split_size_or_sections)
     if size <= 0 and n:
-        raise OpError(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)")
+        rule = f"split expects split_size be non-negative, but got split_size={size}: a part has at least one index"
+        raise OpError(f"split({size})", f"a dim of size {n}", rule, "use split(1)")
     sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
     return _several(self, d, sizes)
 
@@ -104,9 +106,12 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
         ([sbpjax.Size([4, 3]), sbpjax.Size([4, 3])], (sbpjax.sbp.split(dim=0),))
     """
     d = _dims.one(dim, self.ndim, "chunk")
+    if not self.ndim:
+        raise OpError("chunk(...)", "a 0-d tensor", "chunk expects at least a 1-dimensional tensor.", "x.reshape(1)")
     chunks = as_int(chunks)
     if chunks <= 0:
-        raise OpError(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)")
+        rule = f"chunk expects `chunks` to be greater than 0, got: {chunks}"
+        raise OpError(f"chunk({chunks})", f"chunks={chunks}", rule, "use chunk(1)")
     n = self.shape[d]
     size = -(-n // chunks)
     if not size:

@@ -198,7 +198,9 @@ class Tensor(Attached):
     def placement(self) -> Placement:
         """The placement of a global tensor."""
         if self._layout is None:
-            raise self._kind_error("placement", "a local tensor lies on one device and has no placement", "x.device")
+            raise self._kind_error(
+                "placement", "Only global tensors have 'placement'. Please use '.device' for local tensors.", "x.device"
+            )
         return self._layout.placement
 
     @property
@@ -206,7 +208,7 @@ class Tensor(Attached):
         """The nd-sbp of a global tensor; in a traced program entries may be decided by the plan."""
         layout = self._layout
         if layout is None:
-            raise self._kind_error("sbp", "a local tensor lies on one device and has no sbp", "x.device")
+            raise self._kind_error("sbp", "Local tensor has no sbp property: it is on one device", "x.device")
         return layout.sbp if layout.shape is not None else layout.sbp_of(self._fresh()._array)
 
     @property
@@ -280,7 +282,7 @@ class Tensor(Attached):
                 raise AutogradError(
                     "requires_grad_()",
                     f"a {self.dtype!r} tensor",
-                    "only floating-point and complex tensors can require gradients",
+                    "only Tensors of floating point can require gradients, and of complex dtype",
                     "x.float().requires_grad_()",
                 )
             self._edge = AccumulateGrad(self)

@@ -248,7 +248,7 @@ def expand(self: Tensor, *sizes) -> Tensor:
         raise OpError(
             f"expand{tuple(sizes)}",
             f"a tensor of shape {list(own)}",
-            f"each of the last {len(own)} sizes is the tensor's own, or the tensor's is 1",
+            _dims.expand_rule(own, tuple(sizes)),
             f"x.expand{own}",
         )
     # Nothing is repeated, so that the view can be written to.
@@ -365,7 +365,7 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
         raise OpError(f"narrow({dim}, start, {length})", f"start {list(start.shape)} of {start.dtype}", rule, "start=0")
     begin = as_int(start)
     if not -n <= begin <= n:
-        rule = f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})"
+        rule = f"Dimension out of range (expected to be in range of [{-n}, {n}], but got {begin}): the start"
         asked = f"narrow({dim}, {start}, {length})"
         raise OpIndexError(asked, f"a dim of size {n}", rule, "a start inside the dim")
     begin = begin + n if begin < 0 else begin
@@ -394,7 +394,8 @@ def checked_index(index, size: int, dim: int) -> int:
         raise OpIndexError(
             f"index {index} on dim {dim}",
             f"a dim of size {size}",
-            f"index {index} is out of bounds for dimension {dim} with size {size}",
+            f"index {index} is out of bounds for dimension {dim} with size {size}: "
+            f"Index out of range (expected to be in range of [{-size},{size - 1}], but got {index})",
             f"use {-size} to {size - 1}" if size else "the dim is empty",
         )
     return index + size if index < 0 else index

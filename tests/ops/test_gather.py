@@ -142,15 +142,15 @@ def test_outside_reads_nan_and_writes_nothing():
 def test_errors():
     with pytest.raises(OpError, match="equally many dims"):
         ga.gather(X, I(3), dim=0)
-    with pytest.raises(OpTypeError, match="int32/int64"):
+    with pytest.raises(OpTypeError, match="int32 or int64"):
         ga.gather(X, F(3, 4, 5), dim=0)
-    with pytest.raises(OpError, match="not larger than x"):
+    with pytest.raises(OpError, match="to be smaller than self"):
         ga.gather(X, I(4, 9, 5), dim=0)
     with pytest.raises(OpError, match="not larger than src"):
         ga.scatter(X, I(3, 4, 5), F(2, 4, 5), dim=0)
     with pytest.raises(OpValueError, match="reduce"):
         ga.scatter_reduce(X, I(3, 4, 5), X, dim=0, reduce="max")
     with pytest.raises(OpTypeError, match="bool"):
-        ga.masked_fill(X, I(5), 0)
-    with pytest.raises(OpBoundsError, match="at most 1 dim"):
+        ga.masked_fill(X, F(5), 0)
+    with pytest.raises(OpBoundsError, match="Index is supposed to be a vector"):
         ga.index_select(X, I(2, 2), dim=0)

@@ -67,9 +67,9 @@ test_against_torch = run(CASES)
 def test_errors():
     with pytest.raises(OpValueError, match="fits"):
         rs.interpolate(X1, mode="bilinear", size=3)
-    with pytest.raises(OpValueError, match="exactly one"):
+    with pytest.raises(OpValueError, match="either size or scale_factor"):
         rs.interpolate(X1)
-    with pytest.raises(OpError, match="divide by 4"):
+    with pytest.raises(OpError, match="must be divisible by .*: 4 here"):
         rs.pixel_shuffle(F(1, 3, 2, 2), upscale_factor=2)
     with pytest.raises(OpError, match="patch fits"):
         rs.unfold(F(1, 1, 2, 2), kernel_size=3)

@@ -65,7 +65,7 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
             raise AutogradError(
                 "backward",
                 f"{x.dtype.name}{list(x.shape)} that does not require grad and does not have a grad_fn",
-                "backward starts at a tensor computed from one that requires grad",
+                "element 0 of tensors does not require grad and does not have a grad_fn",
                 "set requires_grad=True on an input before computing",
             )
         if g is None:
