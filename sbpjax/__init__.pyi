@@ -608,7 +608,7 @@ def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | Non
     """Return the covariances ``(V, V)`` of V variables in the rows of input, their samples in its columns.
 
     Args:
-        input: ``(V, N)``, or ``(N,)`` for one variable.
+        input: ``(V, N)``, or ``(N,)`` for one variable; that of one variable is 0-d.
         correction: taken off the number of samples.
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
@@ -673,7 +673,10 @@ def diagonal_copy(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int =
 def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return input with src on a diagonal of two dims."""
 def diff(input: _Tensor, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given.
+
+    No difference (``n=0``) is the tensor itself, without the others.
+    """
 def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
 def dist(input: _Tensor, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -957,7 +960,7 @@ def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts
 
     Args:
         input: samples.
-        spacing: their distance: a number, one for each dim, or for each dim a vector of places.
+        spacing: their distance: a number (1 if None), one for each dim, or for each dim a vector of places.
         dim: the dims.
         edge_order: 1 or 2, the order of the estimate at the ends.
     """
@@ -1151,8 +1154,8 @@ def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int,
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     Args:
-        start: the first value.
-        end: the last value.
+        start: the first value, a number or a 0-d tensor.
+        end: the last value, likewise.
         steps: how many.
     """
 def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None = None, map_location: builtins.object = None, *, support_pytorch_format: builtins.bool = True, weights_only: builtins.bool | None = None) -> typing.Any:
@@ -1526,8 +1529,8 @@ def nanmedian(input: _Tensor) -> _Tensor:
 @typing.overload
 def nanmedian(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
     """Return the lower median of what is no NaN; along ``dim`` with its index."""
-def nanquantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-    """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
+def nanquantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return the `quantile` of the elements that are not NaN; arguments, result and errors as there."""
 def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum over ``dim`` with NaN counted as 0."""
 def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
@@ -1568,7 +1571,7 @@ def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike |
     """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
 newaxis: None
 def nextafter(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the floats next to input in the direction of other; there is no gradient."""
+    """Return the floats next to input in the direction of other; the gradient is that of input alone."""
 from sbpjax.functions.boxes import nms as nms
 from sbpjax import nn as nn
 from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
@@ -1720,12 +1723,13 @@ def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bo
     """Return input with elements of source written (or added) where a flat index names, counted from the end if < 0."""
 def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
     """Return ``linalg.qr(input, 'reduced' if some else 'complete')``."""
-def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-    """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
+def quantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return the q-quantiles along a dim, or of all elements; NaN where there is any NaN.
 
     Args:
         input: float32 or float64.
-        q: a number in [0, 1], or a tuple of them, which makes a new first dim.
+        q: a number in [0, 1], or several as a sequence or a vector, which make a new first dim. Of a tensor there is a
+            gradient with ``"linear"``.
         dim: the dim, or None.
         keepdim: keep the dim with size 1.
         interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.

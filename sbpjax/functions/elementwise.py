@@ -18,6 +18,7 @@ from sbpjax.tensor.number_range import check_fits
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import payload
 from sbpjax.tensor.scalars import hashable
+from sbpjax.tensor.storage import set_data
 from sbpjax.tensor.tensor import Tensor
 
 from .checks import NUMBERS, no_number
@@ -463,6 +464,15 @@ def pow_(self: Tensor, exponent) -> Tensor:
     if isinstance(exponent, Tensor):
         return write_into(self, op_of(arithmetic.pow), (exponent,))
     return write_into(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+
+
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta=1, alpha=1) -> Tensor:
+    """Write `addbmm` into this tensor and return it; one that broadcasts gets the product's shape, as in PyTorch."""
+    shape = (batch1.shape[-2], batch2.shape[-1]) if batch1.ndim == batch2.ndim == 3 else self.shape
+    if tuple(self.shape) != shape and not self.requires_grad:
+        set_data(self, self.detach().expand(shape).clone())
+    options = (("beta", hashable(beta)), ("alpha", hashable(alpha)))
+    return write_into(self, op_of(linalg.addbmm, options), (batch1, batch2))
 
 
 def float_power_(self: Tensor, exponent) -> Tensor:

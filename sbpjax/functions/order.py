@@ -38,7 +38,12 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None) -> Tensor:
-    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given.
+
+    No difference (``n=0``) is the tensor itself, without the others.
+    """
+    if n == 0:
+        return input.clone()
     if prepend is not None or append is not None:
         from sbpjax.functions import cat
 

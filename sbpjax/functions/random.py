@@ -251,7 +251,7 @@ def bernoulli(
         raise OpError("bernoulli(x, p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "bernoulli(x, 0.5)")
     _check_probabilities("bernoulli(x)", input if p is None else None)
     key = generator_or_default(generator).key()
-    probabilities = input.detach() if p is None else _filled(input, p)
+    probabilities = input if p is None else _filled(input, p)  # on the tape, as in torch, where its gradient is 0
     return dispatch.apply(_random.bernoulli, key, probabilities)
 
 

@@ -92,6 +92,7 @@ def _spread(fn, input, dim, unbiased, correction, keepdim):
         dim, unbiased = None, dim
     if unbiased is not None:
         correction = int(unbiased)
+    correction = 1 if correction is None else correction
     return dispatch.apply(fn, input, dim=dim, correction=correction, keepdim=keepdim)
 
 

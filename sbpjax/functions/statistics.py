@@ -8,13 +8,15 @@ from collections import namedtuple
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError
-from sbpjax.ops import stats
+from sbpjax.ops import sort, stats
 from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
 from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
+
+from . import oneflow_dtypes
 
 histogram_result = namedtuple("histogram", "hist bin_edges")
 histogramdd_result = namedtuple("histogramdd", "hist bin_edges")
@@ -25,12 +27,13 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
 
     Args:
         input: samples.
-        spacing: their distance: a number, one for each dim, or for each dim a vector of places.
+        spacing: their distance: a number (1 if None), one for each dim, or for each dim a vector of places.
         dim: the dims.
         edge_order: 1 or 2, the order of the estimate at the ends.
     """
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [d % input.ndim for d in dims]
+    spacing = 1 if spacing is None else spacing
     if isinstance(spacing, (builtins.int, builtins.float)):
         spacing = [spacing] * len(dims)
     elif isinstance(spacing, Tensor):
@@ -45,6 +48,44 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
         at, distance_of = (s, 1.0) if isinstance(s, Tensor) and s.ndim else (None, hashable(s))
         found.append(dispatch.apply(stats.gradient_along, input, at, dim=d, spacing=distance_of, edge_order=edge_order))
     return tuple(found)
+
+
+def _quantile(fn, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
+    at = q if interpolation == "linear" and isinstance(q, Tensor) and q.requires_grad else None
+    numbers = hashable(q.tolist() if isinstance(q, Tensor) else q)
+    return dispatch.apply(
+        fn, input, at, q=numbers, dim=hashable(dim), keepdim=builtins.bool(keepdim), interpolation=interpolation
+    )
+
+
+def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
+    """Return the q-quantiles along a dim, or of all elements; NaN where there is any NaN.
+
+    Args:
+        input: float32 or float64.
+        q: a number in [0, 1], or several as a sequence or a vector, which make a new first dim. Of a tensor there is a
+            gradient with ``"linear"``.
+        dim: the dim, or None.
+        keepdim: keep the dim with size 1.
+        interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
+
+    Returns:
+        The other dims, after one of ``q`` if that has several. Splits of other dims stay.
+
+    Raises:
+        OpError: ``input`` is neither float32 nor float64.
+        OpValueError: ``q`` is outside [0, 1], or another ``interpolation``.
+
+    Example:
+        >>> flow.quantile(flow.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
+        tensor(2.5000)
+    """
+    return oneflow_dtypes.float64(_quantile(sort.quantile, input, q, dim, keepdim, interpolation))
+
+
+def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
+    """Return the `quantile` of the elements that are not NaN; arguments, result and errors as there."""
+    return _quantile(stats.nanquantile, input, q, dim, keepdim, interpolation)
 
 
 def _edges(input: Tensor, bins, span) -> Tensor:

@@ -312,7 +312,7 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
         The widened shape. Splits of dims that are not widened stay.
 
     Raises:
-        OpError: more numbers than ends of dims, or the mode has not so many elements to give.
+        OpError: more numbers than ends of dims, or the mode has not so many elements to give, or none would be left.
         OpValueError: another mode.
 
     Example:
@@ -334,8 +334,10 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
         )
     ends = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     for d, (a, b) in enumerate(ends):
-        if x.shape[d] + min(a, 0) + min(b, 0) < 0:
-            fail("shape", f"pad({pad})", f"x {x.shape}", f"dim {d} keeps a size of at least 0", "crop less")
+        least = 1 if mode in ("reflect", "replicate") and (a or b) else 0
+        cropped = min(a, 0) + min(b, 0) if mode in ("constant", "circular") else a + b
+        if x.shape[d] + cropped < least:
+            fail("shape", f"pad({pad})", f"x {x.shape}", f"dim {d} keeps a size of at least {least}", "crop less")
     if mode == "constant":
         config = [(a, b, 0) for a, b in ends]
         return x if not any(pad) else lax.pad(x, cast(0 if value is None else value, x.dtype), config)
@@ -380,7 +382,7 @@ _EDGES = {
 
 def _pad_dim(x, d: int, a: int, b: int, mode: str):
     edges, most = _EDGES[mode]
-    limit = most(x.shape[d])
+    limit = most(x.shape[d] + (min(a, 0) + min(b, 0) if mode == "circular" else 0))
     if limit is not None and max(a, b) > limit:
         fail(
             "shape",
@@ -390,10 +392,16 @@ def _pad_dim(x, d: int, a: int, b: int, mode: str):
             f"padding ({a}, {b}) at dimension {d} of input {x.ndim}: {mode} padding is at most {limit} there",
             "pad less, or in several steps",
         )
-    x = slice_dim(x, d, max(-a, 0), x.shape[d] - max(-b, 0))
+    # A circle closes where it was cropped; what is reflected or repeated comes from the whole dim.
+    x = _cropped(x, d, a, b) if mode == "circular" else x
     front, behind = edges(x, d, max(a, 0), max(b, 0))
     parts = [front] * (a > 0) + [x] + [behind] * (b > 0)
-    return lax.concatenate(parts, d) if len(parts) > 1 else x
+    x = lax.concatenate(parts, d) if len(parts) > 1 else x
+    return x if mode == "circular" else _cropped(x, d, a, b)
+
+
+def _cropped(x, d: int, a: int, b: int):
+    return slice_dim(x, d, max(-a, 0), x.shape[d] - max(-b, 0))
 
 
 def meshgrid(*arrays, indexing: str = "ij"):

@@ -218,32 +218,6 @@ def erfinv(x, /):
     return lax.erf_inv(floats(x))
 
 
-def lgamma(x, /):
-    """Return log|Γ(x)|."""
-    return _lgamma(floats(x))
-
-
-def digamma(x, /):
-    """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
-    return _digamma(floats(x))
-
-
-@slopes(lambda t, out, x: lax.mul(t, _digamma(x)))
-def _lgamma(x):
-    return lax.lgamma(x)
-
-
-def _slope_of_digamma(t, out, x):
-    endless = lax.eq(x, np.asarray(np.inf, x.dtype))
-    slope = lax.polygamma(lax.full_like(x, 1), lax.select_n(endless, x, lax.full_like(x, 1)))
-    return lax.mul(t, lax.select_n(endless, slope, lax.full_like(x, 0)))
-
-
-@slopes(_slope_of_digamma)
-def _digamma(x):
-    return lax.select_n(lax.eq(x, _zero(x)), lax.digamma(x), lax.div(lax.full_like(x, -1), x))
-
-
 def reciprocal(x, /):
     """Return 1 / x.
 

@@ -110,8 +110,10 @@ def check_index(index, op: str) -> None:
 
 def _ranked(x, index, dim: int, op: str):
     """Return (dim, x, index) with 0-d tensors as 1-d; check their dims."""
-    check_index(index, op)
     dim = one(dim, x.ndim, op)
+    if not index.size:  # addresses nothing: neither its shape nor its dtype matters
+        return dim, x, index
+    check_index(index, op)
     x = x if x.ndim else lax.reshape(x, (1,))
     index = index if index.ndim else lax.reshape(index, (1,))
     if x.ndim != index.ndim:
@@ -122,7 +124,7 @@ def _ranked(x, index, dim: int, op: str):
             "x and index have equally many dims",
             "unsqueeze the index",
         )
-    if index.size and any(n > m for d, (n, m) in enumerate(zip(index.shape, x.shape)) if d != dim):
+    if any(n > m for d, (n, m) in enumerate(zip(index.shape, x.shape)) if d != dim):
         fail(
             "shape",
             op,
@@ -166,6 +168,8 @@ def gather(x, index, /, dim: int):
     """
     shape = index.shape
     dim, x, index = _ranked(x, index, dim, "gather")
+    if not index.size:  # a part of x without elements, which keeps the gradient's path
+        return lax.reshape(lax.slice(lax.reshape(x, (x.size,)), (0,), (0,)), shape)
     out = take_along(_front(x, index.shape, dim), index, dim)
     return out if out.shape == shape else lax.reshape(out, shape)
 
@@ -206,6 +210,8 @@ def _scattered(x, index, source, dim: int, op: str, change):
     """Apply ``change(front of x, index, source)`` and put the front back."""
     shape = x.shape
     dim, x, index = _ranked(x, index, dim, op)
+    if not index.size:
+        return lax.reshape(x, shape)
     if not is_number(source):
         same_dtype(op, x, source)
     source = cast(source, x.dtype)
@@ -219,8 +225,6 @@ def _scattered(x, index, source, dim: int, op: str, change):
             "the index is not larger than src",
             "slice the index",
         )
-    if index.size == 0:
-        return lax.reshape(x, shape)
     source = source if source.shape == index.shape else lax.slice(source, (0,) * source.ndim, index.shape)
     front = _front(x, index.shape, dim)
     out = change(front, index, source, dim)

@@ -18,10 +18,10 @@ from .promote import cast, spread
 
 
 def _rows(x, op: str):
-    """Return ``(N, C)`` scores and whether there was no batch."""
-    if x.ndim not in (1, 2):
+    """Return ``(N, C)`` scores and whether there was no batch; a number is the score of one class."""
+    if x.ndim > 2:
         fail("shape", op, f"x {x.shape}", "x is (C,) or (N, C)", "x.reshape(-1, C)")
-    return (x, False) if x.ndim == 2 else (lax.expand_dims(x, (0,)), True)
+    return (x, False) if x.ndim == 2 else (lax.reshape(x, (1, x.size)), True)
 
 
 def _above_zero(x):
@@ -44,6 +44,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
         fail("value", f"multi_margin_loss(p={p})", f"x {x.shape}", "only p == 1 and p == 2 are supported", "p=1")
     check_index(target, "multi_margin_loss")
     x, single = _rows(x, "multi_margin_loss")
+    single = single and target.ndim == 0
     target = lax.reshape(target, (x.shape[0],))
     right = pick(x, target, 1)
     below = _above_zero(margin - lax.expand_dims(right, (1,)) + x)
@@ -63,7 +64,7 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
         target: of x's shape: each row lists its labels, and ends at the first -1.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
-    if x.shape != target.shape:
+    if x.shape != target.shape and not (x.ndim < 2 and target.ndim < 2 and x.size == target.size):
         seen = f"x {x.shape}, target {target.shape}"
         fail("shape", "multilabel_margin_loss", seen, "input and target have the same shape", "pad it with -1")
     if target.dtype != np.int64:

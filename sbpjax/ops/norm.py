@@ -310,7 +310,8 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
         tensor([0.7071])
     """
     shape = joint_shape(x.shape, y.shape)
-    (dim,) = several(dim, len(shape), "cosine_similarity")
+    (dim,) = several(dim, max(len(shape), 1), "cosine_similarity")
+    shape = shape or (1,)  # a number counts as a vector of one element
     seen = f"dtypes {x.dtype} and {y.dtype}"
     common = promote_types(x.dtype, y.dtype)  # torch counts a 0-d tensor like any other here
     x, y = (spread(cast(v, common), shape) for v in (x, y))

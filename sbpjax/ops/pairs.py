@@ -12,6 +12,7 @@ from jax import lax
 from .arithmetic import _pair
 from .dims import fail
 from .promote import arrays, cast, category, compute_dtype, floats, is_float, joint_shape, promote, spread
+from .slopes import slopes
 
 
 def _integers(op: str, x, y):
@@ -36,14 +37,19 @@ def lcm(x, y, /):
 
 
 def nextafter(x, y, /):
-    """Return the floats next to x in the direction of y; there is no gradient."""
+    """Return the floats next to x in the direction of y; the gradient is that of x alone."""
     x, y = _pair(x, y)
     if not is_float(x.dtype):
         fail(
             "type", "nextafter(x, y)", f"tensors of {x.dtype}", "nextafter is not implemented for integers", "x.float()"
         )
     shape = joint_shape(np.shape(x), np.shape(y))
-    return lax.nextafter(*(lax.stop_gradient(spread(z, shape)) for z in (x, y)))
+    return _nextafter(spread(x, shape), spread(y, shape))
+
+
+@slopes(lambda t, out, x, y: t, lambda t, out, x, y: lax.full_like(t, 0))
+def _nextafter(x, y):
+    return lax.nextafter(x, y)
 
 
 def signbit(x, /):

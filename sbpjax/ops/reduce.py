@@ -267,7 +267,7 @@ def min(x, /, dim: int | None = None, keepdim: bool = False):
 
 
 def _logical(x, dim, keepdim: bool, reduction):
-    axes = several(dim, x.ndim, "all/any")
+    axes = () if dim in ((), []) else several(dim, x.ndim, "all/any")  # of no dims: element by element, as in torch
     out = cast(x, BOOL)
     out = restore(reduction(out, axes) if axes else out, axes, keepdim)
     return cast(out, np.uint8) if x.dtype == np.uint8 else out

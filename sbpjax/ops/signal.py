@@ -88,11 +88,10 @@ def istft(
     shape = _window(window, n_fft, spread, real)
     x = jnp.swapaxes(x, -1, -2)
     norm = "ortho" if normalized else None
-    if onesided:
-        cut = c2r(x, s=(n_fft,), dim=(-1,), norm=norm)
-    else:
+    if return_complex:
         cut = c2c(x, dim=(-1,), norm=norm, inverse=True)
-        cut = cut if return_complex else jnp.real(cut)
+    else:  # of a real signal the first half of the frequencies counts
+        cut = c2r(x[..., : n_fft // 2 + 1], s=(n_fft,), dim=(-1,), norm=norm)
     total = n_fft + hop * (frames - 1)
     where = (np.arange(frames)[:, None] * hop + np.arange(n_fft)).reshape(-1)
 

@@ -203,13 +203,33 @@ def _between(low, high, share: float):
     return lax.sub(high, lax.mul(span, np.asarray(1 - share, low.dtype)))
 
 
+def _place(q: float, last: int, dtype) -> float:
+    """Return the place of a quantile among sorted values, in the precision of these, as torch computes it."""
+    return float(np.asarray(q, dtype) * np.asarray(last, dtype))
+
+
+def moved_between(out, at, i: int, low, high, last):
+    """Return a blended quantile with its slope in the i-th element of the tensor of places ``at``, if there is one."""
+    if at is None:
+        return out
+    at = cast(at if at.ndim == 0 else lax.index_in_dim(at, i, 0, keepdims=False), out.dtype)
+    return lax.add(out, lax.mul(lax.sub(at, lax.stop_gradient(at)), lax.mul(cast(last, out.dtype), lax.sub(high, low))))
+
+
 def quantile(
-    x, /, q: float | tuple[float, ...], dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    x,
+    at=None,
+    /,
+    q: float | tuple[float, ...] = 0.5,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ):
     """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
     Args:
         x: float32 or float64.
+        at: the tensor that ``q`` was read from, if its gradient is wanted.
         q: a number in [0, 1], or a tuple of them, which makes a new first dim.
         dim: the dim, or None.
         keepdim: keep the dim with size 1.
@@ -246,8 +266,8 @@ def quantile(
     last = x.shape[axis] - 1
     top = lax.slice_in_dim(values, last, last + 1, axis=axis)
     outs = []
-    for v in qs:
-        place = v * last
+    for i, v in enumerate(qs):
+        place = _place(v, last, x.dtype)
         below, above = math.floor(place), math.ceil(place)
         if interpolation == "higher":
             below = above
@@ -257,6 +277,7 @@ def quantile(
         low = lax.slice_in_dim(values, below, below + 1, axis=axis)
         high = lax.slice_in_dim(values, above, above + 1, axis=axis)
         out = _between(low, high, share) if interpolation in ("linear", "midpoint") else low
+        out = moved_between(out, at, i, low, high, last) if interpolation == "linear" else out
         out = lax.select_n(lax.ne(top, top), out, top)  # NaN is sorted last
         out = lax.squeeze(out, (axis,))
         if keepdim:

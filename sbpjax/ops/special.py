@@ -1,4 +1,4 @@
-"""Special functions: gamma and its relatives, Bessel functions, the normal distribution, entropy.
+"""Special functions: Bessel functions, the normal distribution, entropy.
 
 Integers become float32, as in torch; bfloat16 and float16 are computed in float32. Worked case: `log_ndtr` of -40 is
 -804.6 although `ndtr` of it is 0 in float32.
@@ -13,10 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.world import sizes
-
 from .arithmetic import _pair
-from .dims import fail
 from .promote import cast, compute_dtype, floats
 from .slopes import slopes, without
 
@@ -29,70 +26,6 @@ def _wide(function, *inputs):
 
 def _number(value, x):
     return np.asarray(value, x.dtype)
-
-
-# ----------------------------------------------------------------------------------------------------------- gamma
-
-
-def polygamma(x, /, n: int):
-    """Return the n-th derivative of digamma."""
-    if n < 0:
-        fail("shape", f"polygamma({n}, x)", f"n={n}", "polygamma(n, x) does not support negative n.", "polygamma(0, x)")
-    x = floats(x)
-    if n == 0:
-        return lax.digamma(x)
-
-    def derivative(v):
-        size = math.factorial(n) if n <= 170 else math.inf  # of 171 no float64 holds it
-        sign = size * (1 if n % 2 else -1)
-        return lax.mul(_number(sign, v), _zeta(lax.full_like(v, n + 1), v))
-
-    return _wide(derivative, x)
-
-
-@jax.custom_jvp
-def _zeta(x, q):
-    pole = (x > 1) & (q <= 0) & (q == lax.floor(q))
-    return jnp.where(pole, _number(np.inf, x), lax.zeta(x, jnp.where(pole, _number(1, q), q)))
-
-
-@_zeta.defjvp
-def _zeta_jvp(primals, tangents):
-    (x, q), (_, dq) = primals, tangents
-    return _zeta(x, q), dq * -x * _zeta(x + 1, q)
-
-
-def zeta(x, q, /):
-    """Return Hurwitz' zeta function, the sum of ``(k + q) ** -x``; the gradient is that of q."""
-    x, q = _pair(x, q, float_result=True)
-    return _wide(lambda a, b: _zeta(*jnp.broadcast_arrays(lax.stop_gradient(a), b)), x, q)
-
-
-def mvlgamma(x, /, p: int):
-    """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
-    if p < 1:
-        fail("shape", f"mvlgamma(p={p})", f"p={p}", "p has to be greater than or equal to 1", "p=1")
-    x = floats(x)
-    total = lax.full_like(x, p * (p - 1) / 4 * math.log(math.pi))
-    if p > 64:  # an equation for each would not be compiled in time
-        sizes.check_memory(f"mvlgamma(p={p})", [((*x.shape, p), x.dtype)])
-        terms = lax.sub(jnp.expand_dims(x, -1), lax.iota(x.dtype, p) / 2)
-        return lax.add(total, jnp.sum(lax.lgamma(terms), -1))
-    for j in range(p):
-        total = lax.add(total, lax.lgamma(lax.sub(x, _number(j / 2, x))))
-    return total
-
-
-def igamma(a, x, /):
-    """Return the lower regularized incomplete gamma function; the gradient is that of x."""
-    a, x = _pair(a, x, float_result=True)
-    return _wide(lambda s, y: lax.igamma(*jnp.broadcast_arrays(lax.stop_gradient(s), y)), a, x)
-
-
-def igammac(a, x, /):
-    """Return the upper regularized incomplete gamma function; the gradient is that of x."""
-    a, x = _pair(a, x, float_result=True)
-    return _wide(lambda s, y: lax.igammac(*jnp.broadcast_arrays(lax.stop_gradient(s), y)), a, x)
 
 
 # ---------------------------------------------------------------------------------------------------------- Bessel

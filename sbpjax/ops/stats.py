@@ -17,7 +17,7 @@ def cov(x, fweights=None, aweights=None, /, correction: int = 1):
     """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
 
     Args:
-        x: ``(V, N)``, or ``(N,)`` for one variable.
+        x: ``(V, N)``, or ``(N,)`` for one variable; that of one variable is 0-d.
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
         correction: taken off the number of samples.
@@ -25,7 +25,6 @@ def cov(x, fweights=None, aweights=None, /, correction: int = 1):
     if x.ndim > 2 or x.dtype == np.bool_:
         rule = "cov(): expected input to have two or fewer dimensions, of numbers"
         fail("shape", "cov(x)", f"{x.dtype}{list(x.shape)}", rule, "x.flatten(1)")
-    alone = x.ndim < 2
     for name, w, kind in (("fweights", fweights, "integral"), ("aweights", aweights, "floating point")):
         if w is None:
             continue
@@ -38,7 +37,8 @@ def cov(x, fweights=None, aweights=None, /, correction: int = 1):
         if w.size != (x.shape[-1] if x.ndim else 1):
             rule = f"cov(): expected {name} to have the same numel as there are observations, but got {w.size}"
             fail("shape", "cov(x)", f"x {x.shape}, {name} {w.shape}", rule, "one weight per observation")
-    x = lax.reshape(x, (1, x.size)) if alone else x
+    x = lax.reshape(x, (1, x.size)) if x.ndim < 2 else x
+    alone = x.shape[0] == 1
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
     x = x if aweights is None else cast(x, jnp.promote_types(x.dtype, aweights.dtype))
     real = jnp.real(x).dtype
@@ -177,11 +177,17 @@ def histogram_counts(x, edges, weight=None, /, density: bool = False):
 
 
 def nanquantile(
-    x, /, q: float | tuple[float, ...], dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    x,
+    at=None,
+    /,
+    q: float | tuple[float, ...] = 0.5,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ):
     """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
     from .arithmetic import lerp
-    from .sort import _INTERPOLATIONS, _check_quantile, sort
+    from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
 
     _check_quantile(x)
     qs = q if isinstance(q, (tuple, list)) else (q,)
@@ -197,8 +203,8 @@ def nanquantile(
     values = sort(x, dim=axis)[0]  # NaN comes last
     count = jnp.sum((x == x).astype(np.int64), axis, keepdims=True)
     outs = []
-    for v in qs:
-        place = jnp.asarray(v, np.float64) * (count - 1)
+    for i, v in enumerate(qs):
+        place = jnp.asarray(v, x.dtype) * (count - 1).astype(x.dtype)
         below = jnp.maximum(jnp.floor(place), 0)
         if interpolation == "nearest":
             below = jnp.maximum(jnp.round(place), 0)
@@ -210,6 +216,7 @@ def nanquantile(
         high = jnp.take_along_axis(values, above.astype(np.int64), axis)
         blended = interpolation in ("linear", "midpoint")
         out = lerp(low, high, share.astype(x.dtype)) if blended else low
+        out = moved_between(out, at, i, low, high, count - 1) if interpolation == "linear" else out
         out = lax.squeeze(out, (axis,))
         outs.append(out.reshape(kept) if keepdim else out)
     return jnp.stack(outs) if isinstance(q, (tuple, list)) else outs[0]

@@ -312,8 +312,8 @@ class Attached:
         """Write the result of `add` into the first tensor, which keeps its layout."""
     def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * the sum over the stack of batch1 @ batch2."""
-    def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `addbmm` into the first tensor, which keeps its layout."""
+    def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write `addbmm` into this tensor and return it; one that broadcasts gets the product's shape, as in PyTorch."""
     def addcdiv(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
         """Return input + value * tensor1 / tensor2.
 
@@ -633,7 +633,7 @@ class Attached:
         """Return the covariances ``(V, V)`` of V variables in the rows of input, their samples in its columns.
 
         Args:
-            input: ``(V, N)``, or ``(N,)`` for one variable.
+            input: ``(V, N)``, or ``(N,)`` for one variable; that of one variable is 0-d.
             correction: taken off the number of samples.
             fweights: how often each sample counts: integers ``(N,)``.
             aweights: how much each sample counts: floats ``(N,)``.
@@ -701,7 +701,10 @@ class Attached:
     def diagonal_scatter(self, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return input with src on a diagonal of two dims."""
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+        """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given.
+
+        No difference (``n=0``) is the tensor itself, without the others.
+        """
     def digamma(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
     def digamma_(self) -> _Tensor:
@@ -1392,8 +1395,8 @@ class Attached:
     @typing.overload
     def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
         """Return the lower median of what is no NaN; along ``dim`` with its index."""
-    def nanquantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-        """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
+    def nanquantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+        """Return the `quantile` of the elements that are not NaN; arguments, result and errors as there."""
     def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum over ``dim`` with NaN counted as 0."""
     def narrow(self, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
@@ -1439,7 +1442,7 @@ class Attached:
     def new_zeros(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
     def nextafter(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the floats next to input in the direction of other; there is no gradient."""
+        """Return the floats next to input in the direction of other; the gradient is that of input alone."""
     def nextafter_(self, other: _Tensor) -> _Tensor:
         """Write the result of `nextafter` into the first tensor, which keeps its layout."""
     @typing.overload
@@ -1545,12 +1548,13 @@ class Attached:
         """Write the result of `put` into the first tensor, which keeps its layout."""
     def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
         """Return ``linalg.qr(input, 'reduced' if some else 'complete')``."""
-    def quantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-        """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
+    def quantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+        """Return the q-quantiles along a dim, or of all elements; NaN where there is any NaN.
 
         Args:
             input: float32 or float64.
-            q: a number in [0, 1], or a tuple of them, which makes a new first dim.
+            q: a number in [0, 1], or several as a sequence or a vector, which make a new first dim. Of a tensor there is a
+                gradient with ``"linear"``.
             dim: the dim, or None.
             keepdim: keep the dim with size 1.
             interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
@@ -1559,7 +1563,7 @@ class Attached:
         """Return radians as degrees."""
     def rad2deg_(self) -> _Tensor:
         """Write the result of `rad2deg` into the first tensor, which keeps its layout."""
-    def random_(self, start: builtins.int = 0, to: builtins.int | None = None, *, generator: _Generator | None = None) -> _Tensor:
+    def random_(self, start: builtins.int | None = None, to: builtins.int | None = None, *, generator: _Generator | None = None) -> _Tensor:
         """Write integers in [start, to); with one number, in [0, number)."""
     def ravel(self) -> _Tensor:
         """Return the elements in one dim: a view of a contiguous tensor, a copy of any other, as in PyTorch."""

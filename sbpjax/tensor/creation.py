@@ -192,20 +192,21 @@ def _arange(start, step, /, length, dtype):
 
 
 def _linspace(start, end, /, steps, dtype):
-    wide = np.dtype(np.float64)
+    wide = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
     start, end = lax.convert_element_type(start, wide), lax.convert_element_type(end, wide)
     index = lax.convert_element_type(lax.iota(np.int64, steps), wide)
     step = (end - start) / max(steps - 1, 1)
     half = steps // 2  # from both ends, so that both are exact
-    values = jnp.where(index < half, start + step * index, end - step * (steps - 1 - index))
+    values = jnp.where(lax.iota(np.int64, steps) < half, start + step * index, end - step * (steps - 1 - index))
     if steps == 1:
         values = lax.full((1,), start, wide)
     return lax.convert_element_type(values if dtype.kind not in "iu" else jnp.trunc(values), dtype)
 
 
 def _logspace(start, end, base, /, steps, dtype):
-    exponents = _linspace(start, end, steps=steps, dtype=np.dtype(np.float64))
-    return lax.convert_element_type(lax.convert_element_type(base, np.float64) ** exponents, dtype)
+    wide = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+    exponents = _linspace(start, end, steps=steps, dtype=wide)
+    return lax.convert_element_type(lax.convert_element_type(base, wide) ** exponents, dtype)
 
 
 def _eye(n, m, dtype):
@@ -375,22 +376,41 @@ def _check_count(asked: str, name: str, value) -> None:
         raise OpError(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
 
 
+def _end(asked: str, value):
+    """Return an end of a range as a number."""
+    if isinstance(value, Tensor) and value.ndim:
+        rule = "it only supports 0-dimensional start and end tensors"
+        raise OpError(asked, f"a tensor of shape {tuple(value.shape)}", rule, "a number, or x[0]")
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+def _dtype_between(dtype, *ends) -> np.dtype:
+    """Return the dtype asked for, else the default one: a complex one between complex ends."""
+    if dtype is None and any(isinstance(v, complex) for v in ends):
+        return np.dtype(np.complex128 if dtypes.get_default_dtype() == dtypes.float64 else np.complex64)
+    return _float_dtype(dtype)
+
+
 def linspace(
     start, end, steps: int, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     Args:
-        start: the first value.
-        end: the last value.
+        start: the first value, a number or a 0-d tensor.
+        end: the last value, likewise.
         steps: how many.
+
+    Raises:
+        OpError: ``steps`` is negative, or an end is a tensor with dims.
 
     Example:
         >>> flow.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     _check_count("linspace(...)", "steps", steps)
-    static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
+    start, end = (_end("linspace(...)", v) for v in (start, end))
+    static = (("steps", int(steps)), ("dtype", _dtype_between(dtype, start, end)))
     return make(_linspace, static, (start, end), (device, placement, sbp), "linspace(...)", requires_grad)
 
 
@@ -400,7 +420,8 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """Return ``base`` to the power of `linspace`."""
     _check_count("logspace(...)", "steps", steps)
-    static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
+    start, end = (_end("logspace(...)", v) for v in (start, end))
+    static = (("steps", int(steps)), ("dtype", _dtype_between(dtype, start, end)))
     return make(_logspace, static, (start, end, base), (device, placement, sbp), "logspace(...)", requires_grad)
 
 

@@ -301,7 +301,7 @@ def squeeze(self: Tensor, dim=None) -> Tensor:
     if dim is None:
         gone = tuple(d for d, n in enumerate(shape) if n == 1)
     else:
-        named = _dims.several(dim, len(shape), "squeeze") if shape else ()
+        named = _dims.several(dim, len(shape), "squeeze") if shape and dim not in ((), []) else ()
         gone = tuple(sorted(d for d in named if shape[d] == 1))
     return view_of(self, view_steps.squeeze, (("dims", gone),)) if gone else view_of(self, view_steps.alias)
 
@@ -413,8 +413,9 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
             f"maximum size for tensor at dimension {d} is {length} but size is {size}; step is positive",
             f"a size of at most {length}",
         )
-    x = self if self.ndim else unsqueeze(self, 0)
-    return view_of(x, view_steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
+    if not self.ndim:  # one window, without a dim of its own
+        return narrow(unsqueeze(self, 0), 0, 0, size)
+    return view_of(self, view_steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
 
 
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

@@ -15,6 +15,7 @@ from sbpjax.ops import (
     cumulative,
     distance,
     elementwise,
+    gamma,
     gather,
     loss,
     margin_loss,
@@ -61,8 +62,12 @@ CASES = [
     case(getattr(activation, n), getattr(F, n), X)
     for n in "relu relu6 hardtanh hardswish hardsigmoid hardshrink softshrink leaky_relu elu selu celu softplus".split()
 ]
-CASES += [case(getattr(elementwise, n), getattr(torch, n), X) for n in "abs rsqrt sqrt logit lgamma".split()]
-CASES += [case(elementwise.digamma, torch.digamma, X[[0, 1, 3, 4, 5, 7, 8]]), case(special.entr, torch.special.entr, X)]
+CASES += [case(getattr(elementwise, n), getattr(torch, n), X) for n in "abs rsqrt sqrt logit".split()]
+CASES += [
+    case(gamma.lgamma, torch.lgamma, X),
+    case(gamma.digamma, torch.digamma, X[[0, 1, 3, 4, 5, 7, 8]]),
+    case(special.entr, torch.special.entr, X),
+]
 CASES += [case(elementwise.logit, torch.logit, X, eps=0.1)]
 BINARY = "maximum minimum fmax fmin pow remainder fmod xlogy copysign atan2 hypot logaddexp float_power".split()
 CASES += [case(getattr(arithmetic, n), getattr(torch, n), *PAIR, tol=1e-5) for n in BINARY]

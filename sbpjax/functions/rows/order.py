@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..table import FN, METHOD, NOTHING_SAVED, OUTPUT, op, written
 
+STATISTICS = "sbpjax.functions.statistics"
 ORDER = "sbpjax.functions.order"
 READ = FN | METHOD
 
@@ -15,8 +16,8 @@ op("topk(input, k, dim=-1, largest=True, sorted=True)", "sort.topk", READ, resul
    saves=NOTHING_SAVED)  # fmt: skip
 op("kthvalue(input, k, dim=-1, keepdim=False)", "sort.kthvalue", READ, result="values indices", saves=NOTHING_SAVED)
 op("mode(input, dim=-1, keepdim=False)", "sort.mode", READ, result="values indices")
-op("quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "sort.quantile", READ,
-   oneflow_dtype="float64", oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
+written("quantile", STATISTICS, READ, names={"axis": "dim"}, out=True,
+        oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
 op("cumsum(input, dim, dtype=None)", "cumulative.cumsum", READ, amp="accelerator:float32")
 op("cumprod(input, dim, dtype=None)", "cumulative.cumprod", READ, saves=OUTPUT, amp="accelerator:float32")
 op("logcumsumexp(input, dim)", "cumulative.logcumsumexp", READ)

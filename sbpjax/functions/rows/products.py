@@ -25,7 +25,8 @@ op(
     amp="lower",
 )
 op("baddbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.baddbmm", WRITE, also="_C.baddbmm", amp="lower")
-op("addbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.addbmm", WRITE, amp="lower")
+op("addbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.addbmm", READ, amp="lower")
+written("Tensor.addbmm_", FUNCTIONS)
 op("addmv(input, mat, vec, beta=1, alpha=1)", "linalg.addmv", WRITE | INPLACE_FN, amp="accelerator:lower")
 op("addr(input, vec1, vec2, beta=1, alpha=1)", "linalg.addr", WRITE, amp="cpu:widest accelerator:lower")
 written("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")

@@ -21,7 +21,7 @@ op(
 )
 op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.trapezoid", also="trapz", out=False)
 op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.cumulative_trapezoid", out=False)
-op("nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "stats.nanquantile", READ)
+written("nanquantile", STATISTICS, READ, names={"axis": "dim"}, out=True)
 written("gradient histogramdd", STATISTICS)
 written("histogram", STATISTICS, READ, strict=True, out=True)
 written("norm_except_dim", STATISTICS, strict=True)

@@ -1,0 +1,189 @@
+"""Corners of functions as PyTorch has them: numbers as tensors, no dims, empty indices, ``out=``, slopes of zero.
+
+Each script runs with both libraries, and gives the same values, shapes, dtypes and gradients.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+import sbpjax
+from tests.tensor.both import assert_equal, plain
+
+TOLERANCE = 1e-5
+
+
+def leaf(m, *shape, seed=0):
+    """Return normal numbers, drawn from a seed, that require a gradient."""
+    return m.tensor(np.random.default_rng(seed).normal(size=shape).astype(np.float32), requires_grad=True)
+
+
+def slopes(m, function, *leaves):
+    """Return a result, or several, and the gradients of leaves."""
+    result = function(*leaves)
+    outs = result if isinstance(result, (list, tuple)) else [result]
+    sum((o * (m.arange(o.numel()).reshape(o.shape) + 1)).sum() for o in outs).backward()
+    return [result, [x.grad for x in leaves]]
+
+
+def probabilities(m):
+    p = m.tensor([0.0, 1.0], requires_grad=True)
+    return slopes(m, m.bernoulli, p)
+
+
+def into(m, function):
+    """Return what a function with ``out=`` returns, and what it wrote."""
+    out = m.zeros(0)
+    return [function(out), out]
+
+
+F = np.float32
+IMAGE = np.random.default_rng(1).normal(size=(1, 2, 4, 4)).astype(F)
+NONE, ONE_EMPTY = np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
+
+
+def quantiles(name, **options):
+    return lambda m: slopes(
+        m,
+        lambda x, q: getattr(m, name)(x, q, dim=0, **options),
+        leaf(m, 7, 3),
+        m.tensor([0.1, 0.77], requires_grad=True),
+    )
+
+
+def padded(mode, pad):
+    return lambda m: slopes(m, lambda x: m.nn.functional.pad(x, pad, mode), leaf(m, 1, 2, 3, 4))
+
+
+def losses(reduction):
+    def script(m):
+        f, zero = m.nn.functional, m.tensor(0)
+        return [
+            slopes(m, lambda x: f.multi_margin_loss(x, zero, reduction=reduction), leaf(m)),
+            slopes(m, lambda x: f.multi_margin_loss(x, m.tensor([1]), reduction=reduction), leaf(m, 3)),
+            slopes(m, lambda x: f.multilabel_margin_loss(x, zero, reduction=reduction), leaf(m)),
+            slopes(m, lambda x: f.multilabel_margin_loss(x, m.tensor([0]), reduction=reduction), leaf(m)),
+            slopes(m, lambda x: f.multilabel_margin_loss(x, m.tensor([2, -1, 0]), reduction=reduction), leaf(m, 3)),
+        ]
+
+    return script
+
+
+def back(n_fft, **options):
+    def script(m):
+        draw = np.random.default_rng(2)
+        parts = [m.tensor(draw.normal(size=(n_fft, 12)).astype(F)) for _ in range(2)]
+        found = m.istft(m.complex(*parts), n_fft, window=m.ones(n_fft), **options)
+        return m.view_as_real(found) if found.is_complex() else found
+
+    return script
+
+
+SCRIPTS = {
+    "quantile of a tensor": quantiles("quantile"),
+    "quantile of a tensor, nearest": quantiles("quantile", interpolation="nearest"),
+    "nanquantile of a tensor": quantiles("nanquantile"),
+    "quantile in the tensor's precision": lambda m: [
+        m.quantile(m.arange(11.0), q, interpolation=i) for q in (0.1, 0.3, 0.7) for i in ("lower", "higher", "nearest")
+    ],
+    "istft of all frequencies": back(8),
+    "istft of all frequencies, said": back(8, onesided=False),
+    "istft of a complex signal": back(8, onesided=False, return_complex=True),
+    "covariance of one row": lambda m: [
+        [m.cov(x), m.corrcoef(x), m.cov(x, correction=0)] for x in (leaf(m, 1, 5), leaf(m, 5))
+    ],
+    "squeeze of no dims": lambda m: [
+        m.ones(1, 2, 1).squeeze(()),
+        m.ones(1, 2, 1).squeeze((0,)),
+        m.ones(1).squeeze_(()),
+    ],
+    "all and any of no dims": lambda m: [m.all(leaf(m, 2, 3), dim=()), m.any(m.zeros(2), dim=())],
+    "unfold of a number": lambda m: [m.tensor(2.0).unfold(0, 1, 1), m.tensor(2.0).unfold(-1, 0, 3)],
+    "no difference": lambda m: [m.diff(m.tensor([3, 1]), n=0, append=m.tensor([5])), m.diff(m.tensor([True]), n=0)],
+    "slope of the next float": lambda m: slopes(m, m.nextafter, leaf(m, 2, 3), leaf(m, 3, seed=1)),
+    "slope of draws": probabilities,
+    "linspace between tensors": lambda m: [
+        m.linspace(m.tensor(1), m.tensor(7.0), 4),
+        m.linspace(m.tensor(1), 7, 4, dtype=m.int64),
+        m.linspace(2.0, m.tensor(7), 0),
+        m.logspace(m.tensor(1), m.tensor(3.0), 5, base=2),
+        m.view_as_real(m.linspace(m.tensor(1 + 2j), m.tensor(3.0), 5)),
+    ],
+    "correction None": lambda m: [
+        getattr(m, name)(leaf(m, 2, 3), dim=1, correction=None) for name in ("var", "std", "var_mean", "std_mean")
+    ],
+    "spacing None": lambda m: m.gradient(leaf(m, 4, 3), spacing=None),
+    "cosine of numbers": lambda m: [
+        slopes(m, lambda x, y, d=d: m.cosine_similarity(x, y, dim=d), leaf(m), leaf(m, seed=1)) for d in (0, -1)
+    ],
+    "addbmm_ that broadcasts": lambda m: [
+        [x.addbmm_(m.ones(2, 3, 5), m.ones(2, 5, 4), beta=2), x] for x in (m.ones(1), m.arange(4.0), m.ones(3, 4))
+    ],
+    "gather nothing": lambda m: [
+        slopes(m, lambda x: m.gather(x, 0, m.tensor(NONE)), leaf(m)),
+        slopes(m, lambda x: m.gather(x, 1, m.tensor(NONE.reshape(2, 0))), leaf(m, 2, 3)),
+        m.gather(m.ones(2, 3), 0, m.tensor(NONE)),
+        m.gather(m.ones(3), 0, m.tensor(NONE.astype(np.uint8))),
+        m.gather(m.zeros(0, 3), 0, m.tensor(ONE_EMPTY)),
+    ],
+    "scatter nothing": lambda m: [
+        slopes(m, lambda x: m.scatter(x, 0, m.tensor(NONE), m.zeros(0)), leaf(m, 2, 3)),
+        m.scatter_add(m.ones(2, 3), 1, m.tensor(NONE), m.ones(3)),
+        m.scatter_reduce(m.ones(2, 3), 0, m.tensor(NONE), m.zeros(0), "sum"),
+        m.scatter(m.ones(2, 3), 1, m.tensor(ONE_EMPTY), 1.0),
+    ],
+    "power of a tensor by name": lambda m: slopes(
+        m, lambda x, y: x.__rpow__(y.abs()), leaf(m, 2, 3), leaf(m, 3, seed=1)
+    ),
+    "out of activations": lambda m: [
+        into(m, lambda out: m.nn.functional.gelu(m.tensor(IMAGE), approximate="tanh", out=out)),
+        into(m, lambda out: m.nn.functional.logsigmoid(m.tensor(IMAGE), out=out)),
+        into(m, lambda out: m.nn.functional.softshrink(m.tensor(IMAGE), 0.2, out=out)),
+        into(m, lambda out: m.nn.functional.hardshrink(m.tensor(IMAGE), 0.2, out=out)),
+        into(m, lambda out: m.nn.functional.softplus(m.tensor(IMAGE), out=out)),
+    ],
+    "out of layers": lambda m: [
+        into(m, lambda out: m.nn.functional.linear(m.tensor(IMAGE), m.ones(3, 4), out=out)),
+        into(m, lambda out: m.nn.functional.avg_pool2d(m.tensor(IMAGE), 2, out=out)),
+        into(m, lambda out: m.nn.functional.avg_pool3d(m.tensor(IMAGE), (1, 2, 2), out=out)),
+    ],
+    "out of copies": lambda m: [
+        into(m, lambda out: m.as_strided_copy(m.tensor(IMAGE), (2, 2), (1, 2), out=out)),
+        into(m, lambda out: m.narrow_copy(m.tensor(IMAGE), 2, 1, 2, out=out)),
+    ],
+}
+SCRIPTS |= {f"margin losses of numbers, {r}": losses(r) for r in ("none", "mean", "sum")}
+SCRIPTS |= {
+    f"pad {mode} {pad}": padded(mode, pad)
+    for mode in ("reflect", "replicate")
+    for pad in ((-3, 2, 0, 0), (2, -5, 0, 0), (-3, 2, -2, 1), (1, -2, 2, -2))
+}
+SCRIPTS |= {f"pad circular {pad}": padded("circular", pad) for pad in ((-2, 2, 0, 0), (2, -2, -1, 1), (-1, -2, 0, 0))}
+SCRIPTS |= {f"pad replicate {pad}": padded("replicate", pad) for pad in ((-4, 5, 0, 0), (0, 0, 4, -3), (-5, 6, 0, 0))}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_corner_is_as_in_pytorch(name):
+    assert_equal(plain(SCRIPTS[name](sbpjax)), plain(SCRIPTS[name](torch)), TOLERANCE, TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "pad, mode", [((-4, 0), "reflect"), ((-2, -2), "replicate"), ((-4, 4), "circular"), ((-3, 2), "circular")]
+)
+def test_pad_that_leaves_nothing_to_take_from_is_refused(pad, mode):
+    with pytest.raises(RuntimeError):
+        sbpjax.nn.functional.pad(leaf(sbpjax, 1, 2, 4), pad, mode)
+
+
+def test_lbfgs_leaves_a_rate_that_is_a_tensor():
+    rate, w = sbpjax.tensor(0.5), sbpjax.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = sbpjax.optim.LBFGS([w], lr=rate)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w**2).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert rate.item() == 0.5
