@@ -18,7 +18,7 @@ from .conv import _batched, per_dim
 from .dims import fail
 from .gather import take_rows
 from .pool import _adaptive_avg
-from .promote import cast, compute_dtype
+from .promote import cast, compute_dtype, is_float
 
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
@@ -96,13 +96,24 @@ def interpolate(
     if mode == "area":
         return _adaptive_avg(x, n, sizes)
     dtype = x.dtype
-    x = x if mode.startswith("nearest") else cast(x, compute_dtype(dtype))
-    for i in range(n):
+    whole = not (mode.startswith("nearest") or is_float(dtype))  # images in bytes
+    if not mode.startswith("nearest"):
+        x = cast(x, np.float32 if whole else compute_dtype(dtype))
+    for i in reversed(range(n)) if whole else range(n):
         if antialias:
             x = _smoothed(x, i + 2, sizes[i], factors[i], mode, align_corners)
         else:
             x = _resized(x, i + 2, sizes[i], factors[i], mode, align_corners)
+        x = _rounded(x, dtype) if whole else x
     return cast(x, dtype)
+
+
+def _rounded(x, dtype):
+    """Return the nearest numbers that an integer dtype has: torch keeps bytes between two passes over an image."""
+    info = np.iinfo(dtype)
+    return lax.clamp(
+        np.asarray(info.min, x.dtype), lax.floor(x + np.asarray(0.5, x.dtype)), np.asarray(info.max, x.dtype)
+    )
 
 
 def _smoothed(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
