@@ -113,13 +113,14 @@ class FunctionCtx:
 class FunctionNode(Node):
     """The tape's node of one `Function.apply`."""
 
-    __slots__ = ("count", "ctx", "function", "likes", "places")
+    __slots__ = ("count", "ctx", "function", "likes", "places", "shapes")
 
     count: int
     ctx: Any
     function: Any
     likes: tuple
     places: tuple
+    shapes: tuple
 
     @property
     def n_out(self) -> int:
@@ -143,9 +144,10 @@ class FunctionNode(Node):
                 f"backward returns one gradient per input of forward: expected {total}, got {len(result)}",
                 "return None for inputs without a gradient",
             )
-        return tuple(self._fitting(result[i]) for i in self.places)
+        return tuple(self._fitting(result[i], shape, i) for i, shape in zip(self.places, self.shapes, strict=True))
 
-    def _fitting(self, g):
+    def _fitting(self, g, shape: tuple, place: int):
+        """Return the gradient of an input, summed over what it was broadcast along, as in PyTorch."""
         if g is not None and not isinstance(g, Tensor):
             raise AutogradError(
                 f"{self.function.__name__}.backward",
@@ -153,7 +155,19 @@ class FunctionNode(Node):
                 "gradients are tensors or None",
                 "return tensors",
             )
-        return g
+        if g is None or tuple(g.shape) == shape:
+            return g
+        extra = g.ndim - len(shape)
+        if extra < 0 or any(n not in (1, m) for n, m in zip(shape, g.shape[extra:], strict=True)):
+            raise AutogradError(
+                f"{self.function.__name__}.backward",
+                f"a gradient of shape {tuple(g.shape)} for an input of shape {shape}",
+                f"Function {self.name()} returned an invalid gradient at index {place} - got {list(g.shape)} but "
+                f"expected shape compatible with {list(shape)}",
+                "return the shape of the input, or one that the input broadcasts to",
+            )
+        dims = (*range(extra), *(extra + d for d, n in enumerate(shape) if n == 1))
+        return g.sum(dims, keepdim=True).reshape(shape) if dims else g
 
     def _zeros(self, i: int):
         from sbpjax.tensor.like import zeros_like
@@ -295,6 +309,7 @@ class Function(FunctionCtx):
         node.function, node.ctx, node.count = cls, ctx, len(outs)
         node.places = tuple(i for i, need in enumerate(ctx.needs_input_grad) if need)
         sources = [tensors[i] for i in node.places]
+        node.shapes = tuple(tuple(x.shape) for x in sources)
         # Tensors by identity: `==` compares their elements.
         saved = {id(t) for t in ctx._saved if t is not None}
         inputs = {id(t) for t in tensors if t is not None}
@@ -309,13 +324,14 @@ class Function(FunctionCtx):
             # An input that forward returns as it is gets a handle of its own: hung on this node, the input would be its
             # own ancestor.
             if id(out) in inputs and not any(out is d for d in ctx._dirty):
+                out._fresh()  # forward may have written into `x.data` or `x.detach()`, beside this handle
                 out = outs[i] = wrap_any(out._array, out._layout)
             likes.append((out._array, out._layout))
             hanging.append(i)
         node.likes = tuple(likes)
         record(node, tuple(x._edge for x in sources), tuple(x._idx for x in sources), outs, hanging)
         ctx._versions = tuple(
-            None if t is None else (t._version, t._edge, t._idx, t._array, t._layout) for t in ctx._saved
+            None if t is None else (t._version, t._fresh()._edge, t._idx, t._array, t._layout) for t in ctx._saved
         )
         hooks = graph.active_hooks()
         if hooks is not None:
@@ -340,7 +356,12 @@ def _gradient(g, a):
     """Return a gradient in the form that JAX wants for an input: zeros for None, nothing for integers."""
     if not jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
         return np.zeros(a.shape, jax.dtypes.float0)
-    return jax.numpy.zeros_like(a) if g is None else g.astype(a.dtype)
+    if g is None:
+        return jax.numpy.zeros_like(a)
+    if g.shape != a.shape:  # of the shape that the input was broadcast to
+        extra = g.ndim - a.ndim
+        g = g.sum((*range(extra), *(extra + d for d, n in enumerate(a.shape) if n == 1))).reshape(a.shape)
+    return g.astype(a.dtype)
 
 
 def _cotangent(c, layout):
@@ -381,7 +402,8 @@ class _Once(Function):
     def apply(g):
         out = wrap_any(g._array, g._layout)
         node = FunctionNode()
-        node.function, node.ctx, node.places, node.count, node.likes = _Once, FunctionCtx(), (), 1, (None,)
+        node.function, node.ctx, node.count, node.likes = _Once, FunctionCtx(), 1, (None,)
+        node.places = node.shapes = ()
         record(node, (), (), (out,))
         return out
 
