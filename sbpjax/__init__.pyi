@@ -1165,6 +1165,9 @@ def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None 
     (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
     them runs, unless ``weights_only=False`` says that it may.
 
+    In a job of several processes, each process that calls this without a placement reads by itself; with one, all
+    processes call it.
+
     Args:
         path: the directory, or the file.
         global_src_rank: a rank: then every tensor is global on that rank alone, of the CPU or of the type of the device
@@ -1263,7 +1266,7 @@ def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
     """Return input with ``value`` (number or 0-d array, cast to input's dtype) where the mask holds; input and mask broadcast.
 
     Args:
-        mask: bools, broadcast to ``input``.
+        mask: bools, or integers, of which all but 0 count; broadcast to ``input``.
         value: a number, or a tensor of one element.
     """
 def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
@@ -1851,12 +1854,17 @@ from sbpjax import run as run
 def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_rank: builtins.int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
 
+    In a job of several processes, a state without global tensors is written by each process that calls this, and none
+    waits for another: ``if rank == 0: save(model.state_dict(), path)``. A state whose global tensors are all on devices
+    of one process is written by that one. Any other state is written by all processes together, which all call this.
+    `sbpjax.checkpoint.save` is called by all processes, whatever it saves.
+
     Args:
         obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
             optimizers stand for their state.
         path: the directory.
         global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
-            holds, and all processes call this together, so the number is only checked.
+            holds, so the number is only checked.
     """
 from sbpjax import sbp as sbp
 def scalar_tensor(s: builtins.float | builtins.complex | _Tensor, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -2162,7 +2170,7 @@ def tile(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
     """
 def to_dlpack(tensor: _Tensor) -> builtins.object:
     """Return the DLPack capsule of a tensor."""
-def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
     """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
     In a job of several processes every process's local tensor is one part: under split the parts are joined, under
@@ -2176,9 +2184,9 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
-        check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
-            (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
-            ``SBPJAX_CHECK=off``.
+        check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+            1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+            does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
         copy: return a new tensor even if nothing changes.
     """
 from sbpjax.tensor.convert import to_local as to_local

@@ -610,7 +610,8 @@ class Attached:
         """Write another tensor's values, broadcast and cast, into this one.
 
         Args:
-            source: a tensor that broadcasts to this one.
+            source: a tensor that broadcasts to this one. A NumPy array may be written into a leaf that requires grad
+                without `no_grad`, since no gradient goes to it.
             non_blocking: accepted.
         """
     def copysign(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -881,7 +882,7 @@ class Attached:
         """Return the index of the device; -1 on the CPU."""
     def global_id(self) -> builtins.int:
         """Return a number that no other living tensor has."""
-    def global_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+    def global_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
         In a job of several processes every process's local tensor is one part: under split the parts are joined, under
@@ -895,9 +896,9 @@ class Attached:
             grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
-            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
-                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
-                ``SBPJAX_CHECK=off``.
+            check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+                1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+                does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
         """
     def greater(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1145,7 +1146,7 @@ class Attached:
         """Bring offloaded elements back to the devices."""
     def local_shards(self) -> builtins.dict[builtins.int, _Tensor]:
         """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
-    def local_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+    def local_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
         In a job of several processes every process's local tensor is one part: under split the parts are joined, under
@@ -1159,9 +1160,9 @@ class Attached:
             grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
-            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
-                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
-                ``SBPJAX_CHECK=off``.
+            check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+                1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+                does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
         """
     def log(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -1242,7 +1243,7 @@ class Attached:
         """Return input with ``value`` (number or 0-d array, cast to input's dtype) where the mask holds; input and mask broadcast.
 
         Args:
-            mask: bools, broadcast to ``input``.
+            mask: bools, or integers, of which all but 0 count; broadcast to ``input``.
             value: a number, or a tensor of one element.
         """
     def masked_fill_(self, mask: _Tensor, value: _Tensor) -> _Tensor:
@@ -1945,7 +1946,7 @@ class Attached:
         """
     def to_dense(self, dtype: _types.DTypeLike | None = None, *, masked_grad: builtins.bool = True) -> _Tensor:
         """Return the tensor itself, in another dtype if asked: all tensors are dense."""
-    def to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+    def to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
         In a job of several processes every process's local tensor is one part: under split the parts are joined, under
@@ -1959,9 +1960,9 @@ class Attached:
             grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
-            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
-                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
-                ``SBPJAX_CHECK=off``.
+            check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+                1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+                does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
         """
     def to_local(self, *, copy: builtins.bool = False) -> _Tensor:
