@@ -207,6 +207,9 @@ def normal(
     Returns:
         The numbers do not depend on the sbp.
 
+    Raises:
+        OpError: ``std`` is negative.
+
     Example:
         >>> flow.normal(0.0, 1.0, (2, 3)).shape
         sbpjax.Size([2, 3])
@@ -239,6 +242,9 @@ def bernoulli(
 
     Returns:
         The shape and the sbp of ``input``.
+
+    Raises:
+        OpError: a probability is outside [0, 1].
 
     Example:
         >>> flow.bernoulli(flow.tensor([0.0, 1.0]))
@@ -276,6 +282,9 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
 
     Returns:
         int64 ``(num_samples,)`` or ``(N, num_samples)``; the draws do not depend on the sbp.
+
+    Raises:
+        OpError: a weight is negative or not finite, a row has no weight above 0, or ``num_samples`` is not positive.
 
     Example:
         >>> flow.multinomial(flow.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
