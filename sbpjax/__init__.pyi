@@ -1253,7 +1253,7 @@ def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: buil
 long: _dtype
 def lt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where input < other."""
-def lu(A: _Tensor, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
+def lu(A: _Tensor, pivot: builtins.bool = True, get_infos: builtins.bool = False, *, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
     """Return ``tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]``."""
 def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""

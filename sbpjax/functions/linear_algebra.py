@@ -67,9 +67,8 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     nothing = rest.detach().new_empty(0)  # of a complex matrix residuals and singular values are real
     full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in bounds.parts_on_cpu(rank)))
     rank = nothing.long() if driver == "gels" else rank
-    return lstsq_result(
-        found, rest.detach() if full else nothing, rank, values if driver in ("gelsd", "gelss") else nothing
-    )
+    rest = rest if full else rest.reshape(-1)[:0]  # on the tape, as in PyTorch
+    return lstsq_result(found, rest, rank, values if driver in ("gelsd", "gelss") else nothing)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:

@@ -92,7 +92,7 @@ def randn(key, /, shape, dtype=DEFAULT_FLOAT):
 
 
 def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
-    """Return normal floats.
+    """Return normal floats; the slopes in ``mean`` and ``std`` are 0, as in torch.
 
     Args:
         key: the random key.
@@ -101,6 +101,7 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
         shape: the shape of the result; by default what mean and std broadcast to.
         dtype: the dtype of the result; by default that of mean and std.
     """
+    mean, std = (lax.stop_gradient(v) if isinstance(v, jax.Array) else v for v in (mean, std))
     arrays = [v for v in (mean, std) if np.ndim(v) or isinstance(v, jax.Array)]
     if shape is None:
         shape = joint_shape(np.shape(mean), np.shape(std))

@@ -196,7 +196,7 @@ def tensorsolve(a, b, /, dims: tuple[int, ...] | None = None):
         dims = tuple(d % a.ndim for d in dims)
         a = lax.transpose(a, tuple(d for d in range(a.ndim) if d not in dims) + dims)
     shape = a.shape[b.ndim :]
-    if math.prod(shape) != math.prod(b.shape) or a.shape[: b.ndim] != b.shape:
+    if not math.prod(shape) == math.prod(b.shape) == math.prod(a.shape[: b.ndim]):
         rule = "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])"
         fail("shape", "linalg.tensorsolve(A, B)", f"A {a.shape}, B {b.shape}", rule, "reshape A")
     n = math.prod(b.shape)
@@ -268,6 +268,7 @@ def multi_dot(*arrays):
 def vander(x, /, N: int | None = None, increasing: bool = True):
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
     x = x if is_float(x.dtype) else cast(x, INT64)
+    x = x if x.ndim else lax.reshape(x, (1,))
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         fail("shape", f"linalg.vander(N={N})", f"x {x.shape}", "N must be greater than 1.", "N=2")

@@ -1225,7 +1225,7 @@ class Attached:
         """Return where input < other."""
     def lt_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `lt` into the first tensor, which keeps its layout."""
-    def lu(self, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, *, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
         """Return ``tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]``."""
     def lu_solve(self, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""

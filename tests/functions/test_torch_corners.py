@@ -152,6 +152,19 @@ SCRIPTS = {
         into(m, lambda out: m.narrow_copy(m.tensor(IMAGE), 2, 1, 2, out=out)),
     ],
 }
+SCRIPTS |= {
+    "powers of a number": lambda m: slopes(m, lambda x: m.linalg.vander(x, N=3), leaf(m)),
+    "tensorsolve of moved dims": lambda m: slopes(
+        m, lambda a, b: m.linalg.tensorsolve(a, b, dims=(0, 2)), leaf(m, 2, 3, 6), leaf(m, 2, 3, seed=1)
+    ),
+    "slopes of residuals": lambda m: slopes(
+        m, lambda a, b: m.linalg.lstsq(a, b, driver="gels").residuals, leaf(m, 5, 3), leaf(m, 5, 2, seed=1)
+    ),
+    "slopes of normal draws": lambda m: [
+        slopes(m, lambda a, b: m.normal(a, b.abs()) * 0.0, leaf(m, 3), leaf(m, 3)),
+        [m.normal(leaf(m, 3), 1.0).requires_grad, m.linalg.lstsq(leaf(m, 2, 3), leaf(m, 2, 3)).residuals.requires_grad],
+    ],
+}
 SCRIPTS |= {f"margin losses of numbers, {r}": losses(r) for r in ("none", "mean", "sum")}
 SCRIPTS |= {
     f"pad {mode} {pad}": padded(mode, pad)
@@ -187,3 +200,10 @@ def test_lbfgs_leaves_a_rate_that_is_a_tensor():
 
     optimizer.step(closure)
     assert rate.item() == 0.5
+
+
+def test_lu_takes_its_options_by_position():
+    x = sbpjax.tensor(np.random.default_rng(0).normal(size=(3, 3)))
+    found, wanted = sbpjax.lu(x, True, True), torch.linalg.lu_factor_ex(torch.tensor(x.numpy()))
+    assert len(sbpjax.lu(x, True, False)) == 2
+    assert_equal(plain(list(found)), plain(list(wanted)), TOLERANCE, TOLERANCE)

@@ -102,7 +102,7 @@ alias(
 alias(
     "lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor)", "linalg.lu_solve(LU_data, LU_pivots, b)", READ, out=True
 )
-alias("lu(A: Tensor, *, pivot: bool = True, get_infos: bool = False) -> tuple",
+alias("lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple",
       "tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]", READ, out=True)  # fmt: skip
 alias("triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, "
       "unitriangular: bool = False)",
