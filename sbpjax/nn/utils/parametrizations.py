@@ -10,7 +10,7 @@ from sbpjax.functions import nn as F
 from sbpjax.functions.random import randn_like
 from sbpjax.nn.module import Module
 from sbpjax.nn.utils.parametrize import register_parametrization
-from sbpjax.nn.utils.weight_norm import lengths, scaled
+from sbpjax.nn.utils.weight_norm import dim_of, lengths, scaled
 from sbpjax.ops.decompose import reflections
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation, dispatch
@@ -23,7 +23,7 @@ class _WeightNorm(Module):
 
     def __init__(self, dim: int | None = 0):
         super().__init__()
-        self.dim = None if dim in (None, -1) else dim
+        self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         return dispatch.run(op_of(scaled, (("dim", self.dim),)), (weight_v, weight_g))
@@ -39,8 +39,14 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     Args:
         module: the module; it is changed.
         name: the parameter.
-        dim: the dim whose slices have lengths of their own; None for one length.
+        dim: the dim whose slices have lengths of their own; None or -1 for one length of the whole.
+
+    Raises:
+        IndexError: the weight has no such dim.
     """
+    weight = getattr(module, name, None)
+    if isinstance(weight, Tensor):
+        dim = dim_of(f"weight_norm({type(module).__name__}, {name!r})", weight, dim)
     return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
 

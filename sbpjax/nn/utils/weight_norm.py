@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tape.grad_mode import no_grad
@@ -39,6 +40,17 @@ def scaled(v: jax.Array, g: jax.Array, /, dim: int | None) -> jax.Array:
     return v * (g / lengths(v, dim))
 
 
+def dim_of(asked: str, weight: Tensor, dim: int | None) -> int | None:
+    """Return the dim of lengths counted from the front; None for one length, which -1 also asks for, as in PyTorch."""
+    if dim in (None, -1):
+        return None
+    n = weight.ndim
+    if not -n <= dim < n:
+        rule = f"Dimension out of range (expected to be in range of [-{n}, {n - 1}], but got {dim})"
+        fail("index", asked, f"dim={dim}, a weight of {n} dims", rule, "dim=0")
+    return dim % n
+
+
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter by its direction, ``<name>_v``, and its length, ``<name>_g``.
 
@@ -48,6 +60,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
         dim: the dim whose slices have lengths of their own; None or -1 for one length of the whole.
 
     Raises:
+        IndexError: the weight has no such dim.
         OpValueError: the module has no such parameter.
         OpError: it is normalised already.
 
@@ -61,9 +74,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     weight = module._parameters.get(name)
     if weight is None:
         raise OpValueError(asked, f"parameters {list(module._parameters)}", f"it has no {name!r}", fix)
-    if dim is not None and not -1 <= dim < weight.ndim:
-        raise OpValueError(asked, f"dim={dim}, a weight of {weight.ndim} dims", "dim is one of them", "dim=0")
-    dim = None if dim == -1 else dim
+    dim = dim_of(asked, weight, dim)
     with no_grad():
         length = dispatch.run(op_of(lengths, (("dim", dim),)), (weight.detach(),))
         direction = weight.detach().clone()

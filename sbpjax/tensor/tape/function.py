@@ -133,17 +133,7 @@ class FunctionNode(Node):
         ctx = self.ctx
         if ctx._materialize:
             grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
-        result = self.function.backward(ctx, *grads)
-        result = result if isinstance(result, tuple) else (result,)
-        total = len(ctx.needs_input_grad)
-        # More than one per input is taken if it is None, as in PyTorch.
-        if len(result) < total or any(g is not None for g in result[total:]):
-            raise AutogradError(
-                f"{self.function.__name__}.backward",
-                f"{len(result)} gradients for {total} inputs",
-                f"backward returns one gradient per input of forward: expected {total}, got {len(result)}",
-                "return None for inputs without a gradient",
-            )
+        result = _one_per_input(self.function, self.function.backward(ctx, *grads), len(ctx.needs_input_grad))
         return tuple(self._fitting(result[i], shape, i) for i, shape in zip(self.places, self.shapes, strict=True))
 
     def _fitting(self, g, shape: tuple, place: int):
@@ -294,7 +284,7 @@ class Function(FunctionCtx):
             ctx._saved = tuple(None if a is None else wrap_any(a, layout) for a in saved)
             ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
             grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
-            grads = grads if isinstance(grads, tuple) else (grads,)
+            grads = _one_per_input(cls, grads, len(args))
             found = [grads[i] for i in places]
             return tuple(_gradient(None if g is None else logical(g), a) for g, a in zip(found, arrays, strict=True))
 
@@ -346,6 +336,21 @@ class Function(FunctionCtx):
                 for t, v in zip(ctx._saved, ctx._versions, strict=True)
             )
         return outs
+
+
+def _one_per_input(function: type[Function], result: Any, total: int) -> tuple:
+    """Return what a backward returned as a tuple; raise unless it has a gradient or None for each input."""
+    result = result if isinstance(result, tuple) else (result,)
+    # More than one per input is taken if it is None, as in PyTorch.
+    if len(result) < total or any(g is not None for g in result[total:]):
+        raise AutogradError(
+            f"{function.__name__}.backward",
+            f"{len(result)} gradients for {total} inputs",
+            f"function {function.__name__}Backward returned an incorrect number of gradients (expected {total}, got "
+            f"{len(result)})",
+            "return None for inputs without a gradient",
+        )
+    return result
 
 
 def _has_gradient(x: Tensor) -> bool:

@@ -87,7 +87,7 @@ class OpNode(Node):
 _new_node = object.__new__
 _ref = weakref.ref
 # Set while there are hooks on saved tensors (`graph`).
-pack: Callable[[tuple, tuple | None], Any] | None = None
+pack: Callable[[Any, tuple, tuple | None], Any] | None = None
 
 
 def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs, layouts=None) -> OpNode:
@@ -107,7 +107,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
     node.entry = entry
     node.n_out = entry.n_out
     if pack is not None and saved:
-        saved = pack(saved, layouts)
+        saved = pack(entry.op, saved, layouts)
         # What a hook made of it is a copy, which no write of the user's can reach.
         checks = checks if saved.__class__ is tuple else ()
     node.saved = saved

@@ -6,11 +6,13 @@ needs it (`op_node.pack`). Inside compiled programs the compiler decides what is
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sbpjax.errors import AutogradError
+from sbpjax.tensor.op import Op
 from sbpjax.tensor.tape import op_node
 from sbpjax.tensor.tensor import Tensor, wrap_any
 
@@ -37,18 +39,20 @@ def active_hooks() -> tuple[Callable, Callable] | None:
 class Packed:
     """Saved payloads in the form that a hook gave them."""
 
-    __slots__ = ("_unpack", "_values")
+    __slots__ = ("_step", "_unpack", "_values")
 
-    def __init__(self, arrays: tuple, layouts: tuple | None, hooks: tuple[Callable, Callable]) -> None:
+    def __init__(self, op: Op, arrays: tuple, layouts: tuple | None, hooks: tuple[Callable, Callable]) -> None:
         pack, self._unpack = hooks
+        pairs = list(zip(arrays, layouts or (None,) * len(arrays), strict=True))
+        self._step = _order(op, len(pairs))
         held, _stack.hooks = _stack.hooks, []  # a hook's own ops are not packed
         try:
-            self._values = [
-                _Bare(a) if not hasattr(a, "shape") else pack(wrap_any(a, layout))
-                for a, layout in zip(arrays, layouts or (None,) * len(arrays), strict=True)
+            values = [
+                _Bare(a) if not hasattr(a, "shape") else pack(wrap_any(a, lay)) for a, lay in pairs[:: self._step]
             ]
         finally:
             _stack.hooks = held
+        self._values = values
 
     def unpacked(self, asked: str) -> tuple:
         """Return the payloads for the backward of this name."""
@@ -66,12 +70,17 @@ class Packed:
                     "return a tensor",
                 )
             found.append(tensor._fresh()._array)
-        return tuple(found)
+        return tuple(found[:: self._step])
 
 
-def _pack(arrays: tuple, layouts: tuple | None) -> tuple | Packed:
-    """Return what a node keeps for some payloads in this thread."""
-    return Packed(arrays, layouts, _stack.hooks[-1]) if _stack.hooks else arrays
+def _order(op: Op, count: int) -> int:
+    """Return -1 where hooks see the second of two operands first: PyTorch saves those of ``x * y`` and ``x @ y`` so."""
+    return -1 if count == 2 and {*list(inspect.signature(op.fn).parameters)[:2]} == {"x", "y"} else 1
+
+
+def _pack(op: Op, arrays: tuple, layouts: tuple | None) -> tuple | Packed:
+    """Return what a node keeps for some payloads of an op in this thread."""
+    return Packed(op, arrays, layouts, _stack.hooks[-1]) if _stack.hooks else arrays
 
 
 class _Bare:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -126,5 +127,24 @@ def test_bad_use():
         weight_norm(nn.Linear(2, 2), "kernel")
     with pytest.raises(ValueError, match="weight_norm of 'weight' not found"):
         remove_weight_norm(nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="dim is one of them"):
-        weight_norm(nn.Linear(2, 2), dim=2)
+
+
+@pytest.mark.parametrize("utils", ["utils", "utils.parametrizations"])
+@pytest.mark.parametrize("dim", [None, -4, -3, -2, -1, 2, 3])
+def test_dims_are_those_of_pytorch(utils, dim):
+    def lengths(n):
+        layer = n.Conv1d(3, 4, 2)
+        normalise = n.utils.weight_norm if utils == "utils" else n.utils.parametrizations.weight_norm
+        normalise(layer, dim=dim)
+        return tuple(layer.weight_g.shape if utils == "utils" else layer.parametrizations.weight.original0.shape)
+
+    if dim in (-4, 3):
+        for n in (torch.nn, nn):
+            with warnings.catch_warnings(), pytest.raises(IndexError, match=r"range of \[-3, 2\], but got"):
+                warnings.simplefilter("ignore", FutureWarning)
+                lengths(n)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        theirs = lengths(torch.nn)
+    assert lengths(nn) == theirs

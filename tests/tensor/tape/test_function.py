@@ -54,3 +54,47 @@ def test_gradient_of_another_shape_is_refused():
     x = sbpjax.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="expected shape compatible"):
         Narrow.apply(x).sum().backward()
+
+
+@pytest.mark.parametrize("way", ["eager", "func", "graph"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_wrong_number_of_gradients_is_refused(way, count):
+    class Product(sbpjax.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g,) * count
+
+    def loss(x):
+        return Product.apply(x, 3.0).sum()
+
+    x = sbpjax.ones(3, requires_grad=True)
+
+    class Train(sbpjax.nn.Graph):
+        def build(self, y):
+            loss(y * x).backward()
+
+    run = {"eager": lambda: loss(x).backward(), "func": lambda: sbpjax.func.grad(loss)(x), "graph": lambda: Train()(x)}
+    with pytest.raises(RuntimeError, match=rf"ProductBackward returned an incorrect .* \(expected 2, got {count}\)"):
+        run[way]()
+
+
+@pytest.mark.parametrize("way", ["eager", "func"])
+def test_further_gradients_that_are_none_are_taken(way):
+    class Double(sbpjax.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None, None
+
+    x = sbpjax.ones(3, requires_grad=True)
+    if way == "eager":
+        Double.apply(x).sum().backward()
+    slope = x.grad if way == "eager" else sbpjax.func.grad(lambda v: Double.apply(v).sum())(x)
+    assert (slope == 2).all()

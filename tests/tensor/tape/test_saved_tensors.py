@@ -67,6 +67,59 @@ def test_functions_inner_contexts_and_refusals(t):
             pass
 
 
+BINARY = {
+    "mul": lambda t, a, b: a * b,
+    "div": lambda t, a, b: a / b,
+    "pow": lambda t, a, b: a**b,
+    "atan2": lambda t, a, b: t.atan2(a, b),
+    "maximum": lambda t, a, b: t.maximum(a, b),
+    "mm": lambda t, a, b: a @ b,
+    "bmm": lambda t, a, b: t.bmm(a[None], b[None]),
+    "prelu": lambda t, a, b: t.nn.functional.prelu(a, b[0]),
+    "linear": lambda t, a, b: t.nn.functional.linear(a, b, t.ones(2)),
+    "a function": lambda t, a, b: _product(t).apply(a, b),
+}
+
+
+def _product(t):
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    return Product
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_hooks_see_two_operands_in_the_order_of_pytorch(name):
+    def events(t):
+        found = []
+
+        def hooks(level):
+            def note(kind):
+                return lambda v: found.append((level, kind, v.detach().reshape(-1)[0].item())) or v
+
+            return t.autograd.graph.saved_tensors_hooks(note("pack"), note("unpack"))
+
+        a, b = (t.tensor([[k, k], [k, k]], requires_grad=True) for k in (2.0, 5.0))
+        with hooks("outer"), hooks("inner"):
+            y = BINARY[name](t, a, b)
+        y.sum().backward()
+        # Results are saved there and computed anew here: the operands are compared.
+        return [e for e in found if e[2] in (2.0, 5.0)], a.grad.numpy(), b.grad.numpy()
+
+    (theirs, *slopes), (ours, *found) = events(torch), events(flow)
+    assert ours == theirs and {level for level, *_ in ours} == {"inner"} and len(ours) == 4
+    for a, b in zip(found, slopes):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
 def test_nothing_else_keeps_what_was_packed():
     x = flow.tensor(X, requires_grad=True)
     with flow.autograd.graph.saved_tensors_hooks(lambda v: v.numpy().copy(), flow.from_numpy):
