@@ -172,6 +172,7 @@ def owners_of(graph: Any) -> dict[str, Any]:
     own = graph._g
     owners: dict[str, Any] = dict(own.blocks)
     owners.update({k: v for k, v in graph.__dict__.items() if isinstance(v, Tensor)})
+    owners.update({f"written[{i}]": tensor for i, tensor in enumerate(own.taken)})
     owners.update({f"optimizer[{i}]": entry.optimizer for i, entry in enumerate(own.optimizers)})
     if own.scaler is not None:
         if own.optimizers:

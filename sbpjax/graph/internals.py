@@ -70,6 +70,7 @@ class Internals:
         # The steps of those that go on behind every call.
         self.schedules: list[Callable[[], None]] = []
         self.scaler: Any = None
+        self.taken: list[Tensor] = []  # what `build` writes though it is in no module: free running statistics
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None

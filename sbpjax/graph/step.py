@@ -57,6 +57,15 @@ class GraphStep:
         self._sums = sums
         self.scope = Scope(graph, state, sums)
 
+    @property
+    def own_state(self) -> str:
+        """How the user makes something a part of the graph's state, for errors."""
+        return "in the graph's __init__: self.model = model, self.tensor = tensor, self.add_optimizer(optimizer)"
+
+    def take(self, tensors: list[Tensor]) -> None:
+        """Make tensors that ``build`` writes, and nobody gave the graph, a part of its state."""
+        self._graph._g.taken += tensors
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph, count = self._graph, self._graph.config.accumulation_steps
         seed = _seed(_start_of_backward(count, graph._g.scaler))

@@ -3,7 +3,8 @@
 A trace runs the function once on tracers. ``model.weight.mul_(2)`` with ``model`` in ``state=`` is an output of the
 program; a tensor that nobody named would be left holding a tracer, and later calls would not write it at all. So every
 write of a trace is noted (`mode.touch`), undone at its end, and refused if the tensor lives on: what the function made
-for itself is gone by then.
+for itself is gone by then. A graph takes those that hold plain values, such as free running statistics, into its state,
+and is traced again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Callable, Collection
 from sbpjax.errors import AutogradError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import Snapshot, is_traced, payload
+from sbpjax.tensor.payload import Snapshot, is_traced, kept_as, payload
 from sbpjax.tensor.storage import base_of
+
+_RULE = "a compiled program changes only the modules, optimizers and tensors of its state"
+OWN_STATE = "sbpjax.compile(step, state=(model, optimizer, tensor))"
 
 
 class OutsideWrites:
@@ -25,10 +29,12 @@ class OutsideWrites:
 
     Args:
         owned: the tensors that the trace may write, and the optimizers that it may step.
+        fix: how the user gives it others.
     """
 
-    def __init__(self, owned=()) -> None:
+    def __init__(self, owned=(), fix: str = OWN_STATE) -> None:
         self._owned = set(map(id, owned))
+        self._fix = fix
         self._written: dict[int, tuple[Callable[[], Tensor | None], Snapshot]] = {}
 
     def touch(self, x) -> None:
@@ -36,7 +42,7 @@ class OutsideWrites:
         if id(x) in self._owned:
             return
         if not isinstance(x, Tensor):
-            raise _unnamed(f"{type(x).__name__}.step()", "an optimizer that is not in state=")
+            raise self._unnamed(f"{type(x).__name__}.step()", "an optimizer that is not in its state")
         if id(x) in self._written or is_traced(x):
             return
         self._written[id(x)] = weakref.ref(x), Snapshot(x, weakly=True)
@@ -60,6 +66,17 @@ class OutsideWrites:
         found = [(ref(), saved) for ref, saved in self._written.values()]
         return [(x, saved) for x, saved in found if x is not None]
 
+    def plain(self, returned: Collection[int] = ()) -> list[Tensor]:
+        """Return the written tensors that live on, if all of them hold values of their own and no gradients.
+
+        Args:
+            returned: the ids of the results.
+        """
+        if self._left(returned):
+            gc.collect()
+        left = self._left(returned)
+        return [] if any(x.requires_grad or base_of(x) is not None or kept_as(x) for x in left) else left
+
     def check(self, asked: str, returned: Collection[int] = ()) -> None:
         """Raise if a written tensor lives on without being one of the results.
 
@@ -76,7 +93,7 @@ class OutsideWrites:
         if left:
             x = left[0]
             kind = "the grad of a tensor" if x.requires_grad and x.is_leaf else "a tensor"
-            raise _unnamed(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in state=")
+            raise self._unnamed(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in its state")
         self.check_storage(asked)
 
     def check_storage(self, asked: str) -> None:
@@ -88,7 +105,7 @@ class OutsideWrites:
         if self._shown():
             gc.collect()
         if self._shown():
-            raise _unnamed(asked, "it writes an alias of a tensor that is not in state=")
+            raise self._unnamed(asked, "it writes an alias of a tensor that is not in its state")
 
     def _left(self, returned: Collection[int]) -> list[Tensor]:
         return [x for x, _ in self.written() if id(x) not in returned]
@@ -96,6 +113,9 @@ class OutsideWrites:
     def _shown(self) -> bool:
         """Return whether somebody shows the storage of a written tensor that is gone."""
         return any(ref() is None and saved.storage() is not None for ref, saved in self._written.values())
+
+    def _unnamed(self, asked: str, seen: str) -> AutogradError:
+        return AutogradError(asked, seen, _RULE, self._fix)
 
 
 def check_arguments(asked: str, arguments, tracers) -> None:
@@ -114,15 +134,6 @@ def check_arguments(asked: str, arguments, tracers) -> None:
             raise AutogradError(
                 asked,
                 f"it writes its argument {x.dtype.name}{list(x.shape)} in place",
-                "a compiled program changes only the modules, optimizers and tensors that are named in state=",
+                _RULE,
                 "return the new value, write to x.clone(), or name the tensor in state=",
             )
-
-
-def _unnamed(asked: str, seen: str) -> AutogradError:
-    return AutogradError(
-        asked,
-        seen,
-        "a compiled program changes only the modules, optimizers and tensors that are named in state=",
-        "sbpjax.compile(step, state=(model, optimizer))",
-    )

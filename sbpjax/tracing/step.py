@@ -24,7 +24,7 @@ from .capture import State
 from .captured import example
 from .host_inputs import HostInputs
 from .kept import MOST_ATTEMPTS, Kept, Output, Recaptured, common_placement, is_of, settled, text_of
-from .outside_writes import OutsideWrites
+from .outside_writes import OWN_STATE, OutsideWrites
 from .signature import Call
 from .traced import Traced
 
@@ -107,16 +107,22 @@ class TracedStep(Traced):
             owned=[*state.tensors, *state.optimizers],
             check=lambda writes: self._check(writes, asked),
             again=self._again,
+            fix=getattr(self._fn, "own_state", OWN_STATE),
         )
 
     def _check(self, writes: OutsideWrites, asked: str) -> None:
         stored = [x for x, _ in writes.written() if kept_as(x) == "output"]
         if stored:
             self._refind(stored)
+        take = getattr(self._fn, "take", None)
+        plain = [] if take is None or self._state.attempt == MOST_ATTEMPTS - 1 else writes.plain(self._returned)
+        if plain:
+            take(plain)
+            self._refind([])
         writes.check(asked, self._returned)
 
     def _refind(self, stored: list[Tensor]) -> None:
-        """Let what runs stored be state, since the function reads or writes it."""
+        """Let what runs stored be state, since the function reads or writes it; the state is listed again."""
         self._kept.restore()
         self._kept.undo(self._left)
         for tensor in stored:

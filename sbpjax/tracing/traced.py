@@ -18,7 +18,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.op_calls import called
 
 from .captured import Captured
-from .outside_writes import OutsideWrites
+from .outside_writes import OWN_STATE, OutsideWrites
 
 _MOST_TRACES = 3
 
@@ -34,6 +34,7 @@ class Traced:
         check: called behind every trace with the writes that it made, and raises for those that it may not make.
         captured: collects what the function reads from outside.
         owned: the tensors and optimizers that it may write.
+        fix: how the user lets it write more, for errors.
         again: called before every further trace, to undo what the one before did outside.
         more: called behind ``body`` in the same trace; returns further outputs, for tensors of others that it wrote.
 
@@ -56,12 +57,13 @@ class Traced:
         owned: Sequence = (),
         more: Callable[[OutsideWrites], list] | None = None,
         again: Callable[[], None] | None = None,
+        fix: str = OWN_STATE,
     ) -> None:
         found = Captured() if captured is None else captured
         for number in range(_MOST_TRACES):
             if number and again is not None:
                 again()
-            writes = OutsideWrites(owned)
+            writes = OutsideWrites(owned, fix)
 
             def pure(*inputs, writes=writes):
                 arrays, outside = inputs[len(seed) : len(seed) + len(examples)], inputs[len(seed) + len(examples) :]
