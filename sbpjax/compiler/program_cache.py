@@ -229,10 +229,25 @@ def unpacked(data: tuple, devices: Sequence) -> Any:
     from jax.experimental.serialize_executable import deserialize_and_load
 
     try:
+        if b"lapack_" in data[0]:
+            _ready_lapack()
         return deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
     except Exception as error:  # as above
         log.info("a program is made anew: %s", error)
         return None
+
+
+@functools.cache
+def _ready_lapack() -> None:
+    """Let jaxlib find SciPy's LAPACK functions, which it does when JAX first lowers a linear-algebra op.
+
+    A program from disk is never lowered, and would call the null pointers that stand there before. It takes 0.2 s to
+    0.4 s, for SciPy is imported; so only programs that name such a function pay for it.
+    """
+    from jaxlib import lapack
+
+    # No public name (jaxlib 0.10); this one is what JAX's lowering rules call.
+    lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
 
 
 def fast_call(compiled: Any) -> Callable:

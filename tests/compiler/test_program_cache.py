@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -219,3 +220,65 @@ def test_another_process_finds_the_same_key(cache, monkeypatch):
     monkeypatch.setattr(program_cache, "_surroundings", program_cache._surroundings)  # to be put back
     exec(code.replace("print(", "found = ("), here)
     assert done.stdout.strip() == here["found"] != "None"
+
+
+# A batch of symmetric matrices over four ranks, whole on each, and on one device. Every op that reaches LAPACK.
+_LAPACK = """
+    import jax, numpy as np
+    import sbpjax as flow
+    from sbpjax.compiler import program_cache
+
+    hits = []
+    load = program_cache.load
+    program_cache.load = lambda key: hits.append(load(key)) or hits[-1]
+    a = np.random.default_rng(0).standard_normal((4, 5, 5))
+    a = (a @ a.swapaxes(-1, -2) + 5 * np.eye(5)).astype(np.float32)
+    b = a[..., :2] + np.eye(5, 2, dtype=np.float32)
+    diagonal = lambda v: v[..., None] * np.eye(5)
+    place = flow.placement("cpu", [[0, 1], [2, 3]])
+    near = lambda got, wanted: np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-3)
+    for sbp in (["S0", "B"], ["B", "B"]):
+        x, y = (flow.tensor(v).to_global(place, sbp) for v in (a, b))
+        call = lambda name, *more, **options: [
+            t.numpy() for t in (lambda r: r if isinstance(r, tuple) else (r,))(
+                getattr(flow.linalg, name)(x, *more, **options))
+        ]
+        p, l, u = call("lu")
+        near(p @ l @ u, a)
+        compact, pivots = call("lu_factor")
+        near(np.triu(compact), u)
+        q, r = call("qr")
+        near(q @ r, a)
+        u, s, vh = call("svd")
+        near(u @ diagonal(s) @ vh, a)
+        w, v = call("eigh")
+        near(v @ diagonal(w) @ v.swapaxes(-1, -2), a)
+        w, v = call("eig")
+        near(v @ diagonal(w) @ np.linalg.inv(v), a)
+        near(np.sort(call("eigvals")[0].real), np.sort(w.real))
+        near(call("eigvalsh")[0], np.sort(w.real))
+        near(call("cholesky")[0], np.linalg.cholesky(a))
+        near(call("solve", y)[0], np.linalg.solve(a, b))
+        near(call("solve_triangular", y, upper=True)[0], np.linalg.solve(np.triu(a), b))
+        near(call("lstsq", y)[0], np.linalg.solve(a, b))
+        near(call("inv")[0], np.linalg.inv(a))
+        near(call("pinv")[0], np.linalg.inv(a))
+        near(call("slogdet")[1], np.linalg.slogdet(a)[1])
+    found = [h is not None for h in hits]
+    print(sum(found), len(found))
+"""
+
+
+def test_a_program_that_calls_lapack_runs_in_the_next_process(tmp_path):
+    # JAX finds SciPy's functions when it first lowers such a program; one from disk called null pointers.
+    environment = os.environ | {"SBPJAX_CACHE_DIR": str(tmp_path), "SBPJAX_PROGRAM_CACHE": "on"}
+    code = textwrap.dedent(_LAPACK)
+    counts = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        counts.append([int(n) for n in done.stdout.split()])
+    found, again = counts[1]
+    assert found == again > 30, counts
