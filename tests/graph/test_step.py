@@ -199,6 +199,8 @@ def test_several_optimizers_each_with_a_schedule():
         graph(*data())
     assert_same(net, reference)
     assert pairs[0][0].param_groups[0]["lr"] == pytest.approx(0.1 * 0.5**3)
+    assert pairs[0][1].get_last_lr() == [pytest.approx(0.1 * 0.5**2)]  # that of the last call
+    pairs[0][1].step()
     assert pairs[0][1].get_last_lr() == [pytest.approx(0.1 * 0.5**3)] and pairs[0][1].last_step == 3
     assert len(graph._g.programs) == 1
 

@@ -113,6 +113,7 @@ def test_schedules(kind, compilations):
             assert made.count == 0
         assert loss.item() == pytest.approx(expected, rel=TOLERANCE)
         assert schedule.last_step == scheduler.last_step == i + 1
+        schedule.step()
         assert schedule.get_last_lr() == scheduler.get_last_lr() == [second.param_groups[0]["lr"]]
         assert second.param_groups[0]["betas"] == optimizer.param_groups[0]["betas"]
 
@@ -221,6 +222,29 @@ def test_a_step_by_hand_of_a_schedule_that_the_graph_steps_counts_once(when):
     assert schedule.last_step == 5
     again = pickle.loads(pickle.dumps(schedule.state_dict()))
     assert "_graph" not in again
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("kind", SCHEDULES)
+def test_last_rate_after_a_graph_call_is_the_one_applied(kind, by_hand):
+    """A call is ``optimizer.step()``: PyTorch shows its rate until ``schedule.step()``."""
+    model, other = _Line(), _Line()
+    optimizer, second = optim.SGD(model.parameters(), lr=1.0), optim.SGD(other.parameters(), lr=1.0)
+    schedule, scheduler = SCHEDULES[kind](optimizer), SCHEDULES[kind](second)
+    graph = _TrainLine(model, optimizer, schedule=schedule)
+    for _ in range(4):
+        (move,) = _moves(graph, model, 1)
+        assert schedule.get_last_lr() == scheduler.get_last_lr()
+        if "momentum" not in schedule.options_at(0):
+            assert schedule.get_last_lr() == [pytest.approx(move, abs=1e-6)]
+        scheduler.step()
+        if by_hand:
+            schedule.step()
+            assert schedule.get_last_lr() == scheduler.get_last_lr()
+    state = schedule.state_dict()
+    assert state.keys() == scheduler.state_dict().keys() and state["last_lr"] == scheduler.get_last_lr()
+    schedule.load_state_dict(state)
+    assert schedule.get_last_lr() == scheduler.get_last_lr()
 
 
 def test_a_schedule_is_stepped_by_hand_again_when_its_graph_is_gone():

@@ -61,6 +61,7 @@ class LRScheduler:
     _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
     _of_groups: ClassVar[str] = ""  # what the schedule was given for each group, so that it cannot take another one
     _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
+    _applied: list[float] | None = None  # the rates of a graph's last step, until the user steps by hand
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -116,8 +117,9 @@ class LRScheduler:
         """Go on by one step, or to step `epoch`.
 
         Of a schedule that a graph steps (``add_optimizer(optimizer, lr_sch=schedule)``), a step by hand is the one
-        that the graph takes itself: nothing changes.
+        that the graph took itself: nothing changes but `get_last_lr`.
         """
+        self._applied = None
         if epoch is None and self._graph is not None and self._graph() is not None:
             return
         self._take_new_groups()
@@ -216,8 +218,12 @@ class LRScheduler:
         print(f"Last step {self.last_step} adjusting learning rate of param_groups[{group}] to {lr}")
 
     def get_last_lr(self) -> list[float]:
-        """Return the rate of each group that the last step set."""
-        return list(self.last_lr)
+        """Return the rate of each group that the last step set.
+
+        Of a schedule that a graph steps, a call of the graph is ``optimizer.step()``: its rates are returned after it,
+        and those of the next call after ``schedule.step()`` by hand.
+        """
+        return list(self.last_lr if self._applied is None else self._applied)
 
     @property
     def _last_lr(self) -> list[float]:
@@ -238,9 +244,11 @@ class LRScheduler:
         owner = weakref.ref(graph)
 
         def step() -> None:
+            applied = [group["lr"] for group in self.optimizer.param_groups]
             self._graph = None
             try:
                 self.step()
+                self._applied = applied
             finally:
                 self._graph = owner
 
@@ -256,11 +264,11 @@ class LRScheduler:
         return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
 
     def _saved(self) -> list[str]:
-        return [name for name in vars(self) if name not in ("optimizer", "_graph", *self._unsaved)]
+        return [name for name in vars(self) if name not in ("optimizer", "_graph", "_applied", *self._unsaved)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds, which no graph steps."""
-        return {name: value for name, value in vars(self).items() if name != "_graph"}
+        return {name: value for name, value in vars(self).items() if name not in ("_graph", "_applied")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go to where `state_dict` was taken, and set the learning rates of that step.
@@ -269,6 +277,7 @@ class LRScheduler:
             ValueError: keys or the number of groups differ; nothing is changed then.
         """
         self.check_state_dict(state_dict)
+        self._applied = None
         self._take_state(state_dict)
         self.update_lrs(self.last_lr)
 
