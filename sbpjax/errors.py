@@ -265,7 +265,7 @@ class PlacementTypeError(SbpjaxError, TypeError):
 class SbpError(SbpjaxError, ValueError, RuntimeError):
     """An sbp is malformed or does not fit its tensor or placement.
 
-    An nd-sbp has one entry per placement dimension; ``split(d)`` needs ``-ndim <= d < ndim``.
+    An nd-sbp has one entry per placement dimension; ``split(d)`` needs ``0 <= d < ndim``.
     """
 
 

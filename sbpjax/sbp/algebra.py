@@ -19,7 +19,7 @@ from sbpjax.errors import SbpError, SbpTypeError
 B = -1
 P = -2
 MAX_DIMS = 64
-FREE = -MAX_DIMS - 3  # below the negative splits
+FREE = -3
 
 
 class sbp:
@@ -57,41 +57,26 @@ class sbp:
         return self.code != B and self.code != P
 
 
-# A negative split dim is legal until a tensor is known; codes -1 and -2 are taken, so it is kept below them.
-_NEGATIVE = -2
-
-
 def split(dim: int) -> sbp:
-    """Return the sbp that cuts tensor dim ``dim`` over the ranks; negative dims count from the tensor's end.
+    """Return the sbp that cuts tensor dim ``dim`` over the ranks.
+
+    Args:
+        dim: from 0 to 63: NumPy's arrays, which values are read as, have at most 64 dims. OneFlow's tensors have 6.
 
     Raises:
         SbpTypeError: ``dim`` is not an int.
-        SbpError: no tensor has that many dims.
+        SbpError: it is negative, as in OneFlow, since an sbp knows no tensor; or no tensor has that many dims.
     """
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise SbpTypeError(f"split({dim!r})", f"a {type(dim).__name__}", "dim is an int", "e.g. split(0)")
     dim = dim.__index__()
-    if not -MAX_DIMS <= dim < MAX_DIMS:
-        raise SbpError(
-            f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has"
-        )
-    return _NegativeSplit(dim) if dim < 0 else sbp(dim)
-
-
-class _NegativeSplit(sbp):
-    """A split counted from the end of a tensor that is not known yet."""
-
-    __slots__ = ("dim",)
-
-    def __init__(self, dim: int) -> None:
-        self.dim = dim
-        self.code = _NEGATIVE + dim  # -3 is split(-1), -4 is split(-2), …
-
-    def __repr__(self) -> str:
-        return f"{naming.package()}.sbp.split(dim={self.dim})"
-
-    def __reduce__(self):
-        return _NegativeSplit, (self.dim,)
+    if dim < 0:
+        rule = f"Split axis must not be negative, but got {dim}!"
+        raise SbpError(f"split({dim})", f"dim {dim}", rule, f"of a tensor x: split(x.ndim - {-dim})")
+    if dim >= MAX_DIMS:
+        rule = f"Expected split axis to be less than the supported maximum axis ({MAX_DIMS}), but got {dim}!"
+        raise SbpError(f"split({dim})", f"dim {dim}", rule, "split a dim the tensor has")
+    return sbp(dim)
 
 
 broadcast = sbp(B)
@@ -176,15 +161,14 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
 def _resolve(code: int, ndim: int, asked: str) -> int:
     if code in (B, P, FREE):
         return code
-    dim = code if code >= 0 else code - _NEGATIVE
-    if not -ndim <= dim < ndim:
+    if code >= ndim:
         raise SbpError(
             asked,
-            f"split({dim}) of a tensor with {ndim} dims",
-            f"split(d) needs {-ndim} <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
+            f"split({code}) of a tensor with {ndim} dims",
+            f"split(d) needs 0 <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
             f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
         )
-    return dim + ndim if dim < 0 else dim
+    return code
 
 
 def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:

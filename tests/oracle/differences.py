@@ -148,11 +148,6 @@ _ORDER = (
     "mesh: the k-th rank "
     "of the placement holds the k-th part, and two orders are two placements."
 )
-_NEGATIVE = (
-    "split(-1) is the last dim of the tensor it meets, as everywhere in PyTorch; OneFlow refuses negative dims. Only "
-    "a dim outside the "
-    "tensor is an error, and it is raised when the tensor is known."
-)
 _NAMES = "The names that dir() shows: ours has more of them, and no reference to the package itself."
 _ONE_VALUE = (
     "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole "
@@ -189,9 +184,6 @@ SNIPPETS = (
         "api_behaviour",
         ("placement_kw",),
     ),
-    SnippetDifference("negative split dims", _NEGATIVE, "api_behaviour", ("sbp_eq",)),
-    SnippetDifference("negative split dims", _NEGATIVE, "api_behaviour_2", ("sbp_split_negative",)),
-    SnippetDifference("negative split dims", _NEGATIVE, "errors", ("split_dim_neg_ok", "split_dim_neg_global")),
     SnippetDifference("many dims", "A tensor may have 64 dims; OneFlow stops at 6.", "api_behaviour", ("sbp_call",)),
     SnippetDifference(
         "many dims", "A tensor may have 64 dims; OneFlow stops at 6.", "api_behaviour_2", ("sbp_split_max",)

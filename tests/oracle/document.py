@@ -88,8 +88,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
   partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
   program that runs on an accelerator cannot raise.
-- Values that an op would have to read are not checked: integers divided by zero, probabilities of `bernoulli` and
-  inputs of `binary_cross_entropy` outside [0, 1].
+- So are an integer divided by 0, a weight of `multinomial`, a rate of `poisson`, a deviation of `normal`, and a
+  probability of `bernoulli` or `binary_cross_entropy` outside its range: on the CPU, outside compiled programs.
 - `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
   `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
 - Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it

@@ -71,7 +71,7 @@ def encode(value: Any, walk: Walk, name: str) -> Code | None:
     if isinstance(value, enum.Enum):
         return {"": "enum", "class": _full_name(type(value)), "name": value.name, "value": walk(value.value)}
     if isinstance(value, algebra.sbp):
-        return {"": "sbp", "value": algebra.name(value.code) if value.code >= algebra.P else f"S{value.dim}"}
+        return {"": "sbp", "value": algebra.name(value.code)}
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         items = [walk(v) for v in value]
         return {"": "namedtuple", "class": _full_name(type(value)), "fields": list(value._fields), "items": items}

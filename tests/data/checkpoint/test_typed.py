@@ -60,7 +60,7 @@ VALUES = {
     "dtypes": [flow.float32, flow.bfloat16, np.dtype("int8")],
     "device": flow.device("cpu:1"),
     "placement": flow.placement("cpu", [[0, 1], [2, 3]]),
-    "sbp": (S(0), S(-1), B, P),
+    "sbp": (S(0), S(3), B, P),
     "numpy": [np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("é"), np.datetime64("2026-11-23", "s")],
     "complex": 1 - 2j,
     "bytes": [b"\x00\xff", bytearray(b"ab")],
