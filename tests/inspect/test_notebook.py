@@ -25,7 +25,6 @@ def test_a_placement_is_a_table_of_its_ranks(ranks, rows):
     ("entry", "text"),
     [
         (flow.sbp.split(1), "sbpjax.sbp.split(dim=1) (S1): each rank holds a part of dim 1"),
-        (flow.sbp.split(-1), "sbpjax.sbp.split(dim=-1)"),
         (flow.sbp.broadcast, "sbpjax.sbp.broadcast (B): each rank holds all of the tensor"),
         (flow.sbp.partial_sum, "sbpjax.sbp.partial_sum (P): each rank holds a summand; their sum is the tensor"),
     ],

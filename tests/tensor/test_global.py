@@ -162,7 +162,7 @@ def test_grad_sbp(grad_sbp):
 
 def test_to_global_without_change_is_the_tensor():
     x = leaf(X, p4, "S0")
-    assert x.to_global() is x and x.to_global(p4(), "S0") is x and x.to_global(sbp=sbp.split(-2)) is x
+    assert x.to_global() is x and x.to_global(p4(), "S0") is x and x.to_global(sbp=sbp.split(0)) is x
     y = x.to_global(p4(), "S0", grad_sbp="B")
     assert y is not x and not y.is_leaf
 
