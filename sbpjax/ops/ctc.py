@@ -17,6 +17,7 @@ from jax import lax
 from .dims import fail
 from .gather import take_along
 from .promote import INT64, cast, spread
+from .slopes import slopes
 
 _NEVER = -1e30  # stands for log 0 where a difference of two of them is taken
 
@@ -44,6 +45,8 @@ def _log_sum(*terms):
 
 def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int, longest: int, zero_infinity: bool):
     """Return minus the log probability of each label sequence, ``(N,)``.
+
+    The gradient in ``log_probs`` takes them for a log_softmax, as PyTorch's does.
 
     Args:
         log_probs: ``(T, N, C)``, logarithms of probabilities.
@@ -97,7 +100,18 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     empty = lax.select_n(lax.eq(target_lengths, np.int64(0)), lax.full_like(loss, np.inf), lax.full_like(loss, 0))
     loss = lax.select_n(none, loss, empty)
     impossible = lax.gt(loss, np.asarray(-_NEVER / 2, loss.dtype))
-    return lax.select_n(impossible, loss, lax.full_like(loss, 0 if zero_infinity else np.inf))
+    loss = lax.select_n(impossible, loss, lax.full_like(loss, 0 if zero_infinity else np.inf))
+    running = lax.lt(lax.broadcasted_iota(INT64, log_probs.shape, 0), spread(input_lengths[:, None], log_probs.shape))
+    mass = lax.reduce_sum(lax.select_n(running, lax.full_like(log_probs, 0), lax.exp(log_probs)), (0, 2))
+    unknown = lax.full_like(loss, 0 if zero_infinity else np.nan)
+    return _normalized(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
+
+
+# torch's gradient in log_probs is that in the logits of a log_softmax, of which it cannot know. Behind one the term of
+# the probabilities' mass, which is 1 in each step, has no effect; of a leaf it makes the gradient torch's.
+@slopes(lambda t, out, loss, mass, scale: t, lambda t, out, loss, mass, scale: lax.mul(t, scale), None)
+def _normalized(loss, mass, scale):
+    return loss
 
 
 def ctc_loss(
