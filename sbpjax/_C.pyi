@@ -23,7 +23,7 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
 from sbpjax.functions.oneflow_kernels import amp_black_identity as amp_black_identity
 from sbpjax.functions.oneflow_kernels import amp_white_identity as amp_white_identity
 from sbpjax.functions.oneflow_kernels import arg_sort as arg_sort
-def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
 
     Args:

@@ -100,7 +100,7 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
     """
 def add_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
     """Write the result of `add` into the first tensor, which keeps its layout."""
-def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * the sum over the stack of batch1 @ batch2."""
 def addcdiv(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
     """Return input + value * tensor1 / tensor2.
@@ -114,18 +114,18 @@ def addcmul(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types
     Args:
         value: factor of the product.
     """
-def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * (mat1 @ mat2), with input broadcast.
 
     Args:
         beta: factor of ``input``.
         alpha: factor of the product.
     """
-def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * (mat @ vec), a matrix times a vector."""
-def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1) -> _Tensor:
     """Write the result of `addmv` into the first tensor, which keeps its layout."""
-def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * outer(vec1, vec2)."""
 from sbpjax.tensor.views import adjoint as adjoint
 def affine_grid_generator(theta: _Tensor, size: collections.abc.Sequence[builtins.int], align_corners: builtins.bool) -> _Tensor:
@@ -285,7 +285,7 @@ def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         divisor_override: divide by it instead of by the number of cells.
     """
 from sbpjax import backends as backends
-def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
 
     Args:
@@ -1026,7 +1026,7 @@ from sbpjax.tensor.dtype import iinfo as iinfo
 from sbpjax.functions.complex_numbers import imag as imag
 def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
     """Return for each row whether fewer than k classes are predicted above the target's class."""
-def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return input with ``alpha * source`` added to the slices that a vector names.
 
     Args:
@@ -1034,7 +1034,7 @@ def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor
         source: the dtype of ``input``, with the index's size in the dim.
         alpha: factor of the source.
     """
-def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
+def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.complex = 1) -> _Tensor:
     """Write the result of `index_add` into the first tensor, which keeps its layout."""
 def index_copy(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input with the slices that a vector names replaced by those of ``source``."""

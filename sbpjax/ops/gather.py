@@ -321,6 +321,8 @@ def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool =
             "reduce='sum'",
         )
     change = _REDUCTIONS[reduce]
+    if x.dtype == BOOL and reduce in ("sum", "prod"):  # "or" and "and"
+        change = _REDUCTIONS["amax" if reduce == "sum" else "amin"]
 
     def apply(front, index, source, dim):
         own = lax.stop_gradient(front)
@@ -335,6 +337,8 @@ def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool =
 
 def _neutral(reduce: str, dtype):
     if reduce in ("amax", "amin"):
+        if dtype == BOOL:
+            return reduce == "amin"
         low, high = (-np.inf, np.inf) if is_float(dtype) else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return low if reduce == "amax" else high
     return 1 if reduce == "prod" else 0
@@ -452,7 +456,7 @@ def slices_fit(op: str, x, source, dim: int) -> None:
         fail("shape", f"{op}(dim={dim})", f"x {x.shape}, source {source.shape}", rule, "slice the source")
 
 
-def index_add(x, index, source, /, dim: int, alpha: float = 1):
+def index_add(x, index, source, /, dim: int, alpha: complex = 1):
     """Return x with ``alpha * source`` added to the slices that a vector names.
 
     Args:
@@ -472,7 +476,11 @@ def index_add(x, index, source, /, dim: int, alpha: float = 1):
     dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
     slices_fit("index_add", x, source, dim)
     if x.dtype == BOOL:  # of bools the sum is whether any holds
-        return cast(index_add(cast(x, np.int32), index, cast(source, np.int32), dim), BOOL)
+        source = cast(source, np.int32) if alpha else lax.full(source.shape, 0, np.int32)
+        return cast(index_add(cast(x, np.int32), index, source, dim), BOOL)
+    if isinstance(alpha, complex) and x.dtype.kind != "c":
+        rule = f"value cannot be converted to type {x.dtype} without overflow"
+        fail("shape", f"index_add(alpha={alpha})", f"tensors of {x.dtype}", rule, f"alpha={alpha.real}")
     source = source if alpha == 1 else lax.mul(source, cast(alpha, source.dtype))
     if x.ndim == 0:
         return lax.reshape(put_rows(lax.reshape(x, (1,)), index, lax.reshape(source, (1,)), 0, True), ())

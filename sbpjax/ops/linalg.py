@@ -12,7 +12,7 @@ from jax import lax
 
 from .arithmetic import mul
 from .dims import fail, same_dtype
-from .promote import cast
+from .promote import BOOL, cast, spread
 
 
 def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
@@ -239,7 +239,12 @@ def inner(x, y, /):
     return lax.dot_general(x, y, (((x.ndim - 1,), (y.ndim - 1,)), ((), ())))
 
 
-def _blend(x, product, beta: float, alpha: float):
+def _blend(x, product, beta: complex, alpha: complex):
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, complex) and product.dtype.kind != "c":
+            rule = "value cannot be converted to a real type without overflow"
+            fix = f"{name}={factor.real}, or complex tensors"
+            fail("shape", f"{name}={factor}", f"tensors of {product.dtype}", rule, fix)
     product = product if alpha == 1 else lax.mul(product, cast(alpha, product.dtype))
     if beta == 0:  # a NaN in x does not count then
         return product
@@ -249,7 +254,7 @@ def _blend(x, product, beta: float, alpha: float):
     return lax.add(x, product)
 
 
-def addmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+def addmm(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * (a @ b), with x broadcast.
 
     Args:
@@ -270,7 +275,7 @@ def addmm(x, a, b, /, beta: float = 1, alpha: float = 1):
     return _blend(x, mm(a, b), beta, alpha)
 
 
-def baddbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+def baddbmm(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast.
 
     Args:
@@ -291,26 +296,29 @@ def baddbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
     return _blend(x, bmm(a, b), beta, alpha)
 
 
-def addbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+def addbmm(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * the sum over the stack of a @ b."""
     _ranked("addbmm(x, a, b)", a=(a, 3), b=(b, 3))
     same_dtype("addbmm(x, a, b)", x, a, b)
     return _blend(x, lax.dot_general(a, b, (((0, 2), (0, 1)), ((), ()))), beta, alpha)
 
 
-def addmv(x, a, b, /, beta: float = 1, alpha: float = 1):
+def addmv(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * (a @ b), a matrix times a vector."""
     same_dtype("addmv(x, a, b)", x, a, b)
     return _blend(x, mv(a, b), beta, alpha)
 
 
-def addr(x, a, b, /, beta: float = 1, alpha: float = 1):
+def addr(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * outer(a, b)."""
     product = outer(a, b)
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if isinstance(factor, float) and factor != int(factor) and product.dtype.kind in "iub":
             rule = f"For integral input tensors, argument {name} must not be a floating point number"
             fail("shape", f"addr(x, a, b, {name}={factor})", f"tensors of {product.dtype}", rule, f"{name}=1")
+    if product.dtype == x.dtype == BOOL:  # the product is "and", the sum "or"
+        x, product = (v if factor else lax.full(v.shape, False) for v, factor in ((x, beta), (product, alpha)))
+        return lax.bitwise_or(spread(x, product.shape), product)
     return _blend(x, product, beta, alpha)
 
 

@@ -62,6 +62,8 @@ def signbit(x, /):
 
 def ldexp(x, y, /):
     """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    if category(x.dtype) >= 2 and category(y.dtype) == 0:
+        fail("type", "ldexp(x, y)", f"exponents of {y.dtype}", "ldexp is not defined for booleans", "y.long()")
     y = cast(y, x.dtype) if category(x.dtype) == 2 > category(y.dtype) else floats(y)
     return lax.mul(*_pair(x, lax.exp2(y), float_result=True))
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one
-from .promote import cast, result_type
+from .promote import BOOL, cast, result_type
 
 
 def put(x, index, source, /, accumulate: bool = False):
@@ -22,6 +22,8 @@ def put(x, index, source, /, accumulate: bool = False):
     if index.size != source.size:
         rule = "Expected source and index to have the same number of elements"
         fail("index", "put(x, index, source)", f"index {index.shape}, source {source.shape}", rule, "source[:n]")
+    if accumulate and x.dtype == BOOL:  # of bools the sum is whether any holds
+        return cast(put(cast(x, np.int32), index, cast(source, np.int32), accumulate=True), BOOL)
     flat = x.reshape(-1).at[index.reshape(-1)]
     value = cast(source, x.dtype).reshape(-1)
     return (flat.add if accumulate else flat.set)(value).reshape(x.shape)

@@ -310,7 +310,7 @@ class Attached:
         """
     def add_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `add` into the first tensor, which keeps its layout."""
-    def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * the sum over the stack of batch1 @ batch2."""
     def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write `addbmm` into this tensor and return it; one that broadcasts gets the product's shape, as in PyTorch."""
@@ -330,22 +330,22 @@ class Attached:
         """
     def addcmul_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `addcmul` into the first tensor, which keeps its layout."""
-    def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * (mat1 @ mat2), with input broadcast.
 
         Args:
             beta: factor of ``input``.
             alpha: factor of the product.
         """
-    def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1) -> _Tensor:
         """Write the result of `addmm` into the first tensor, which keeps its layout."""
-    def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * (mat @ vec), a matrix times a vector."""
-    def addmv_(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addmv_(self, mat: _Tensor, vec: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1) -> _Tensor:
         """Write the result of `addmv` into the first tensor, which keeps its layout."""
-    def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * outer(vec1, vec2)."""
-    def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1) -> _Tensor:
         """Write the result of `addr` into the first tensor, which keeps its layout."""
     def adjoint(self) -> _Tensor:
         """Return matrices with their last two dims exchanged and, if complex, conjugated."""
@@ -459,14 +459,14 @@ class Attached:
             create_graph: record the backward, so that it can be differentiated.
             inputs: if given, only these tensors get a ``.grad``.
         """
-    def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
 
         Args:
             beta: factor of ``input``.
             alpha: factor of the product.
         """
-    def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1) -> _Tensor:
         """Write the result of `baddbmm` into the first tensor, which keeps its layout."""
     def batch_gather(self, indices: _Tensor) -> _Tensor:
         """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
@@ -950,7 +950,7 @@ class Attached:
     def imag(self, value: _Tensor) -> None: ...
     def in_top_k(self, predictions: _Tensor, k: builtins.int) -> _Tensor:
         """Return for each row whether fewer than k classes are predicted above the target's class."""
-    def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return input with ``alpha * source`` added to the slices that a vector names.
 
         Args:
@@ -958,7 +958,7 @@ class Attached:
             source: the dtype of ``input``, with the index's size in the dim.
             alpha: factor of the source.
         """
-    def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
+    def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.complex = 1) -> _Tensor:
         """Write the result of `index_add` into the first tensor, which keeps its layout."""
     def index_copy(self, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return input with the slices that a vector names replaced by those of ``source``."""

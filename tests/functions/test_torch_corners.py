@@ -165,6 +165,62 @@ SCRIPTS |= {
         [m.normal(leaf(m, 3), 1.0).requires_grad, m.linalg.lstsq(leaf(m, 2, 3), leaf(m, 2, 3)).residuals.requires_grad],
     ],
 }
+BOOLS, FLIPPED = np.array([True, False, False, True]), np.array([False, True, False, True])
+FACTORS = {"beta": 2j, "alpha": 1 + 0.5j}
+
+
+def products(m, *shapes_and_names):
+    """Return the add-products of complex tensors with complex factors, and their gradients."""
+    found = []
+    for name, *shapes in shapes_and_names:
+        parts = [m.complex(leaf(m, *s, seed=i).detach(), leaf(m, *s, seed=9).detach()) for i, s in enumerate(shapes)]
+        leaves = [p.requires_grad_() for p in parts]
+        result = getattr(m, name)(*leaves, **FACTORS)
+        m.view_as_real(result).sum().backward()
+        inplace = m.view_as_real(
+            getattr(parts[0].detach().clone(), name + "_")(*[p.detach() for p in parts[1:]], **FACTORS)
+        )
+        found += [m.view_as_real(result), inplace, *[m.view_as_real(x.grad) for x in leaves]]
+    return found
+
+
+SCRIPTS |= {
+    "sums of bools": lambda m: [
+        [
+            x.scatter_add(0, at, y),
+            x.clone().scatter_add_(0, at, y),
+            x.scatter_reduce(0, at, y, "sum"),
+            x.scatter_reduce(0, at, y, "prod"),
+            x.scatter_reduce(0, at, y, "sum", include_self=False),
+            x.scatter_reduce(0, at, y, "amax", include_self=False),
+            x.scatter_reduce(0, at, y, "amin", include_self=False),
+            x.scatter(0, at, y, reduce="add"),
+            x.scatter(0, at, y, reduce="multiply"),
+            x.scatter(0, at, True, reduce="add"),
+            x.clone().put_(at, y, accumulate=True),
+            x.index_put((at,), y, accumulate=True),
+            *[x.index_add(0, at, y, alpha=alpha) for alpha in (1, 0, True, False, 2)],
+            m.ldexp(x, y),
+            m.ldexp(m.tensor([3, 1, 2, 0]), y),
+        ]
+        for x, y, at in [(m.tensor(BOOLS), m.tensor(FLIPPED), m.tensor([0, 1, 1, 2]))]
+    ],
+    "outer product added to bools": lambda m: [
+        m.addr(m.eye(4, dtype=m.bool), m.tensor(BOOLS), m.tensor(FLIPPED), beta=beta, alpha=alpha)
+        for beta, alpha in ((1, 1), (0, 1), (1, 0), (True, False), (0, 0), (2, 3))
+    ],
+    "complex factors of products": lambda m: products(
+        m,
+        ("addmm", (2, 4), (2, 3), (3, 4)),
+        ("addmv", (2,), (2, 3), (3,)),
+        ("addr", (2, 4), (2,), (4,)),
+        ("baddbmm", (5, 2, 4), (5, 2, 3), (5, 3, 4)),
+        ("addbmm", (2, 4), (5, 2, 3), (5, 3, 4)),
+    ),
+    "complex factor of slices": lambda m: m.view_as_real(
+        m.index_add(m.zeros(3) + 1j, 0, m.tensor([0, 2, 0]), m.ones(3) + 0j, alpha=1 + 2j)
+    ),
+}
 SCRIPTS |= {f"margin losses of numbers, {r}": losses(r) for r in ("none", "mean", "sum")}
 SCRIPTS |= {
     f"pad {mode} {pad}": padded(mode, pad)
@@ -178,6 +234,28 @@ SCRIPTS |= {f"pad replicate {pad}": padded("replicate", pad) for pad in ((-4, 5,
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_corner_is_as_in_pytorch(name):
     assert_equal(plain(SCRIPTS[name](sbpjax)), plain(SCRIPTS[name](torch)), TOLERANCE, TOLERANCE)
+
+
+@pytest.mark.parametrize("name, shapes", [("addmm", [(2, 2)] * 3), ("addr", [(2, 2), (2,), (2,)])])
+def test_complex_factor_of_real_tensors_is_refused(name, shapes):
+    for dtype in (sbpjax.float32, sbpjax.int64):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            getattr(sbpjax, name)(*[sbpjax.ones(*s, dtype=dtype) for s in shapes], alpha=1j)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        sbpjax.index_add(sbpjax.ones(2), 0, sbpjax.tensor([0]), sbpjax.ones(1), alpha=1j)
+
+
+@pytest.mark.parametrize("sbp", [sbpjax.sbp.split(0), sbpjax.sbp.broadcast])
+def test_sums_of_global_bools_are_those_of_local_ones(sbp):
+    place = sbpjax.placement("cpu", [0, 1])
+    x, y = (sbpjax.tensor(v).to_global(place, sbp) for v in (BOOLS, FLIPPED))
+    at = sbpjax.tensor([0, 1, 1, 1]).to_global(place, sbp)
+    wide = (BOOLS[:, None] & FLIPPED) | np.eye(4, dtype=bool)
+    np.testing.assert_array_equal(x.scatter_add(0, at, y).numpy(), [True, True, False, True])
+    np.testing.assert_array_equal(x.index_add(0, at, y).numpy(), [True, True, False, True])
+    np.testing.assert_array_equal(x.put(at, y, accumulate=True).numpy(), [True, True, False, True])
+    eye = sbpjax.eye(4, dtype=sbpjax.bool).to_global(place, sbp)
+    np.testing.assert_array_equal(sbpjax.addr(eye, x, y).numpy(), wide)
 
 
 @pytest.mark.parametrize(
