@@ -6,6 +6,7 @@ import builtins
 from collections import namedtuple
 
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import sort, stats
@@ -52,10 +53,12 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
 
 def _quantile(fn, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
     at = q if interpolation == "linear" and isinstance(q, Tensor) and q.requires_grad else None
-    numbers = hashable(q.tolist() if isinstance(q, Tensor) else q)
-    return dispatch.apply(
-        fn, input, at, q=numbers, dim=hashable(dim), keepdim=builtins.bool(keepdim), interpolation=interpolation
-    )
+    options = {"dim": hashable(dim), "keepdim": builtins.bool(keepdim), "interpolation": interpolation}
+    if isinstance(q, Tensor) and isinstance(q._array, Tracer):  # its numbers come later
+        if fn is sort.quantile:
+            return dispatch.apply(stats.quantile_in_trace, input, q, **options)
+        return dispatch.apply(fn, input, q, q=None, **options)
+    return dispatch.apply(fn, input, at, q=hashable(q.tolist() if isinstance(q, Tensor) else q), **options)
 
 
 def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):

@@ -5,6 +5,8 @@ Worked case: `trapezoid` of ``[1, 3, 2]`` at distance 1 is 4.5: 2 between the fi
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -180,7 +182,7 @@ def nanquantile(
     x,
     at=None,
     /,
-    q: float | tuple[float, ...] = 0.5,
+    q: float | tuple[float, ...] | None = 0.5,
     dim: int | None = None,
     keepdim: bool = False,
     interpolation: str = "linear",
@@ -189,9 +191,16 @@ def nanquantile(
     from .arithmetic import lerp
     from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
 
+    if q is None:  # in a trace, where what is outside [0, 1] cannot be refused
+        at = jnp.clip(at, 0, 1)
+        qs: Any = [at] if at.ndim == 0 else [lax.index_in_dim(at, i, 0, keepdims=False) for i in range(at.shape[0])]
+        several, at = at.ndim > 0, None
+    else:
+        qs, several = (q, True) if isinstance(q, (tuple, list)) else ((q,), False)
+
     _check_quantile(x)
-    qs = q if isinstance(q, (tuple, list)) else (q,)
-    if interpolation not in _INTERPOLATIONS or not all(0.0 <= v <= 1.0 for v in qs):
+    known = q is None or all(0.0 <= v <= 1.0 for v in qs)
+    if interpolation not in _INTERPOLATIONS or not known:
         rule = f"q lies in [0, 1], interpolation is one of {_INTERPOLATIONS}"
         fail(
             "value", f"nanquantile(q={q}, interpolation={interpolation!r})", f"x {x.shape}", rule, "nanquantile(x, 0.5)"
@@ -219,4 +228,12 @@ def nanquantile(
         out = moved_between(out, at, i, low, high, count - 1) if interpolation == "linear" else out
         out = lax.squeeze(out, (axis,))
         outs.append(out.reshape(kept) if keepdim else out)
-    return jnp.stack(outs) if isinstance(q, (tuple, list)) else outs[0]
+    return jnp.stack(outs) if several else outs[0]
+
+
+def quantile_in_trace(x, at, /, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
+    """Return `sort.quantile` of places that have no values yet; outside [0, 1] they count as its ends."""
+    found = nanquantile(x, at, q=None, dim=dim, keepdim=keepdim, interpolation=interpolation)
+    axis = None if dim is None else one(dim, x.ndim, "quantile")
+    nothing = jnp.any(x != x, axis if x.ndim else None, keepdims=keepdim)
+    return jnp.where(nothing, np.asarray(np.nan, found.dtype), found)

@@ -280,6 +280,17 @@ def test_lbfgs_leaves_a_rate_that_is_a_tensor():
     assert rate.item() == 0.5
 
 
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("interpolation", ["linear", "higher"])
+def test_quantile_in_a_program_is_that_outside(name, interpolation):
+    x = leaf(sbpjax, 5, 3).detach()
+    x[0, 1] = float("nan")
+    for q in (sbpjax.tensor([0.1, 0.6]), sbpjax.tensor(0.3)):
+        wanted = getattr(sbpjax, name)(x, q, 0, interpolation=interpolation)
+        found = sbpjax.compile(lambda x, q: getattr(sbpjax, name)(x, q, 0, interpolation=interpolation))(x, q)
+        assert_equal(plain(found), plain(wanted), TOLERANCE, TOLERANCE)
+
+
 def test_lu_takes_its_options_by_position():
     x = sbpjax.tensor(np.random.default_rng(0).normal(size=(3, 3)))
     found, wanted = sbpjax.lu(x, True, True), torch.linalg.lu_factor_ex(torch.tensor(x.numpy()))
