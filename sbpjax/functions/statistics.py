@@ -14,6 +14,7 @@ from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
+from sbpjax.tensor.payload import payload
 from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
@@ -54,7 +55,7 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
 def _quantile(fn, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
     at = q if interpolation == "linear" and isinstance(q, Tensor) and q.requires_grad else None
     options = {"dim": hashable(dim), "keepdim": builtins.bool(keepdim), "interpolation": interpolation}
-    if isinstance(q, Tensor) and isinstance(q._array, Tracer):  # its numbers come later
+    if isinstance(q, Tensor) and isinstance(payload(q), Tracer):  # its numbers come later
         if fn is sort.quantile:
             return dispatch.apply(stats.quantile_in_trace, input, q, **options)
         return dispatch.apply(fn, input, q, q=None, **options)
