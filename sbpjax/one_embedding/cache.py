@@ -3,7 +3,11 @@
 It is what `host_input` calls before a step. Its parts know one thing each: `RowStore` the rows of keys, `Slots` which
 row lies in which slot, `DeviceRows` the tensors, `sbpjax.one_embedding.ranks` who owns a key. Here is the order:
 
-    rows that left before → store │ keys → rows │ rows → slots, who leaves, who comes │ one program moves both
+    rows that left before → store │ keys → rows │ rows → slots, who leaves, who comes │ programs move both
+
+An interrupt (`sbpjax.tensor.exchange`) finds the state before the lookup or after it. The slots are given away in the
+same call into C that notes the lookup in `unapplied`; whatever comes next, a lookup, a flush or a snapshot, first moves
+the rows of what is noted there. A move that was cut off is repeated: it writes the same rows once more.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +24,10 @@ import sbpjax as flow
 from sbpjax.errors import TableError
 from sbpjax.graph import Request
 from sbpjax.optim import mark_row_table
+from sbpjax.tensor.exchange import assigned, commit
 
 from . import ranks
-from .device_rows import DeviceRows, host
+from .device_rows import DeviceRows, first, host
 from .prefetch import Announced
 from .slots import Plan, Slots
 from .store import MASTER, VALUE, RowStore
@@ -61,11 +66,14 @@ class Cache:
         self.step = 0  # counts lookups
         self.oldest = 0  # slots used since then stay
         self.saving: list[tuple[np.ndarray, list]] = []  # rows that left, and the tensors that hold them
-        self.unapplied: list[Announced] = []  # plans that a thread made, whose rows did not move yet
+        self.unapplied: list[Announced] = []  # plans whose rows did not move yet
         self.announced: deque[Announced] = deque()  # batches that were handed out, and not looked up yet
         self.lock = threading.RLock()
         self._version = -1  # of the weight, behind the last lookup
         self._moved = -1  # the lookup whose rows were moved last
+        self._moves = False  # whether a move has begun, which may have written into the weight
+        self.loading: Callable[[], None] | None = None  # takes the rest of a snapshot
+        self.begins_anew = False  # whether a loop over announced batches has begun since the last lookup
         self._waits = False  # whether rows were looked up in eager code that an optimizer has yet to update
 
     def prepare(self, requests: Sequence[Request], whole_step: bool) -> list[flow.Tensor]:
@@ -81,8 +89,12 @@ class Cache:
         writes = any(request.note[1] for request in requests)
         tables, keys = (np.concatenate(p) if len(p) > 1 else p[0] for p in zip(*parts, strict=True))
         with self.lock:
-            if whole_step or self.weight._version != self._version:
+            self.finish_loading()
+            if whole_step or (self.weight._version != self._version and not self._moves):
                 self._waits = False  # an optimizer has made its step since
+            if self.begins_anew and self.weight.grad is None:
+                self._waits = False  # an exception has ended the loop before, and its last step with it
+            self.begins_anew = False
         slots = self._prefetched(tables, keys, writes)
         with self.lock:
             if slots is None:
@@ -125,19 +137,18 @@ class Cache:
 
     def _plan_late(self, entry: Announced, writes: bool) -> None:
         """Make a plan that the thread left, since the optimizer's state was not there yet."""
-        self.unapplied.remove(entry)
+        if entry in self.unapplied:
+            self.unapplied.remove(entry)
         self.begin()
         self.oldest, entry.writes = self.step + 1, writes
         try:
-            entry.plan, entry.values = self.plan(entry.tables, entry.keys, writes)
+            self.enter(entry, *self.plan(entry, writes))
         except TableError as error:
             entry.error = error
-        entry.step = self.step
-        self.unapplied.insert(0, entry)
 
     def _check_waits(self) -> None:
         """Raise if rows that an optimizer has yet to update would leave the cache."""
-        if self._waits and self.unapplied:
+        if self._waits and any(entry.was_announced for entry in self.unapplied):
             raise TableError(
                 f"a lookup in tables {self.name!r}",
                 "ids that prefetch was not told of, and rows of the next batch that come",
@@ -156,37 +167,53 @@ class Cache:
             self.oldest = self.step + 1
         if self.device.spans_processes:
             asked = f"a lookup in tables {self.name!r}"
-            (theirs, their_keys), back = ranks.exchange(tables, keys, asked, error)
+            given, back = ranks.exchange(tables, keys, asked, error)
+            entry = Announced([given], was_announced=False)
             try:
-                plan, values = self.plan(theirs, their_keys, writes)
+                plan, values = self.plan(entry, writes)
             except TableError as why:
                 error = why
             ranks.raise_together(asked, error, ranks.largest(int(error is not None))[0])
-            self._move(plan, values)
-            self._moved = self.step
+            self.enter(entry, plan, values)
+            self.apply(entry)
             return self._padded(back(plan.slots + np.int32(self.offset)), tables, keys)
-        plan, values = self.plan(tables, keys, writes)
-        self._move(plan, values)
-        self._moved = self.step
+        entry = Announced([(tables, keys)], was_announced=False)
+        plan, values = self.plan(entry, writes)
+        self.enter(entry, plan, values)
+        self.apply(entry)
         return self._padded(plan.slots, tables, keys)
 
-    def plan(self, tables: np.ndarray, keys: np.ndarray, writes: bool) -> tuple[Plan, list[np.ndarray]]:
-        """Decide what moves, and read the rows that come."""
+    def plan(self, entry: Announced, writes: bool) -> tuple[Plan, list[np.ndarray]]:
+        """Find what moves for a lookup, and read the rows that come."""
         self.take_saved()
         self.step += 1
         slots = self.slots_now()
-        rows = self.store.rows_of(tables, keys, self.step, slots.resident)
+        rows = self.store.rows_of(entry.tables, entry.keys, self.step, slots.resident)
         plan = slots.plan(rows, self.step, writes, self.oldest)
         return plan, [self.store.read(name, plan.load_rows) for name in self.device.names]
 
-    def _move(self, plan: Plan, values: list[np.ndarray]) -> None:
+    def enter(self, entry: Announced, plan: Plan, values: list[np.ndarray]) -> None:
+        """Give the slots of a plan away and note its rows as those that move next."""
+        known = [(entry, "plan", plan), (entry, "values", values), (entry, "step", self.step)]
+        plan.carry_out(assigned(known), map(self.unapplied.append, (entry,)))
+
+    def _move(self, entry: Announced, plan: Plan) -> None:
         agreed = len(plan.save_slots), len(plan.load_slots)
         if self.device.spans_processes:
             agreed = ranks.largest(*agreed)
-        offset = self.offset
-        out = self.device.move(plan.save_slots + offset, plan.load_slots + offset, values, agreed)
-        if len(plan.save_rows):
-            self.saving.append((plan.save_rows, out))
+        if not entry.is_read:  # later its slots hold other rows
+            out = self.device.gather(plan.save_slots + self.offset, agreed[0])
+            left = [(plan.save_rows, out)] if len(plan.save_rows) else []
+            is_known = self.weight._version == self._version
+            commit(
+                assigned([(entry, "is_read", True), (entry, "is_known", is_known), (self, "_moves", True)]),
+                map(self.saving.append, left),
+            )
+        self.device.scatter(plan.load_slots + self.offset, entry.values, agreed[1])
+        done = [(self, "_moved", entry.step), (self, "_moves", False)]
+        if entry.is_known:  # else an optimizer has made a step, which the next lookup notices
+            done.append((self, "_version", self.weight._version))
+        commit(assigned(done), map(self.unapplied.remove, (entry,)))
 
     def take_saved(self) -> None:
         """Write the rows that left the cache into the store; the tensors may have to be computed first."""
@@ -247,18 +274,19 @@ class Cache:
         self.flush()
         states = [name for name in found if name != VALUE]
         self._check_states(states)
-        self.device.take_states(found)
+        columns = dict(self.store.columns)
         for name in states:
-            fill = 0.0 if name == MASTER else self.device.first(name)
-            if name in self.store.columns:
-                self.store.columns[name].fill = fill
+            fill = 0.0 if name == MASTER else first(found[name])
+            if name in columns:
+                columns[name].fill = fill
             else:
-                self.store.add_column(name, self.device.dtype_of(name), fill)
+                columns[name] = self.store.new_column(found[name].dtype.np, fill)
                 if name == MASTER:
                     live = self.store.live()
-                    self.store.write(name, live, self.store.read(VALUE, live))
-        if self.slots is not None:  # what the new tensors hold belongs to no row
-            self.slots.clear()
+                    columns[name].data[live] = self.store.read(VALUE, live)
+        # What the new tensors hold belongs to no row.
+        cleared = [] if self.slots is None else self.slots.cleared()
+        commit(assigned([(self.store, "columns", columns), *self.device.taking(found), *cleared]))
 
     def _check_states(self, states: list[str]) -> None:
         optimizer = self.device.optimizer()
@@ -281,16 +309,19 @@ class Cache:
             )
 
     def apply(self, entry: Announced) -> None:
-        """Move the rows of a plan that a thread made."""
-        if entry in self.unapplied:
-            self.unapplied.remove(entry)
-            if entry.plan is not None:
-                self._move(entry.plan, entry.values)
-                self._moved = entry.step
+        """Move the rows of a plan, after those of all plans that were made before it."""
+        while entry in self.unapplied:
+            first_one = self.unapplied[0]
+            if first_one.plan is None:
+                self.unapplied.remove(first_one)
+            else:
+                self._move(first_one, first_one.plan)
+            first_one.applied.set()
         entry.applied.set()
 
     def flush(self) -> None:
         """Write all rows that steps have changed into the store."""
+        self.finish_loading()
         while self.unapplied:
             self.apply(self.unapplied[0])
         self.take_saved()
@@ -299,6 +330,11 @@ class Cache:
         for name, values in self.device.read(slots + self.offset, agreed).items():
             self.store.write(name, rows, values)
         self.slots_now().saved(self.oldest if self._waits else None)
+
+    def finish_loading(self) -> None:
+        """Take the rest of a snapshot, if that was interrupted."""
+        if self.loading is not None:
+            self.loading()
 
     @property
     def hit_rate(self) -> float:

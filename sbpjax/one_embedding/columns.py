@@ -41,8 +41,9 @@ class MemoryColumn:
         """Make room for so many rows in all."""
         if rows > len(self.data):
             old = self.data
-            self.data = self._made(max(rows, 2 * len(old)))
-            self.data[: len(old)] = old
+            made = self._made(max(rows, 2 * len(old)))
+            made[: len(old)] = old
+            self.data = made
 
     def close(self) -> None:
         """Let the memory go."""
@@ -89,9 +90,10 @@ class FileColumn:
             except OSError as error:
                 raise no_space(self._folder, more * self._row_bytes, error) from error
         shape = (old + more, self.width)
-        self.data = np.memmap(self._file, self.dtype, "r+", 0, shape)
+        made = np.memmap(self._file, self.dtype, "r+", 0, shape)
         if self.fill != 0:
-            self.data[old:] = self.fill
+            made[old:] = self.fill
+        self.data = made
 
     def _allocate(self, old: int, more: int) -> None:
         allocate(self._file.fileno(), old * self._row_bytes, more * self._row_bytes)

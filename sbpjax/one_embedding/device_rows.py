@@ -14,6 +14,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax.errors import TableError
+from sbpjax.tensor.exchange import Assignment
 
 from .store import MASTER, VALUE
 
@@ -71,15 +72,6 @@ class DeviceRows:
         """What a row consists of: its value and the optimizer's state."""
         return list(self._tensors)
 
-    def dtype_of(self, name: str) -> Any:
-        """Return NumPy's dtype of the value or of a state."""
-        return np.dtype(self._tensors[name].dtype.np)
-
-    def first(self, name: str) -> float:
-        """Return what a state holds before the first step."""
-        row = self._tensors[name][-1:]
-        return float((row.to_global(sbp=_everywhere(row)).to_local() if row.is_global else row).numpy()[0, 0])
-
     def is_current(self) -> bool:
         """Return whether the tensors of a row are those that are known."""
         optimizer = self.optimizer()
@@ -106,56 +98,68 @@ class DeviceRows:
             optimizer.prepare()
         return self._states(optimizer.state.get(self.weight, {}))
 
-    def take_states(self, found: dict[str, Any]) -> None:
-        """Take the tensors that `new_states` returned; what they hold is not looked at."""
-        self._tensors, self._read = found, None
+    def taking(self, found: dict[str, Any]) -> list[Assignment]:
+        """Return the assignments that take tensors of `new_states`; what they hold is not looked at."""
+        return [(self, "_tensors", found), (self, "_read", None), (self, "_write", None)]
 
-    def forget_states(self) -> None:
-        """Let `new_states` return the optimizer's tensors anew: rows of another store come."""
-        self._tensors, self._read = {VALUE: self.weight}, None
+    def forgetting(self) -> list[Assignment]:
+        """Return the assignments that let `new_states` return the optimizer's tensors: rows of another store come."""
+        return self.taking({VALUE: self.weight})
 
-    def move(self, save: np.ndarray, load: np.ndarray, values: list[np.ndarray], agreed: tuple[int, int]) -> list:
-        """Read the rows of slots, then write others; return what was read as tensors that may still be computed.
+    def gather(self, slots: np.ndarray, agreed: int) -> list:
+        """Return the rows of slots, for every name, as tensors that may still be computed.
 
         Args:
-            save: slots to read.
-            load: slots to write.
-            values: for every name the rows to write.
-            agreed: the largest numbers of rows to read and to write of all processes.
+            slots: the slots.
+            agreed: the largest number of rows of all processes.
         """
-        if not any(agreed):
+        if not agreed:
             return []
         if self._read is None:
-            tensors = list(self._tensors.values())
-            self._read, self._write = _reader(tensors), _writer(tensors)
-        reads, writes = (_bucket(n) for n in agreed)
-        last = len(self.weight) - 1  # what pads: the row that nobody has
-        out = self._read(self._placed(_padded(save, reads, last))) if reads else []
-        if writes:
-            into = self._placed(_padded(load, writes, load[-1] if len(load) else last))
-            rows = []
-            for name, value in zip(self.names, values, strict=True):
-                # A slot that stands there several times gets the same row each time.
-                pad = value[-1:] if len(value) else self._last_row(name)
-                rows.append(self._placed(np.concatenate([value, np.repeat(pad, writes - len(value), 0)])))
-            self._write(into, *rows)
-        return out
+            self._read = _reader(list(self._tensors.values()))
+        return self._read(self._placed(_padded(slots, _bucket(agreed), self._last)))
+
+    def scatter(self, slots: np.ndarray, values: list[np.ndarray], agreed: int) -> None:
+        """Write rows into slots; all of them or, if that is interrupted, none.
+
+        Args:
+            slots: the slots.
+            values: for every name the rows.
+            agreed: the largest number of rows of all processes.
+        """
+        if not agreed:
+            return
+        if self._write is None:
+            self._write = _writer(list(self._tensors.values()))
+        count = _bucket(agreed)
+        into = self._placed(_padded(slots, count, slots[-1] if len(slots) else self._last))
+        rows = []
+        for name, value in zip(self.names, values, strict=True):
+            # A slot that stands there several times gets the same row each time.
+            pad = value[-1:] if len(value) else self._last_row(name)
+            rows.append(self._placed(np.concatenate([value, np.repeat(pad, count - len(value), 0)])))
+        self._write(into, *rows)
+
+    @property
+    def _last(self) -> int:
+        """The row that pads: no key has it."""
+        return len(self.weight) - 1
 
     def read(self, slots: np.ndarray, agreed: Callable[[int], int]) -> dict[str, np.ndarray]:
         """Return the rows of slots, for every name ``(N, width)``."""
         parts: list[list[np.ndarray]] = []
         for start in range(0, agreed(len(slots)), _BLOCK):
             part = slots[start : start + _BLOCK]
-            none = np.empty(0, np.int64)
-            parts.append([host(t)[: len(part)] for t in self.move(part, none, [], (agreed(len(part)), 0))])
+            parts.append([host(t)[: len(part)] for t in self.gather(part, agreed(len(part)))])
         width = self.weight.shape[1]
         if not parts:
-            return {name: np.empty((0, width), self.dtype_of(name)) for name in self.names}
+            return {name: np.empty((0, width), t.dtype.np) for name, t in self._tensors.items()}
         return {name: np.concatenate([p[i] for p in parts]) for i, name in enumerate(self.names)}
 
     def _last_row(self, name: str) -> np.ndarray:
-        fill = 0.0 if name in (VALUE, MASTER) else self.first(name)
-        return np.full((1, self.weight.shape[1]), fill, self.dtype_of(name))
+        tensor = self._tensors[name]
+        fill = 0.0 if name in (VALUE, MASTER) else first(tensor)
+        return np.full((1, self.weight.shape[1]), fill, tensor.dtype.np)
 
     def _placed(self, array: np.ndarray) -> Any:
         if not self.weight.is_global:
@@ -176,6 +180,12 @@ class DeviceRows:
                     "each process has keys and slots of its own, so the cache is split(0) on a placement of one dim",
                     'table.to_global(flow.placement.all("cpu"), flow.sbp.split(0))',
                 )
+
+
+def first(state: Any) -> float:
+    """Return what a state of the optimizer holds before the first step."""
+    row = state[-1:]
+    return float((row.to_global(sbp=_everywhere(row)).to_local() if row.is_global else row).numpy()[0, 0])
 
 
 def host(t: Any) -> np.ndarray:

@@ -10,7 +10,11 @@ next, and so on; at 60 % load 100,000 keys are done in some twenty rounds, of wh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+
+from sbpjax.tensor.exchange import assigned, commit
 
 _LOAD = 0.6
 # A pair's second integer is table · 2⁴⁰ + row: up to 10¹² rows and 8 million tables.
@@ -47,6 +51,7 @@ class KeyMap:
     def __init__(self, room: int = 1024) -> None:
         self._count = 0
         self._pairs = _empty(room)
+        self._begun: list[np.ndarray] = []  # the places that an insertion takes, until all its keys are entered
 
     def __len__(self) -> int:
         return self._count
@@ -63,6 +68,7 @@ class KeyMap:
             tables: ``(N,)`` the table of each key.
             keys: ``(N,)`` int64; a key may stand there several times.
         """
+        self._undo()
         pairs, mask = self._pairs, np.uint64(len(self._pairs) - 1)
         h = hashed(tables, keys)
         place, stride = h & mask, _strides(h)
@@ -83,45 +89,62 @@ class KeyMap:
             stride, keys, tables = stride[on], keys[on], tables[on]
             place = (place[on] + stride) & mask
 
-    def insert(self, tables: np.ndarray, keys: np.ndarray, rows: np.ndarray) -> None:
-        """Enter keys that are not there yet, each once.
+    def insert(self, tables: np.ndarray, keys: np.ndarray, rows: np.ndarray, *also: Iterable) -> None:
+        """Enter keys that are not there yet, each once; all of them or, if that is interrupted, none.
 
         Args:
             tables: ``(N,)`` the table of each key.
             keys: ``(N,)`` int64.
             rows: ``(N,)`` int64, all different.
+            also: iterators that are exhausted in the same call into C that makes the keys known.
         """
-        self._grow(self._count + len(keys))
-        self._put(tables, keys, (tables.astype(np.int64) << ROW_BITS) | rows)
-        self._count += len(keys)
+        self._undo()
+        count = self._count + len(keys)
+        pairs = self._grown(count)
+        begun = self._begun if pairs is self._pairs else []  # nobody sees a larger array before it is full
+        _put(pairs, tables, keys, (tables.astype(np.int64) << ROW_BITS) | rows, begun)
+        commit(assigned([(self, "_pairs", pairs), (self, "_count", count)]), map(list.clear, (self._begun,)), *also)
 
     def clear(self) -> None:
         """Forget all keys."""
-        self._count, self._pairs = 0, _empty(1024)
+        new = [(self, "_pairs", _empty(1024)), (self, "_count", 0)]
+        commit(assigned(new), map(list.clear, (self._begun,)))
 
-    def _grow(self, count: int) -> None:
-        if count <= _LOAD * len(self._pairs):
-            return
+    def _undo(self) -> None:
+        """Free the places of an insertion that was interrupted: nothing was entered after it."""
+        if self._begun:
+            for at in self._begun:
+                self._pairs[at] = _EMPTY
+            self._begun.clear()
+
+    def _grown(self, count: int) -> np.ndarray:
+        """Return pairs with room for so many keys."""
         old = self._pairs
-        self._pairs = _empty(count)
+        if count <= _LOAD * len(old):
+            return old
+        made = _empty(count)
         block = 1 << 20  # bounds the memory that is needed besides
         for start in range(0, len(old), block):
             part = old[start : start + block]
             part = part[part[:, 1] >= 0]
-            self._put(part[:, 1] >> ROW_BITS, part[:, 0], part[:, 1])
+            _put(made, part[:, 1] >> ROW_BITS, part[:, 0], part[:, 1], [])
+        return made
 
-    def _put(self, tables: np.ndarray, keys: np.ndarray, held: np.ndarray) -> None:
-        pairs, mask = self._pairs, np.uint64(len(self._pairs) - 1)
-        h = hashed(tables, keys)
-        place, stride = h & mask, _strides(h)
-        while len(keys):
-            at = place.view(np.int64)
-            free = pairs[at, 1] < 0
-            pairs[at[free]] = np.stack([keys[free], held[free]], 1)
-            # Of several that want one free place the last has it now: the others see that it is not theirs.
-            on = np.flatnonzero(pairs[at, 1] != held)
-            keys, held, stride = keys[on], held[on], stride[on]
-            place = (place[on] + stride) & mask
+
+def _put(pairs: np.ndarray, tables: np.ndarray, keys: np.ndarray, held: np.ndarray, begun: list[np.ndarray]) -> None:
+    """Enter keys; the list gets the places that are taken, before they are."""
+    mask = np.uint64(len(pairs) - 1)
+    h = hashed(tables, keys)
+    place, stride = h & mask, _strides(h)
+    while len(keys):
+        at = place.view(np.int64)
+        free = pairs[at, 1] < 0
+        begun.append(at[free])
+        pairs[at[free]] = np.stack([keys[free], held[free]], 1)
+        # Of several that want one free place the last has it now: the others see that it is not theirs.
+        on = np.flatnonzero(pairs[at, 1] != held)
+        keys, held, stride = keys[on], held[on], stride[on]
+        place = (place[on] + stride) & mask
 
 
 def _empty(room: int) -> np.ndarray:

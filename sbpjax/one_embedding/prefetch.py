@@ -9,8 +9,10 @@ begins. So the values are those of a run without a thread, whatever it finds in 
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -21,10 +23,15 @@ import sbpjax as flow
 from .slots import Plan
 
 _END = object()
+_CHECK_S = 0.05
 
 
 class Announced:
-    """The lookups of a batch that comes.
+    """The lookups of a batch that comes, or one that is there.
+
+    Args:
+        parts: tables and keys of each lookup.
+        was_announced: whether the batch comes, so that a thread makes the plan.
 
     Attributes:
         tables: the table of each key.
@@ -36,9 +43,12 @@ class Announced:
         writes: whether the step changes the rows.
         ready: whether the plan is made.
         applied: whether the rows were moved.
+        is_read: whether the rows that leave were read, so that others may be in their slots.
+        is_known: whether the table has counted all writes into the weight that came before.
     """
 
-    def __init__(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    def __init__(self, parts: list[tuple[np.ndarray, np.ndarray]], was_announced: bool = True) -> None:
+        self.was_announced, self.is_read, self.is_known = was_announced, False, False
         self.tables, self.keys = (np.concatenate(p) if len(p) > 1 else p[0] for p in zip(*parts, strict=True))
         ends = np.cumsum([len(keys) for _, keys in parts])
         # One compiled step asks for all at once, eager code for one lookup after the other.
@@ -78,8 +88,10 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
         yield from loader
         return
     batches: queue.Queue = queue.Queue(maxsize=1)
-    stop = threading.Event()
-    thread = threading.Thread(target=_run, args=(cache, loader, keys, writes, batches, stop), daemon=True)
+    # The thread ends with the loop, also where an interrupt cuts off what is below.
+    loop = _Loop()
+    cache.begins_anew = True
+    thread = threading.Thread(target=_run, args=(cache, loader, keys, writes, batches, weakref.ref(loop)), daemon=True)
     thread.start()
     try:
         while True:
@@ -92,7 +104,7 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
             yield batch
             _leave(cache)
     finally:
-        stop.set()
+        loop.is_over = True
         while thread.is_alive():
             # The thread may wait for room in the queue, or for a batch that nobody looks up any more.
             with cache.lock:
@@ -103,24 +115,59 @@ def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: 
             thread.join(0.01)
 
 
+class _Loop:
+    """A loop over announced batches; its generator holds the only reference."""
+
+    is_over = False
+
+
+class _Over(Exception):
+    """Nobody takes the batches any more."""
+
+
 def _run(
-    cache: Any, loader: Iterable, keys: Callable, writes: Callable, batches: queue.Queue, stop: threading.Event
+    cache: Any,
+    loader: Iterable,
+    keys: Callable,
+    writes: Callable,
+    batches: queue.Queue,
+    loop: Callable[[], _Loop | None],
 ) -> None:
-    before = None
-    try:
-        for batch in loader:
-            entry = _entry(cache, keys(batch))
-            batches.put((batch, entry))
-            while before is not None and not before.applied.wait(0.05):
-                if stop.is_set():
-                    return
-            if stop.is_set():
+    before = entry = None
+
+    def check() -> None:
+        found = loop()
+        if found is None or found.is_over:
+            raise _Over
+
+    def put(item: tuple) -> None:
+        while True:
+            check()
+            try:
+                batches.put(item, timeout=_CHECK_S)
                 return
-            _plan(cache, entry, writes())
-            before = entry
-        batches.put((_END, None))
-    except BaseException as error:  # it is raised where the batches are taken
-        batches.put((_END, error))
+            except queue.Full:
+                continue
+
+    try:
+        try:
+            for batch in loader:
+                entry = _entry(cache, keys(batch))
+                put((batch, entry))
+                while before is not None and not before.applied.wait(_CHECK_S):
+                    check()
+                check()
+                _plan(cache, entry, writes())
+                before = entry
+            put((_END, None))
+        except _Over:
+            pass
+        except BaseException as error:  # it is raised where the batches are taken
+            with contextlib.suppress(_Over):
+                put((_END, error))
+    finally:
+        if entry is not None:  # a lookup may wait for it
+            entry.ready.set()
 
 
 def _entry(cache: Any, given: Any) -> Announced:
@@ -135,26 +182,27 @@ def _plan(cache: Any, entry: Announced, writes: bool) -> None:
     with cache.lock:
         entry.writes = writes
         try:
-            if not cache.device.is_current():
+            if cache.loading is not None or not cache.device.is_current():
                 return  # tensors are the step's own thread's business, which may be tracing them
             # Every step before it has its rows, so its own are all that have to stay.
             cache.oldest = cache.step + 1
-            entry.plan, entry.values = cache.plan(entry.tables, entry.keys, entry.writes)
+            cache.enter(entry, *cache.plan(entry, entry.writes))
         except Exception as error:  # it is raised where the batch is looked up
             entry.error = error
         finally:
-            entry.step = cache.step
-            cache.unapplied.append(entry)
+            if entry not in cache.unapplied:
+                cache.unapplied.append(entry)
             entry.ready.set()
 
 
 def _leave(cache: Any) -> None:
     """Let batches go whose step is over, or that got none; the thread waits for them."""
     while cache.announced:
-        entry = cache.announced.popleft()
+        entry = cache.announced[0]
         entry.ready.wait()
         with cache.lock:
             cache.apply(entry)
+        cache.announced.popleft()
 
 
 def _drain(batches: queue.Queue) -> None:

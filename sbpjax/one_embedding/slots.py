@@ -1,9 +1,10 @@
 """`Slots`: which row each slot of the device cache holds, and which rows leave for those of the next step.
 
-    plan = slots.plan(rows, step, writes=True)
+    plan = slots.plan(rows, step, writes=True)     # nothing is given away yet
     plan.slots        # for every row that was asked for its slot
     plan.load         # pairs (slots, rows): to be written into the cache
     plan.save         # pairs (slots, rows): to be read out of it before, since a step changed them
+    plan.carry_out()  # the slots are given away, in one call into C: an interrupt finds all of that or nothing
 
 Least recently used rows leave first. All is done for a whole batch at once. The age of slots is not sorted in every
 step: a pass over all slots finds candidates for many steps, and one that was used meanwhile is skipped.
@@ -11,11 +12,15 @@ step: a pass over all slots finds candidates for many steps, and one that was us
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from itertools import starmap
+from operator import setitem
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sbpjax.errors import TableError
+from sbpjax.tensor.exchange import Assignment, assigned, commit
 
 _NEVER = -1
 
@@ -29,6 +34,8 @@ class Plan(NamedTuple):
         load_rows: these rows.
         save_slots: slots whose old rows have to be saved before.
         save_rows: these rows.
+        writes: arrays of the slots' owner, indices and values.
+        numbers: attributes of it.
     """
 
     slots: np.ndarray
@@ -36,6 +43,16 @@ class Plan(NamedTuple):
     load_rows: np.ndarray
     save_slots: np.ndarray
     save_rows: np.ndarray
+    writes: list[tuple[np.ndarray, Any, Any]]
+    numbers: list[Assignment]
+
+    def carry_out(self, *also: Iterable) -> None:
+        """Give the slots away, before the next plan is made.
+
+        Args:
+            also: iterators that are exhausted in the same call into C.
+        """
+        commit(starmap(setitem, self.writes), assigned(self.numbers), *also)
 
 
 class Slots:
@@ -49,19 +66,20 @@ class Slots:
     def __init__(self, name: str, count: int) -> None:
         self.name, self.count = name, count
         self.hits = self.misses = 0
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget what the slots hold."""
-        self.row_of = np.full(self.count, _NEVER, np.int64)
-        self._last = np.full(self.count, _NEVER, np.int64)
-        self._changed = np.zeros(self.count, bool)
+        self.row_of = np.full(count, _NEVER, np.int64)
+        self._last = np.full(count, _NEVER, np.int64)
+        self._changed = np.zeros(count, bool)
         self._slot_of = np.full(1024, _NEVER, np.int32)
         self._unused = 0  # slots from here on were never given away
         self._queue = self._queue_last = np.empty(0, np.int64)
 
+    def cleared(self) -> list[Assignment]:
+        """Return the assignments that let the slots hold nothing."""
+        new = vars(Slots(self.name, self.count))
+        return [(self, name, value) for name, value in new.items() if name not in ("hits", "misses")]
+
     def plan(self, rows: np.ndarray, step: int, writes: bool, oldest: int | None = None) -> Plan:
-        """Give every row a slot.
+        """Find a slot for every row.
 
         Args:
             rows: ``(N,)`` rows of the store, repeated or not.
@@ -70,7 +88,7 @@ class Slots:
             oldest: slots that were used at this time or later stay, besides those of this lookup.
 
         Raises:
-            TableError: the rows do not fit beside those that stay; nothing is given away then.
+            TableError: the rows do not fit beside those that stay.
         """
         self._cover(rows)
         slots = self._slot_of.take(rows)
@@ -78,23 +96,29 @@ class Slots:
         missing = rows[lacking]
         empty = np.empty(0, np.int64)
         load_rows = np.unique(missing) if len(missing) else empty
+        writes_of: list[tuple[np.ndarray, Any, Any]] = []
+        numbers: list[Assignment] = []
         load_slots = save_slots = save_rows = empty
         self._last[slots[slots >= 0] if len(lacking) else slots] = step
         if len(load_rows):
-            load_slots = self._taken(len(load_rows), step if oldest is None else min(step, oldest), rows)
+            load_slots, numbers = self._taken(len(load_rows), step if oldest is None else min(step, oldest), rows)
             old = self.row_of[load_slots]
             held = old >= 0
-            self._slot_of[old[held]] = _NEVER
             changed = held & self._changed[load_slots]
             save_slots, save_rows = load_slots[changed], old[changed]
-            self.row_of[load_slots], self._slot_of[load_rows] = load_rows, load_slots
-            self._changed[load_slots], self._last[load_slots] = False, step
-            slots[lacking] = self._slot_of.take(missing)
+            writes_of = [
+                (self._slot_of, old[held], _NEVER),
+                (self.row_of, load_slots, load_rows),
+                (self._slot_of, load_rows, load_slots),
+                (self._changed, load_slots, False),
+                (self._last, load_slots, step),
+            ]
+            slots[lacking] = load_slots[np.searchsorted(load_rows, missing)]
         if writes:
-            self.will_change(slots)
-        self.hits += len(rows) - len(missing)
-        self.misses += len(missing)
-        return Plan(slots, load_slots, load_rows, save_slots, save_rows)
+            writes_of.append((self._changed, slots, True))
+        numbers.append((self, "hits", self.hits + len(rows) - len(missing)))
+        numbers.append((self, "misses", self.misses + len(missing)))
+        return Plan(slots, load_slots, load_rows, save_slots, save_rows, writes_of, numbers)
 
     def resident(self) -> np.ndarray:
         """Return the rows that lie in slots."""
@@ -124,8 +148,8 @@ class Slots:
             grown[: len(self._slot_of)] = self._slot_of
             self._slot_of = grown
 
-    def _taken(self, wanted: int, oldest: int, rows: np.ndarray) -> np.ndarray:
-        """Return slots for new rows: unused ones, then the least recently used."""
+    def _taken(self, wanted: int, oldest: int, rows: np.ndarray) -> tuple[np.ndarray, list[Assignment]]:
+        """Return slots for new rows, unused ones, then the least recently used; and what changes as they are taken."""
         unused = min(wanted, self.count - self._unused)
         found = [np.arange(self._unused, self._unused + unused)]
         lack = wanted - unused
@@ -148,9 +172,8 @@ class Slots:
                 part = np.argpartition(last, count - 1)[:count] if count else np.empty(0, np.int64)
                 queue = part[np.argsort(last[part], kind="stable")]
                 queue_last, scanned = last[queue], True
-        self._queue, self._queue_last = queue, queue_last
-        self._unused += unused
-        return np.concatenate(found)
+        numbers = [(self, "_unused", self._unused + unused), (self, "_queue", queue), (self, "_queue_last", queue_last)]
+        return np.concatenate(found), numbers
 
     def _too_many(self, rows: np.ndarray, wanted: int, oldest: int) -> TableError:
         distinct = len(np.unique(rows))

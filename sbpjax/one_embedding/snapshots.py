@@ -17,12 +17,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import sbpjax as flow
 from sbpjax.errors import TableError
+from sbpjax.tensor.exchange import assigned, commit
 
 from . import ranks
 from .columns import no_space
@@ -157,10 +159,14 @@ class Snapshots:
         return Read(name, manifest, files)
 
     def take(self, read: Read, states: bool) -> None:
-        """Replace a table's rows by those of a snapshot."""
+        """Replace a table's rows by those of a snapshot; if that is interrupted, the next lookup or save goes on."""
         for entry in list(self.cache.unapplied):
             self.cache.apply(entry)
         self.cache.announced.clear()
+        self.cache.loading = partial(self._replace, read, states)
+        self._replace(read, states)
+
+    def _replace(self, read: Read, states: bool) -> None:
         self.cache.saving.clear()
         store = self.cache.store
         store.clear()
@@ -175,10 +181,10 @@ class Snapshots:
                 own = _own(tables, keys)
                 found = {name: v[own] for name, v in zip(row, values, strict=True)}
                 store.put(tables[own], keys[own], {**found, "seen": seen[own], "counts": counts[own]})
-        self.cache.step = max(self.cache.step, int(read.manifest["step"]))
-        self.cache.device.forget_states()
-        if self.cache.slots is not None:
-            self.cache.slots.clear()
+        step, slots = max(self.cache.step, int(read.manifest["step"])), self.cache.slots
+        cleared = [] if slots is None else slots.cleared()
+        done = [(self.cache, "step", step), (self.cache, "loading", None), *self.cache.device.forgetting(), *cleared]
+        commit(assigned(done))
 
     def names(self) -> list[str]:
         """Return the names of the snapshots of a table, oldest first."""

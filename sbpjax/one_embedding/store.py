@@ -6,16 +6,22 @@
 A row is a number; its value and each state of the optimizer are a column of their own (`sbpjax.one_embedding.columns`),
 so a column comes when an optimizer does. Beside them stand, in memory, the row's key and table, the step that looked it
 up last, and how many steps did: some 50 bytes a row with the map from keys to rows.
+
+New keys get their rows, and rows that make room go, in one call into C (`sbpjax.tensor.exchange`): an interrupt finds
+all of a lookup's keys or none of the new ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import starmap
+from operator import setitem
 from typing import Any
 
 import numpy as np
 
 from sbpjax.errors import TableError
+from sbpjax.tensor.exchange import assigned, commit
 
 from .columns import FileColumn, MemoryColumn
 from .initial import Initial
@@ -24,6 +30,7 @@ from .key_map import KeyMap
 VALUE = "value"
 # The state of an optimizer that holds a float32 copy of a value of lower precision.
 MASTER = "master"
+_BLOCK = 1 << 16
 # A sixteenth of the rows makes room at once: the map of keys is made anew for it.
 _EVICTED_PART = 16
 
@@ -74,16 +81,23 @@ class RowStore:
 
     def live(self) -> np.ndarray:
         """Return the numbers of the rows that have a key."""
-        rows = np.arange(self._used)
-        return rows if not len(self._free) else np.delete(rows, self._free)
+        return self._live(self._free)
 
-    def add_column(self, name: str, dtype: Any, fill: float) -> None:
-        """Add a column whose rows all hold `fill`."""
+    def _live(self, free: np.ndarray) -> np.ndarray:
+        rows = np.arange(self._used)
+        return rows if not len(free) else np.delete(rows, free)
+
+    def new_column(self, dtype: Any, fill: float) -> Any:
+        """Return a column whose rows all hold `fill`; it is not of the store yet."""
         made: Any = MemoryColumn(self.width, dtype, fill)
         if self._folder is not None:
             made = FileColumn(self.width, dtype, fill, self._folder)
         made.reserve(self._used)
-        self.columns[name] = made
+        return made
+
+    def add_column(self, name: str, dtype: Any, fill: float) -> None:
+        """Add a column whose rows all hold `fill`."""
+        self.columns[name] = self.new_column(dtype, fill)
 
     def read(self, name: str, rows: np.ndarray) -> np.ndarray:
         """Return rows of a column, ``(N, width)``."""
@@ -119,36 +133,39 @@ class RowStore:
             found = np.empty(len(k), np.int64)
             found[order] = made[np.cumsum(first) - 1]
             rows[unknown] = found
-        self.seen.data[rows] = step
-        self.counts.data[rows] += 1  # once per step: NumPy writes a repeated place once
+        counts = self.counts.data
+        # Once per step: NumPy writes a repeated place once.
+        commit(starmap(setitem, [(self.seen.data, rows, step), (counts, rows, counts[rows] + 1)]))
         return rows
 
     def _make(self, tables: np.ndarray, keys: np.ndarray, step: int, known: np.ndarray, fixed: Any) -> np.ndarray:
-        lack = len(self) + len(keys) - self.capacity
+        lack, free, key_map = len(self) + len(keys) - self.capacity, self._free, self._map
         if lack > 0:
             if not self._evict and not self._evict_after:
                 raise self._full(len(keys))
             kept = known if fixed is None else np.concatenate([known, fixed()])
-            self._make_room(lack, len(keys), step, kept)
-        fresh = max(0, len(keys) - len(self._free))
+            free = np.concatenate([free, self._evicted(lack, len(keys), step, kept)])
+            kept_rows = self._live(free)
+            key_map = KeyMap(len(kept_rows))
+            key_map.insert(self.tables.data[kept_rows], self.keys.data[kept_rows], kept_rows)
+        fresh = max(0, len(keys) - len(free))
         self._reserve(self._used + fresh)  # may find the disk full: before anything changes
-        again, self._free = self._free[: len(keys)], self._free[len(keys) :]
-        rows = np.concatenate([again, np.arange(self._used, self._used + fresh)])
-        self._used += fresh
-        self.keys.data[rows], self.tables.data[rows], self.counts.data[rows] = keys, tables, 0
+        rows = np.concatenate([free[: len(keys)], np.arange(self._used, self._used + fresh)])
+        values = self._first_values(tables, keys)
+        # Not before all is known: the rows may be those of keys that go.
+        writes = [(self.keys.data, rows, keys), (self.tables.data, rows, tables), (self.counts.data, rows, 0)]
         for name, column in self.columns.items():
-            if name == VALUE:
-                block = 1 << 16
-                for i in range(0, len(rows), block):
-                    part = slice(i, i + block)
-                    values = self._initial.rows(tables[part], keys[part]).astype(self._dtype)
-                    column.data[rows[part]] = values
-                    if MASTER in self.columns:
-                        self.columns[MASTER].data[rows[part]] = values
-            elif name != MASTER:
-                column.data[rows] = column.fill
-        self._map.insert(tables, keys, rows)
+            writes.append((column.data, rows, values if name in (VALUE, MASTER) else column.fill))
+        own = [(self, "_map", key_map), (self, "_free", free[len(keys) :]), (self, "_used", self._used + fresh)]
+        key_map.insert(tables, keys, rows, starmap(setitem, writes), assigned(own))
         return rows
+
+    def _first_values(self, tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        values = np.empty((len(keys), self.width), self._dtype)
+        for i in range(0, len(keys), _BLOCK):
+            part = slice(i, i + _BLOCK)
+            values[part] = self._initial.rows(tables[part], keys[part])
+        return values
 
     def put(self, tables: np.ndarray, keys: np.ndarray, columns: dict[str, np.ndarray]) -> None:
         """Enter keys that are not there yet, each once, with their rows, as a snapshot has them.
@@ -160,12 +177,11 @@ class RowStore:
             raise self._full(len(keys))
         self._reserve(self._used + len(keys))
         rows = np.arange(self._used, self._used + len(keys))
-        self._used += len(keys)
         self.keys.data[rows], self.tables.data[rows] = keys, tables
         for name, values in columns.items():
             where = {"seen": self.seen, "counts": self.counts}.get(name) or self.columns[name]
             where.data[rows] = values
-        self._map.insert(tables, keys, rows)
+        self._map.insert(tables, keys, rows, assigned([(self, "_used", self._used + len(keys))]))
 
     def clear(self) -> None:
         """Forget all rows, and all columns but the values."""
@@ -186,8 +202,8 @@ class RowStore:
         for column in (*self.columns.values(), self.keys, self.tables, self.seen, self.counts):
             column.reserve(rows)
 
-    def _make_room(self, lack: int, wanted: int, step: int, kept: np.ndarray) -> None:
-        """Evict rows, at least as many as are lacking."""
+    def _evicted(self, lack: int, wanted: int, step: int, kept: np.ndarray) -> np.ndarray:
+        """Return the rows that make room, at least as many as are lacking."""
         live = self.live()
         may_go = np.ones(self._used, bool)
         may_go[kept] = False
@@ -200,10 +216,7 @@ class RowStore:
             gone = np.union1d(gone, live[by_age[:more]])
         if len(gone) < lack:
             raise self._full(wanted, len(gone))
-        self._free = np.concatenate([self._free, gone])
-        kept_rows = self.live()
-        self._map = KeyMap(len(kept_rows))
-        self._map.insert(self.tables.data[kept_rows], self.keys.data[kept_rows], kept_rows)
+        return gone
 
     def _full(self, wanted: int, evictable: int | None = None) -> TableError:
         rule = f"a store has {self.capacity:,} rows at most"

@@ -11,7 +11,7 @@ import pytest
 import sbpjax as flow
 from sbpjax.compiler.launch import Launcher
 from tests.support import interrupts
-from tests.support.interrupts import equal, interrupt_at
+from tests.support.interrupts import WARM, check, equal, twins, whole_step, with_own_numbers
 
 TRAININGS = [
     interrupts.eager,
@@ -32,65 +32,9 @@ TRAININGS = [
     interrupts.in_pipeline,
     interrupts.in_pipeline_of_one_batch,
 ]
-WARM = 4
 RANDOM = 60  # interrupts of a training by a signal: 2,520 in all
 # A generator that is interrupted as it is closed.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-def twins(training):
-    """Return two equal trainings, of which the second does not see the random numbers of the first."""
-    made = []
-    for _ in range(2):
-        flow.manual_seed(7)
-        machine = training()
-        machine.rng = flow.get_rng_state()
-        made.append(machine)
-    return made
-
-
-def with_own_numbers(machine, function):
-    flow.set_rng_state(machine.rng)
-    try:
-        return function()
-    finally:
-        machine.rng = flow.get_rng_state()
-
-
-def whole_step(machine):
-    def run():
-        machine.before()
-        machine.step()
-
-    with_own_numbers(machine, run)
-    return with_own_numbers(machine, machine.state)
-
-
-def check(training, every=1, **how):
-    """Interrupt a step at every event, one after the other, and compare the state with a twin's."""
-    machine, twin = twins(training)
-    for _ in range(WARM):
-        now = whole_step(machine)
-        following = whole_step(twin)
-    assert equal(now, following)
-    following = whole_step(twin)
-    place, steps, finished = 0, 0, False
-    while not finished:
-
-        def run(place=place):
-            machine.before()
-            return interrupt_at(machine.step, place, **how)
-
-        finished = with_own_numbers(machine, run)
-        found = with_own_numbers(machine, machine.state)
-        if equal(found, following):
-            now, following, steps = following, whole_step(twin), steps + 1
-        else:
-            different = sorted(name for name in found if not equal({0: found[name]}, {0: now[name]}))
-            assert not different, f"torn by an interrupt at event {place}: {different} are of no whole step"
-        place += 1 if finished else every
-    assert steps > 0
-    return place
 
 
 @pytest.mark.parametrize("training", [interrupts.eager, interrupts.in_graph], ids=lambda f: f.__name__)
