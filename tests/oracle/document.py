@@ -95,6 +95,9 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it
   keeps what it does under `if __name__ == "__main__":`. They have no JAX; what
   datasets can use there is in [data workers](data_workers.md).
+- A parameter keeps its sbp under ZeRO, in all stages: a program that divides it stores the parts, and shows the layout
+  that the user gave it, so that checkpoints, eager code and other graphs need not know of the option. OneFlow leaves
+  a broadcast parameter as split(0) after a step.
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
 - `one_embedding`: each table has keys of its own; `cache_budget_mb` is of all devices together; an unseen key beyond
   the capacity is an error, or makes room as `evict` says; snapshots have a format of their own.
