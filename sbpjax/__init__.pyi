@@ -1503,7 +1503,7 @@ def mul(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None,
     """Return input * other; of bools, their conjunction."""
 def mul_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `mul` into the first tensor, which keeps its layout."""
-def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return indices drawn by the weights in ``input``.
 
     Args:
@@ -1743,11 +1743,11 @@ def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return radians as degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor:
     """Write the result of `rad2deg` into the first tensor, which keeps its layout."""
-def rand(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+def rand(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`."""
 def rand_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `rand` in the shape, dtype and layout of ``input``, unless told otherwise."""
-def randint(low: builtins.float | None = None, high: builtins.float | None = None, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+def randint(low: builtins.float | None = None, high: builtins.float | None = None, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return integers in [low, high); ``randint(high, size)`` starts at 0.
 
     Args:
@@ -1757,11 +1757,11 @@ def randint(low: builtins.float | None = None, high: builtins.float | None = Non
     """
 def randint_like(input: _Tensor, low: builtins.int, high: builtins.int | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
-def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`."""
 def randn_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `randn` in the shape, dtype and layout of ``input``, unless told otherwise."""
-def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return the integers below ``n`` in random order.
 
     Args:

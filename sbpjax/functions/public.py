@@ -12,9 +12,11 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from sbpjax.errors import OpError
+from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.argument_names import NOTHING, REST, renamed
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
@@ -45,6 +47,8 @@ def public(
     }
     order, same = in_oneflow(oneflow, list(parameters.values()))
     out = out and "out" not in parameters
+    # What makes a tensor of numbers makes it in the dtype of ``out=``.
+    dtype_at = _place_of_dtype(parameters) if out and {"dtype", "device"} <= parameters.keys() else -1
     if not (takes or order or out):
         return told(function, strict)
     flags = oneflow.startswith("flags ")
@@ -57,6 +61,8 @@ def public(
         if options:
             if out:
                 target = options.pop("out", None)
+                if target is not None and len(args) <= dtype_at:
+                    options["dtype"] = _dtype_of_out(function, target, options.get("dtype"))
             if not known.isdisjoint(options):
                 args, options = renamed(first, takes, args, options)
         if same < len(args) <= longest and not (flags and are_flags(args[same : same + 2])):
@@ -86,6 +92,23 @@ def public(
     if out:
         chosen.__signature__ = _with_out(inspect.signature(function))
     return chosen
+
+
+def _place_of_dtype(parameters: Mapping[str, inspect.Parameter]) -> int:
+    named = parameters["dtype"].kind is inspect.Parameter.KEYWORD_ONLY
+    return sys.maxsize if named else list(parameters).index("dtype")
+
+
+def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
+    """Return the dtype in which a function makes what goes into ``out``; one that was asked for is the same.
+
+    Raises:
+        OpError: it is another.
+    """
+    if dtype is not None and dtypes.of(dtype) != out.dtype:
+        seen, rule = f"out of {out.dtype.name}", f"dtype {dtypes.of(dtype).name} does not match dtype of out parameter"
+        raise OpError(f"{function.__name__}(..., dtype=..., out=...)", seen, rule, "leave out dtype=")
+    return out.dtype
 
 
 def take_oneflow(space: dict[str, Any], room: str) -> None:

@@ -20,7 +20,6 @@ from sbpjax.ops.dims import fail
 from sbpjax.sbp import algebra
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.creation import _float_dtype, make, size_of, where_to
 from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import COPY, check_writable, inplace
@@ -195,7 +194,6 @@ def normal(
     placement=None,
     sbp=None,
     requires_grad=False,
-    out=None,
 ) -> Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
 
@@ -214,9 +212,6 @@ def normal(
         >>> flow.normal(0.0, 1.0, (2, 3)).shape
         sbpjax.Size([2, 3])
     """
-    if out is not None:
-        options = {"generator": generator, "device": device, "placement": placement, "sbp": sbp}
-        return into_out(out, normal(mean, std, size, dtype=dtype, **options))
     if isinstance(std, Tensor):
         rule = "normal expects all elements of std >= 0.0"
         every("normal(mean, std)", std, lambda part: bool(part.min() >= 0), rule, "std.abs()")
@@ -231,9 +226,7 @@ def normal(
     return _draw(_random.normal, static, generator, options, "normal(...)", requires_grad, (mean, std))
 
 
-def bernoulli(
-    input: Tensor, p: float | None = None, *, generator=None, dtype=None, inplace: bool = False, out=None
-) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None, *, generator=None, dtype=None, inplace: bool = False) -> Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
 
     Args:

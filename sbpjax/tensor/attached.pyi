@@ -1363,7 +1363,7 @@ class Attached:
         """Return input * other; of bools, their conjunction."""
     def mul_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `mul` into the first tensor, which keeps its layout."""
-    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return indices drawn by the weights in ``input``.
 
         Args:

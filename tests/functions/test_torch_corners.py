@@ -236,6 +236,45 @@ def test_corner_is_as_in_pytorch(name):
     assert_equal(plain(SCRIPTS[name](sbpjax)), plain(SCRIPTS[name](torch)), TOLERANCE, TOLERANCE)
 
 
+MADE = {
+    "zeros": (3,), "ones": (3,), "full": ((3,), 2), "arange": (1, 4), "linspace": (0, 5, 4), "logspace": (0, 1, 4),
+    "eye": (3,), "range": (1, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bfloat16"])
+def test_what_makes_a_tensor_makes_it_in_the_dtype_of_out(name, dtype):
+    def made(m):
+        out = m.zeros(2, dtype=getattr(m, dtype))
+        return [getattr(m, name)(*MADE[name], out=out), out]
+
+    assert_equal(plain(made(sbpjax)), plain(made(torch)), 0, 0)
+    other = sbpjax.float16
+    with pytest.raises(RuntimeError, match="dtype of out"):
+        getattr(sbpjax, name)(*MADE[name], dtype=other, out=sbpjax.zeros(2, dtype=getattr(sbpjax, dtype)))
+
+
+DRAWS = {"rand": (3,), "randn": (3,), "randint": (0, 9, (3,)), "randperm": (3,), "normal": (0.0, 1.0, (3,))}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_go_into_out_in_its_dtype(name):
+    for dtype in (sbpjax.float64, sbpjax.float32):
+        out = sbpjax.full((2,), -7, dtype=dtype)
+        sbpjax.manual_seed(3)
+        assert getattr(sbpjax, name)(*DRAWS[name], out=out) is out
+        sbpjax.manual_seed(3)
+        assert out.shape == (3,) and out.equal(getattr(sbpjax, name)(*DRAWS[name], dtype=dtype))
+
+
+def test_draws_by_probabilities_go_into_out():
+    out = sbpjax.zeros(2, dtype=sbpjax.float64)
+    assert sbpjax.bernoulli(sbpjax.ones(3), out=out) is out and out.tolist() == [1.0, 1.0, 1.0]
+    out = sbpjax.zeros(0, dtype=sbpjax.int64)
+    assert sbpjax.multinomial(sbpjax.tensor([0.0, 1.0]), 1, out=out) is out and out.tolist() == [1]
+
+
 @pytest.mark.parametrize("name, shapes", [("addmm", [(2, 2)] * 3), ("addr", [(2, 2), (2,), (2,)])])
 def test_complex_factor_of_real_tensors_is_refused(name, shapes):
     for dtype in (sbpjax.float32, sbpjax.int64):
