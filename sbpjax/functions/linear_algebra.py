@@ -57,7 +57,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     """Return the least-squares solution of ``A x = B``, its squared residuals, the rank, and singular values.
 
     Residuals are empty unless ``M > N`` and every matrix has full rank; the rank is empty for the driver ``"gels"``,
-    singular values are for all but ``"gelsd"`` and ``"gelss"``.
+    singular values are for all but ``"gelsd"`` and ``"gelss"``. Rank and singular values have no gradient.
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         rule = "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
@@ -68,7 +68,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in bounds.parts_on_cpu(rank)))
     rank = nothing.long() if driver == "gels" else rank
     rest = rest if full else rest.reshape(-1)[:0]  # on the tape, as in PyTorch
-    return lstsq_result(found, rest, rank, values if driver in ("gelsd", "gelss") else nothing)
+    return lstsq_result(found, rest, rank, values.detach() if driver in ("gelsd", "gelss") else nothing)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
