@@ -235,6 +235,7 @@ SCRIPTS |= {f"pad circular {pad}": padded("circular", pad) for pad in ((-2, 2, 0
 SCRIPTS |= {f"pad replicate {pad}": padded("replicate", pad) for pad in ((-4, 5, 0, 0), (0, 0, 4, -3), (-5, 6, 0, 0))}
 
 
+@pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_corner_is_as_in_pytorch(name):
     assert_equal(plain(SCRIPTS[name](sbpjax)), plain(SCRIPTS[name](torch)), TOLERANCE, TOLERANCE)
