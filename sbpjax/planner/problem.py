@@ -36,6 +36,8 @@ _TIE_US = 1e-4
 # What holding a byte of a loop's stack costs, as a share of moving it.
 # Too little to outweigh a byte that is moved, enough to tell a stack that is held whole from one in parts.
 _HELD = 1e-3
+# What writes one tensor into another.
+_WRITES = frozenset({"dynamic_update_slice", "scatter"})
 
 
 @dataclass
@@ -175,9 +177,11 @@ class Problem:
         # The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
         # divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
         total = 0.0
+        is_write = self.graph.equation(node).primitive.name in _WRITES
         for position, shape, itemsize in self.graph.returned.get(node, ()):
             codes = tuple(strategy.outs[position] for strategy in chosen)
-            whole = tuple(B if a in self.graph.unpinned else c for a, c in zip(axes, codes))
+            # A write into a tensor, as partial sums, moves nothing, and would return whole what came divided.
+            whole = tuple(B if a in self.graph.unpinned or is_write and c == P else c for a, c in zip(axes, codes))
             # A sum that is left partial is free here and costs a gather wherever it is read.
             total += self.price(shape, itemsize, axes, codes, whole)[0]
             total += _TIE_US * sum(_rank_of(c, len(shape), len(self.sizes)) for c in codes)
