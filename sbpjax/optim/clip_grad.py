@@ -13,7 +13,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.optim.run import TRACE, place_of, run_on_device
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import is_traced, payload, put
+from sbpjax.tensor.payload import put_results
 from sbpjax.tensor.row_grad import values_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.tensor.tensor import wrap
@@ -73,11 +73,6 @@ def _codes(tensor: Tensor) -> tuple | None:
     return getattr(tensor.layout, "codes", None)
 
 
-def _write(grads: list[Tensor], values: tuple[Tensor, ...]) -> None:
-    for grad, value in zip(grads, values):
-        put(grad, payload(value), grad.layout if is_traced(grad) else value.layout)
-
-
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -124,11 +119,15 @@ def get_total_norm(
 
 def _clip(groups: list[list[Tensor]], max_norm: Any, norm: Tensor) -> None:
     """Scale gradients, by place, so that a total of `norm` becomes at most `max_norm`."""
+    grads: list[Tensor] = []
+    values: list[Tensor] = []
     with no_grad():
         for group in groups:
             value = norm if len(groups) == 1 else norm.item()
             pins = tuple(_codes(g) for g in group) if group[0].is_global else None
-            _write(group, dispatch.run(op_of(clip_to), (value, max_norm, *group), pins))
+            values += dispatch.run(op_of(clip_to), (value, max_norm, *group), pins)
+            grads += group
+        put_results(grads, values)
 
 
 def clip_grads_with_norm_(
@@ -179,7 +178,7 @@ def clip_grad_norm_(
     with no_grad():
         pins = (*(_codes(g) for g in grads), None) if grads[0].is_global else None
         *values, norm = dispatch.run(op_of(clip_and_norm, static), (max_norm, *grads), pins)
-        _write(grads, tuple(values))
+        put_results(grads, values)
     return norm
 
 
@@ -196,7 +195,11 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
         clip_value: the bound.
         foreach: accepted for compatibility.
     """
+    grads: list[Tensor] = []
+    values: list[Tensor] = []
     with no_grad():
         for group in _by_place(_grads(parameters)):
             pins = tuple(_codes(g) for g in group) if group[0].is_global else None
-            _write(group, dispatch.run(op_of(clip_values), (float(clip_value), *group), pins))
+            values += dispatch.run(op_of(clip_values), (float(clip_value), *group), pins)
+            grads += group
+        put_results(grads, values)

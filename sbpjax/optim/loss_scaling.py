@@ -32,7 +32,7 @@ from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import is_traced, payload, put, put_from
+from sbpjax.tensor.payload import payload, put_from, put_results
 from sbpjax.tensor.row_grad import values_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 
@@ -133,19 +133,20 @@ class Scaler:
         if not places:
             raise misuse("unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient.")
         with no_grad():
-            flags = [self._unscale(grads) for grads in places.values()]
-        overflow = flags[0]
-        if len(flags) > 1:  # several placements share no program
-            overflow = from_data.tensor(any(flag.item() for flag in flags))
-        self._stages[id(optimizer)] = _Stage(overflow, False, self._era())
+            found = [self._unscaled(grads) for grads in places.values()]
+            overflow = found[0][0]
+            if len(found) > 1:  # several placements share no program
+                overflow = from_data.tensor(any(flag.item() for flag, *_ in found))
+            stage = _Stage(overflow, False, self._era())
+            noted = map(self._stages.__setitem__, (id(optimizer),), (stage,))
+            grads = [grad for group in places.values() for grad in group]
+            put_results(grads, [value for _, *values in found for value in values], noted)
 
-    def _unscale(self, grads: list[Tensor]) -> Tensor:
+    def _unscaled(self, grads: list[Tensor]) -> tuple[Tensor, ...]:
+        """Return whether gradients of one place overflowed, and those divided by the scale."""
         pins = (None, *(getattr(g.layout, "codes", None) for g in grads)) if grads[0].is_global else None
         scale = self._scale if place_of(grads[0]) is TRACE else moved(self._scale, grads[0])
-        overflow, *values = dispatch.run(op_of(unscaled), (scale, *grads), pins)
-        for grad, value in zip(grads, values):
-            put(grad, payload(value), grad.layout if is_traced(grad) else value.layout)
-        return overflow
+        return dispatch.run(op_of(unscaled), (scale, *grads), pins)
 
     def step(self, optimizer: Optimizer, *args: Any) -> Any:
         """Do `unscale_` if that is still to do, and step the optimizer unless a gradient overflowed.

@@ -120,6 +120,15 @@ def put_all_from(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Ite
     put_all(tensors, payloads(values), [value.layout for value in values], *also)
 
 
+def put_results(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Iterable) -> None:
+    """Write what an op made of tensors into them, all of them or none; see `put_all`.
+
+    In a trace a tensor keeps its layout, which the op's result does not show.
+    """
+    layouts = [x.layout if is_traced(x) else value.layout for x, value in zip(tensors, values)]
+    put_all(tensors, payloads(values), layouts, *also)
+
+
 def stand_in(x: Tensor) -> Tensor:
     """Return a leaf of the same value that shares no storage with the tensor: what is written to it stays there."""
     return wrap_any(payload(x), x.layout)

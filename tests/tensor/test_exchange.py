@@ -9,9 +9,10 @@ import time
 import pytest
 
 import sbpjax as flow
+from sbpjax import nn
 from sbpjax.compiler.launch import Launcher
 from tests.support import interrupts
-from tests.support.interrupts import WARM, check, equal, twins, whole_step, with_own_numbers
+from tests.support.interrupts import WARM, check, equal, interrupt_at, twins, whole_step, with_own_numbers
 
 TRAININGS = [
     interrupts.eager,
@@ -45,6 +46,35 @@ def test_an_interrupt_at_any_line_leaves_a_whole_step(training):
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda f: f.__name__)
 def test_an_interrupt_leaves_a_whole_step(training):
     check(training, every=17)
+
+
+CHANGES = {
+    "by value": lambda model, optimizer, scaler: nn.utils.clip_grad_value_(model.parameters(), 0.01),
+    "by norm": lambda model, optimizer, scaler: nn.utils.clip_grad_norm_(model.parameters(), 0.01),
+    "unscaled": lambda model, optimizer, scaler: scaler.unscale_(optimizer),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_interrupt_leaves_all_gradients_changed_or_none(change):
+    machine = interrupts.on_two_places()
+    model, optimizer = machine.module, machine.optimizer
+
+    def gradients():
+        return {name: p.grad.numpy().copy() for name, p in model.named_parameters()}
+
+    place, finished, seen = 0, False, []
+    while not finished:
+        machine.before()
+        before, scaler = gradients(), flow.amp.GradScaler(16.0)
+        finished = interrupt_at(lambda scaler=scaler: CHANGES[change](model, optimizer, scaler), place)
+        seen.append(gradients())
+        whole = equal(seen[-1], before)
+        assert whole or all((seen[-1][name] != before[name]).any() for name in before), place
+        assert change != "unscaled" or bool(scaler._stages) != whole, place  # it would be divided once more
+        place += 1 if finished else 37
+    assert not equal(seen[-1], before)
+    assert all(equal(found, before) or equal(found, seen[-1]) for found in seen)
 
 
 @pytest.mark.exhaustive
