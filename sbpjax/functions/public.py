@@ -58,17 +58,16 @@ def public(
     @functools.wraps(function)
     def called(*args, **options):
         target = None
-        if options:
-            if out:
-                target = options.pop("out", None)
-                if target is not None and len(args) <= dtype_at:
-                    options["dtype"] = _dtype_of_out(function, target, options.get("dtype"))
-            if not known.isdisjoint(options):
-                args, options = renamed(first, takes, args, options)
+        if options and not known.isdisjoint(options):
+            args, options = renamed(first, takes, args, options)
         if same < len(args) <= longest and not (flags and are_flags(args[same : same + 2])):
             given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
             if given.keys().isdisjoint(options):
                 args, options = args[:same], {**given, **options}
+        if out and options:  # after OneFlow's order, which may have ``out`` by position
+            target = options.pop("out", None)
+            if target is not None and len(args) <= dtype_at:
+                options["dtype"] = _dtype_of_out(function, target, options.get("dtype"))
         if strict:
             wrong = misfit(function, args, options)
             if wrong is not None:

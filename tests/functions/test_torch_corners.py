@@ -341,3 +341,9 @@ def test_lu_takes_its_options_by_position():
     found, wanted = sbpjax.lu(x, True, True), torch.linalg.lu_factor_ex(torch.tensor(x.numpy()))
     assert len(sbpjax.lu(x, True, False)) == 2
     assert_equal(plain(list(found)), plain(list(wanted)), TOLERANCE, TOLERANCE)
+
+
+def test_out_by_position_in_oneflows_order():
+    out = sbpjax.zeros(0)
+    x = sbpjax.tensor([1.0, 2.0, 4.0])
+    assert sbpjax.quantile(x, 0.5, 0, False, "linear", out) is out and out.item() == 2.0
