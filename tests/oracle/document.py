@@ -98,6 +98,10 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - A parameter keeps its sbp under ZeRO, in all stages: a program that divides it stores the parts, and shows the layout
   that the user gave it, so that checkpoints, eager code and other graphs need not know of the option. OneFlow leaves
   a broadcast parameter as split(0) after a step.
+- `Graph.state_dict()` has a module's state under its name, as in OneFlow. OneFlow adds, after the first call, a
+  key for each slot (`m.weight-v`, `System-Train-TrainStep`, `System-Train-DynamicLossScale-…`); here the optimizers,
+  schedules, loss scaler and random stream are under `graph.optimizers`, `graph.lr_schedulers`, `graph.grad_scaler` and
+  `graph.rng`, with their own `state_dict`, which holds the options of groups too, from the start.
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
 - `one_embedding`: each table has keys of its own; `cache_budget_mb` is of all devices together; an unseen key beyond
   the capacity is an error, or makes room as `evict` says; snapshots have a format of their own.
