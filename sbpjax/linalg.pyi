@@ -83,7 +83,7 @@ def lstsq(A: _Tensor, B: _Tensor, rcond: builtins.float | None = None, *, driver
     """Return the least-squares solution of ``A x = B``, its squared residuals, the rank, and singular values.
 
     Residuals are empty unless ``M > N`` and every matrix has full rank; the rank is empty for the driver ``"gels"``,
-    singular values are for all but ``"gelsd"`` and ``"gelss"``.
+    singular values are for all but ``"gelsd"`` and ``"gelss"``. Rank and singular values have no gradient.
     """
 def lu(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = None) -> _PLU:
     """Return P, L, U with ``x = P L U``."""

@@ -9,7 +9,7 @@ from sbpjax.errors import UnknownNameError, page
 
 def page_of(peer: str) -> str:
     """Return the page that lists which names of another package there are."""
-    return page("how_to/torch_scripts.md" if peer == "torch" else "reference/api_coverage.md")
+    return page("how_to/torch_scripts.md") if peer == "torch" else page("reference/api_coverage.md")
 
 
 class Missing:

@@ -32,11 +32,14 @@ from .normalise import body_of, live, source_line
 from .row_kinds import DRAWN, STEADY, SUM, UNKNOWN, RowKinds
 
 _MOST_STEPS = 5000  # of the way back: a loss that is linear in all of a large model is looked at no further
-_PASS = known.MOVES | known._names(
-    "neg convert_element_type broadcast_in_dim to_sbp stage_transfer cast_back reduce_precision slice cumsum"
-)
-_GATHERED = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min, "reduce_prod": jnp.prod}
-_GATHERED |= {"reduce_or": jnp.any, "reduce_and": jnp.all}
+_PASS = known.OF_ONE_OPERAND
+_GATHERED = known.REDUCTIONS - {"reduce_xor"}
+
+
+def _gather_of(name: str) -> Callable[..., Any]:
+    """Return the function that joins the micro-batches' results of a primitive as it joins elements; a product sums."""
+    short = name.removeprefix("reduce_") if name in _GATHERED else "sum"
+    return getattr(jnp, {"or": "any", "and": "all"}.get(short, short))
 
 
 @dataclass(frozen=True)
@@ -436,7 +439,7 @@ class _Whole:
                 if v in self.steady:
                     env[v] = each[0]
                     continue
-                gather = _GATHERED.get(self.sums[v].primitive.name, jnp.sum)
+                gather = _gather_of(self.sums[v].primitive.name)
                 each = each.astype(jnp.float32) if _is_low(each.dtype) else each
                 kept = np.dtype(jnp.float32) if _is_low(v.aval.dtype) else v.aval.dtype
                 env[v] = gather(each, axis=None if v in narrow else 0).astype(kept).reshape(v.aval.shape)

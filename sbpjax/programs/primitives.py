@@ -47,6 +47,10 @@ COSTLY = TRANSCENDENTAL | SPECIAL | RANDOM | {"div"}  # worth keeping where it i
 
 # All elements of one operand, in another order or shape.
 MOVES = _names("transpose reshape squeeze expand_dims rev copy stop_gradient")
+# Linear in their one operand: a loss that is read through them is read through its sums.
+OF_ONE_OPERAND = MOVES | _names(
+    "neg convert_element_type broadcast_in_dim to_sbp stage_transfer cast_back reduce_precision slice cumsum"
+)
 BROADCASTS = _names("broadcast_in_dim iota")
 PIECES = _names("slice pad concatenate split")
 DYNAMIC = _names("dynamic_slice dynamic_update_slice")

@@ -155,12 +155,6 @@ _ONE_VALUE = (
     "arange over four ranks is four times it), casts, tests and norms summand by summand, and takes batch statistics "
     "per rank."
 )
-UNEQUAL_COPIES = "unequal copies"
-_UNEQUAL = (
-    "Processes that give different values for one broadcast tensor get a warning that names them, and the first "
-    "rank's values. OneFlow takes those without a word; ``to_global(..., check_values=False)`` does that here, and "
-    "``check_values=True`` raises."
-)
 _RANDOM = (
     "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
     "and on every "
@@ -200,24 +194,6 @@ SNIPPETS = (
         "grad",
         ("g2l_P_nonleaf",),
         ours="raises",
-    ),
-    *(
-        SnippetDifference(UNEQUAL_COPIES, _UNEQUAL, file, ids, ours="raises")
-        for file, ids in (
-            (
-                "api_behaviour",
-                (
-                    "l2g_B_differs_2d",
-                    "l2g_B_differs_2d_b",
-                    "l2g_B_differs_2d_bb",
-                    "l2g_B_differs_2d_pb",
-                    "l2g_B_differs_2d_bp",
-                    "l2g_B_differs_checkmeta",
-                    "l2g_B_orig_changed",
-                ),
-            ),
-            ("grad", ("l2g_B", "l2g_B_sq", "g2l_P")),
-        )
     ),
     SnippetDifference(
         "random numbers",

@@ -53,7 +53,7 @@ def test_copy_of_an_array_into_a_parameter_needs_no_no_grad(sbp, dtype):
 
 
 def test_copy_of_a_tensor_into_a_parameter_needs_no_grad():
-    with pytest.raises(InplaceError, match="a leaf Variable that requires grad"):
+    with pytest.raises(InplaceError, match="a leaf Tensor that requires grad"):
         flow.nn.Linear(2, 2).weight.copy_(flow.ones(2, 2))
 
 

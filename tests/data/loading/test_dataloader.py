@@ -457,7 +457,7 @@ def test_exceptions_that_take_other_arguments_are_told(make, text):
         list(data.DataLoader(Raises(make), num_workers=1))
 
 
-SCRIPT = """
+RAISING_SCRIPT = """
 from sbpjax.utils.data import DataLoader, Dataset
 class Own(Exception):
     pass
@@ -477,6 +477,6 @@ if __name__ == "__main__":
 
 
 def test_exceptions_of_a_script_are_found_there(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "script.py").write_text(RAISING_SCRIPT)
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["Own", "True", "WorkerError", "True"], done.stderr
