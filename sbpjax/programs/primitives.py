@@ -35,6 +35,16 @@ NONLINEAR = SIMPLE | TRANSCENDENTAL | SPECIAL
 LINEAR = _names("neg complex real imag conj copy copy_p name zeros_like")
 SUMS = _names("add sub add_any")
 CASTS = _names("convert_element_type bitcast_convert_type")
+# Each row of the result is computed from the same row of the operands.
+OWN_ROWS = (
+    NONLINEAR
+    | LINEAR
+    | SUMS
+    | CASTS
+    | _names(
+        "to_sbp stage_transfer copy stop_gradient reduce_precision cast_back square mul div rem select_n clamp not"
+    )
+)
 CHEAP = SIMPLE | LINEAR | SUMS | CASTS | _names("mul select_n")
 RANDOM = _names("random_bits threefry2x32 random_wrap random_unwrap random_fold_in")
 # Dear ones whose bits XLA's CPU compiler leaves alike at all of its optimization levels.
@@ -51,6 +61,7 @@ MOVES = _names("transpose reshape squeeze expand_dims rev copy stop_gradient")
 OF_ONE_OPERAND = MOVES | _names(
     "neg convert_element_type broadcast_in_dim to_sbp stage_transfer cast_back reduce_precision slice cumsum"
 )
+LINEAR_IN_SUMS = _names("neg convert_element_type reshape squeeze expand_dims reduce_sum copy to_sbp transpose")
 BROADCASTS = _names("broadcast_in_dim iota")
 PIECES = _names("slice pad concatenate split")
 DYNAMIC = _names("dynamic_slice dynamic_update_slice")

@@ -23,11 +23,6 @@ STEADY = "steady"  # the same in every micro-batch
 DRAWN = "drawn"  # random numbers of a micro-batch
 SUM = "sum"  # a sum over the rows, and linear functions of it
 UNKNOWN = "unknown"
-_SAME = known._names("to_sbp stage_transfer copy stop_gradient reduce_precision cast_back square")
-_ELEMENTWISE = (
-    known.NONLINEAR | known.LINEAR | known.SUMS | known.CASTS | _SAME | known._names("mul div rem select_n clamp not")
-)
-_LINEAR = known._names("neg convert_element_type reshape squeeze expand_dims reduce_sum copy to_sbp transpose")
 
 
 class RowKinds:
@@ -77,7 +72,7 @@ class RowKinds:
         if SUM in kinds:
             return [SUM if _stays_sum(eqn, kinds) else UNKNOWN] * count
         name = eqn.primitive.name
-        if name in _ELEMENTWISE:
+        if name in known.OWN_ROWS:
             dims = {k for k in kinds if isinstance(k, int)}
             return [dims.pop() if len(dims) == 1 else UNKNOWN] * count
         rule: Callable | None = _RULES.get(name)
@@ -91,7 +86,7 @@ class RowKinds:
 
 def _stays_sum(eqn, kinds: list) -> bool:
     name = eqn.primitive.name
-    if name in _LINEAR:
+    if name in known.LINEAR_IN_SUMS:
         return True
     if name in known.SUMS:
         return all(k == SUM for k in kinds)
@@ -102,6 +97,20 @@ def _rows_of(kinds: list) -> int | None:
     return kinds[0] if isinstance(kinds[0], int) and all(k == STEADY for k in kinds[1:]) else None
 
 
+_RULES: dict[str, Callable] = {}
+
+
+def _rule(*names: str) -> Callable[[Callable], Callable]:
+    """Enter a function as the rule of primitives: of an equation and the kinds of its operands."""
+
+    def enter(function: Callable) -> Callable:
+        _RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+@_rule("broadcast_in_dim")
 def _broadcast(eqn, kinds: list):
     row = _rows_of(kinds)
     if row is None:
@@ -110,6 +119,7 @@ def _broadcast(eqn, kinds: list):
     return to if eqn.outvars[0].aval.shape[to] == eqn.invars[0].aval.shape[row] else None
 
 
+@_rule("reshape")
 def _reshape(eqn, kinds: list):
     row = _rows_of(kinds)
     if row is None:
@@ -122,17 +132,20 @@ def _reshape(eqn, kinds: list):
     return at
 
 
+@_rule("transpose")
 def _transpose(eqn, kinds: list):
     row = _rows_of(kinds)
     return None if row is None else eqn.params["permutation"].index(row)
 
 
+@_rule("squeeze")
 def _squeeze(eqn, kinds: list):
     row = _rows_of(kinds)
     dims = eqn.params["dimensions"]
     return None if row is None or row in dims else row - sum(d < row for d in dims)
 
 
+@_rule("expand_dims")
 def _expand(eqn, kinds: list):
     row = _rows_of(kinds)
     if row is None:
@@ -141,20 +154,24 @@ def _expand(eqn, kinds: list):
     return rest[row]
 
 
+@_rule("slice")
 def _slice(eqn, kinds: list):
     row = _rows_of(kinds)
     return row if row is not None and eqn.outvars[0].aval.shape[row] == eqn.invars[0].aval.shape[row] else None
 
 
+@_rule("rev")
 def _reverse(eqn, kinds: list):
     return _rows_of(kinds)
 
 
+@_rule("pad")
 def _pad(eqn, kinds: list):
     row = _rows_of(kinds)
     return row if row is not None and tuple(eqn.params["padding_config"][row]) == (0, 0, 0) else None
 
 
+@_rule("concatenate")
 def _concatenate(eqn, kinds: list):
     dims = {k for k in kinds if isinstance(k, int)}
     if len(dims) != 1:
@@ -174,6 +191,7 @@ def _reduction(eqn, kinds: list):
     return row - sum(a < row for a in axes)
 
 
+@_rule("argmax", "argmin")
 def _arg_reduction(eqn, kinds: list):
     return _reduction(eqn, kinds) if isinstance(kinds[0], int) and kinds[0] not in eqn.params["axes"] else None
 
@@ -183,11 +201,13 @@ def _cumulative(eqn, kinds: list):
     return None if row is None or eqn.params["axis"] == row else row
 
 
+@_rule("sort")
 def _sort(eqn, kinds: list):
     dims = set(kinds)
     return kinds[0] if len(dims) == 1 and isinstance(kinds[0], int) and eqn.params["dimension"] != kinds[0] else None
 
 
+@_rule("gather")
 def _gather(eqn, kinds: list):
     """Return the rows of a lookup in a steady table, or of one along other dims of the operand."""
     numbers = eqn.params["dimension_numbers"]
@@ -202,6 +222,7 @@ def _gather(eqn, kinds: list):
     return batch[indices] if indices < len(batch) else None
 
 
+@_rule("dot_general")
 def _product(eqn, kinds: list):
     """Return the kind of a contraction: a sum if it runs over the rows of both operands."""
     (left, right), (batch_left, batch_right) = eqn.params["dimension_numbers"]
@@ -219,21 +240,3 @@ def _product(eqn, kinds: list):
         for v, c, b in zip(eqn.invars, (left, right), (batch_left, batch_right), strict=True)
     ]
     return len(batch) + (len(free[0]) if side else 0) + free[side].index(row)
-
-
-_RULES: dict[str, Callable] = {
-    "broadcast_in_dim": _broadcast,
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "squeeze": _squeeze,
-    "expand_dims": _expand,
-    "slice": _slice,
-    "rev": _reverse,
-    "pad": _pad,
-    "concatenate": _concatenate,
-    "argmax": _arg_reduction,
-    "argmin": _arg_reduction,
-    "sort": _sort,
-    "gather": _gather,
-    "dot_general": _product,
-}
