@@ -42,5 +42,5 @@ def test_what_it_needs(tmp_path, monkeypatch):
     with pytest.raises(TrainError, match='out="run7"'):
         TensorBoard().open(None, 0, 9)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(TrainError, match=r"sbpjax\[train\]"):
+    with pytest.raises(TrainError, match=r"pip install .*\"tensorboardX>="):
         TensorBoard()
