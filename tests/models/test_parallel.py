@@ -76,7 +76,7 @@ def test_a_batch_is_split_over_data_and_fsdp():
         ({"data": True}, r"data=True"),
         ({"sequence": 2}, r"sequence=2\)[\s\S]*sequence is a flag[\s\S]*context=2"),
         ({"context": 2, "context_by": "rings"}, r"context_by='rings'[\s\S]*one of ring, ulysses"),
-        ({"data": 2, "ranks": (0, 0)}, r"ranks=\[0, 0\], 1 devices[\s\S]*data=2 = 2: as many devices"),
+        ({"data": 2, "ranks": (0, 0)}, r"ranks=\[0, 0\], 1 devices[\s\S]*data=2: as many devices"),
         ({"purposes": {"heads": "tenser"}}, r"purpose 'heads' on 'tenser'[\s\S]*axes are pipeline, data"),
     ],
 )
