@@ -74,5 +74,5 @@ def test_wrong_dims():
         ac.softmax(F(3, 4), dim=2)
     with pytest.raises(OpError, match="even"):
         ac.glu(F(3, 3), dim=0)
-    with pytest.raises(OpError, match="C=3"):
+    with pytest.raises(OpError, match="must be 1 or 3"):
         ac.prelu(F(2, 3), F(2))

@@ -15,6 +15,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn, optim
+from sbpjax.tensor.mode import mode
 
 WARM = 4
 
@@ -57,7 +58,9 @@ def interrupt_at(step: Callable[[], Any], place: int, opcodes: bool = False, wit
         pass
     finally:
         sys.settrace(before)
-        flow.set_grad_enabled(True)  # which the interrupt of a `no_grad` block's end leaves off
+        # Between the lines of a block's end, where a trace raises and a signal's handler cannot.
+        flow.set_grad_enabled(True)
+        mode.walks, mode.ends = 0, None
     return left >= 0  # also where a generator that is closed swallows it
 
 

@@ -52,10 +52,10 @@ def walk(
     for node in {id(n): n for n, _, _ in roots}.values():
         if not pending[node]:
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
-    before = mode.grad
+    before, walks = mode.grad, mode.walks
     # A hook or a Function runs ops in here: they are recorded if, and only if, the backward is to be differentiated.
     mode.grad = create_graph
-    mode.walks += 1
+    mode.walks = walks + 1
     call_sites.steps.done += 1
     done = False
     try:
@@ -107,8 +107,7 @@ def walk(
                         heappush(ready, (-child.seq, child))
         done = True
     finally:
-        mode.grad = before
-        mode.walks -= 1
+        mode.grad, mode.walks = before, walks  # no call between the two: a signal's handler cannot part them
         if not done and not mode.walks:
             mode.ends = None
     if mode.ends is not None and capture is None:
