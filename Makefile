@@ -48,7 +48,7 @@ $(VENV)/.dev: $(VENV)/.test
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
 # What loads OpenVINO and ONNX Runtime has workers of its own: in one full run of three a worker that had loaded them
 # after thousands of tests was gone, without a trace, and with memory mappings to spare. Why is not known.
-ENGINES := tests/engines tests/graph/test_other_forms.py tests/serving tests/examples/test_serving.py
+ENGINES := tests/engines tests/graph/export/test_other_forms.py tests/serving tests/examples/test_serving.py
 PAGES   := $(patsubst %,"tests/documentation/test_guides.py::test_code_runs[%]",engines serve export)
 RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
@@ -114,7 +114,7 @@ format: $(VENV)/.dev
 
 # Wheel and sdist, checked as the package index checks them. A tag of this commit is `v` and the version.
 dist: $(VENV)/.dev
-	@tag=$$(git describe --exact-match --tags 2>/dev/null); version=v$$($(BIN)/python -c "from sbpjax.naming import VERSION; print(VERSION)"); \
+	@tag=$$(git describe --exact-match --tags 2>/dev/null); version=v$$($(BIN)/python -c "from sbpjax._core.naming import VERSION; print(VERSION)"); \
 	test -z "$$tag" || test "$$tag" = "$$version" || { echo "tag $$tag, version $$version"; exit 1; }
 	rm -rf dist build && $(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*
 

@@ -27,13 +27,13 @@ import jax
 
 from benchmarks import auto_absent
 from benchmarks.auto import by_sbpjax, figures
-from sbpjax.graph.auto.subject import Subject
-from sbpjax.planner import problem
-from sbpjax.planner.graph import build
-from sbpjax.planner.prices import local_work
-from sbpjax.planner.prices.cost import CostModel
-from sbpjax.planner.problem import Problem, total_us
-from sbpjax.planner.program import _plan, _search
+from sbpjax._core.planner import problem
+from sbpjax._core.planner.graph import build
+from sbpjax._core.planner.prices import local_work
+from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.planner.problem import Problem, total_us
+from sbpjax._core.planner.program import _plan, _search
+from sbpjax.graph.auto.planning_problem import Subject
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 SMALL, LARGE = "v5p:2x2x2", "v5p:4x4x4"

@@ -34,10 +34,10 @@ from benchmarks import gpt_by_hand
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
-from sbpjax.compiler import hlo
-from sbpjax.compiler.options import compiler_options
-from sbpjax.inspect.display import bytes_text
-from sbpjax.planner.prices.cost import PRESETS
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.options import compiler_options
+from sbpjax._core.inspect.display import bytes_text
+from sbpjax._core.planner.prices.cost import PRESETS
 
 
 @dataclass(frozen=True)

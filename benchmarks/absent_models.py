@@ -10,7 +10,7 @@ checkpointed. Needs the extra `aot`; minutes a row on two cores.
     python -m benchmarks.absent_models --table                          # the table of all that is known
 
 Each row goes as a line of JSON to ``--out``: seconds, memory, bytes received by kind as planned and as compiled, the
-modelled time of a step and its MFU (see `sbpjax.train.sizing`: nothing overlaps, recomputing not counted).
+modelled time of a step and its MFU (see `sbpjax.train.memory_estimate`: nothing overlaps, recomputing not counted).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import models, optim
+from sbpjax._core.inspect.traffic import planned_bytes
 from sbpjax.errors import OutOfMemoryError
-from sbpjax.inspect.traffic import planned_bytes
 from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.models.llama import Llama, LlamaConfig
 from sbpjax.models.mixtral import Mixtral, MixtralConfig
 from sbpjax.train import StepOptions, Trainer
 from sbpjax.train.data import Numbered
-from sbpjax.train.sizing import flops_per_step, modelled_s, peak_flops
+from sbpjax.train.memory_estimate import flops_per_step, modelled_s, peak_flops
 
 LLAMA3 = {"vocab_size": 128256, "num_key_value_heads": 8, "rope_theta": 500000.0, "max_position_embeddings": 8192}
 NO_DROPOUT = {"embd_pdrop": 0.0, "resid_pdrop": 0.0, "attn_pdrop": 0.0}

@@ -19,8 +19,8 @@ import time
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.runtime import collective_trace as calls
 from sbpjax.distributed.rendezvous import start
-from sbpjax.world import calls
 
 
 def eager_step(width: int):

@@ -18,7 +18,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import numpy as np
 
-from sbpjax.ops.attention import scaled_dot_product_attention as attention
+from sbpjax._core.ops.attention.attention import scaled_dot_product_attention as attention
 
 HEADS, WIDTH = 8, 64
 

@@ -4,7 +4,7 @@
     python -m benchmarks.auto --only MLP   # those whose title has this text
     python -m benchmarks.auto --launches   # small GPTs, by bytes alone and with the latency of an H100's collectives
 
-A *hand plan* is a strategy of `sbpjax.inspect.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes
+A *hand plan* is a strategy of `_core.inspect.auto.baseline` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes
 their products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax
 in it. The *found* plan has the layouts of parameters, state and batch free, and is compiled as sbpjax compiles
 plans. Every step is Adam, forward and backward; nothing runs. `benchmarks.auto_absent` asks compilers of TPUs and GPUs.
@@ -30,14 +30,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import rankdata
 
-from sbpjax.compiler import hlo
-from sbpjax.compiler.lower import spmd_function
-from sbpjax.graph.auto.subject import Subject, subject_of
-from sbpjax.inspect.auto.hand import hand_pins, strategies
-from sbpjax.inspect.auto.totals import totals
-from sbpjax.planner.prices.cost import PRESETS, CostModel
-from sbpjax.planner.prices.launches import launches
-from sbpjax.programs.plan import Plan
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.inspect.auto.baseline import hand_pins, strategies
+from sbpjax._core.inspect.auto.cost_summary import totals
+from sbpjax._core.planner.prices.cost import PRESETS, CostModel
+from sbpjax._core.planner.prices.launches import launches
+from sbpjax._core.programs.plan import Plan
+from sbpjax.graph.auto.planning_problem import Subject, subject_of
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

@@ -36,12 +36,12 @@ import jax
 import numpy as np
 
 from benchmarks import auto as five
-from sbpjax.compiler import hlo
-from sbpjax.graph.auto.subject import Subject
-from sbpjax.inspect.auto.hand import hand_pins
-from sbpjax.inspect.auto.totals import totals
-from sbpjax.planner.prices.cost import PRESETS
-from sbpjax.planner.prices.links import of_placement
+from sbpjax._core.compiler import hlo
+from sbpjax._core.inspect.auto.baseline import hand_pins
+from sbpjax._core.inspect.auto.cost_summary import totals
+from sbpjax._core.planner.prices.cost import PRESETS
+from sbpjax._core.planner.prices.links import of_placement
+from sbpjax.graph.auto.planning_problem import Subject
 from sbpjax.sbp.placement import placement
 from tests import models_jax
 

@@ -17,8 +17,8 @@ import jax
 import numpy as np
 import torch
 
-from sbpjax.ops import conv_primitive
-from sbpjax.ops.conv import conv
+from sbpjax._core.ops.conv import primitive as conv_primitive
+from sbpjax._core.ops.conv.conv import conv
 
 torch.set_num_threads(1)
 # images, channels, size, outputs, kernel, stride, groups

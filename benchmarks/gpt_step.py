@@ -13,7 +13,7 @@ Megatron does.
 
 Steps are timed interleaved, one of ours, one of the peer's; medians are compared. So is compilation: in this process,
 with the persistent cache off, from lowered program to executable, several times in turn. Our layers are calls of one
-function (`sbpjax.programs.outline`); the peer's text is a loop over layers in Python, as one writes it.
+function (`_core.programs.outline`); the peer's text is a loop over layers in Python, as one writes it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ import jax
 import numpy as np
 
 import sbpjax  # noqa: F401 - configures JAX
-from sbpjax.compiler import hlo
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
-from sbpjax.planner.prices import cost
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
+from sbpjax._core.planner.prices import cost
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

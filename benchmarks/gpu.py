@@ -290,7 +290,7 @@ def checks() -> None:
     import jax
     import jax.numpy as jnp
 
-    from sbpjax.ops.attention import scaled_dot_product_attention as attend
+    from sbpjax._core.ops.attention.attention import scaled_dot_product_attention as attend
 
     print(jax.__version__, jax.devices(), flush=True)
     rng = np.random.default_rng(0)

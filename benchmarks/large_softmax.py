@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.inspect.display import bytes_text
+from sbpjax._core.inspect.display import bytes_text
 from sbpjax.models.layers import MarginSoftmax
 
 WIDTH = 512

@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.ops.class_loss import _cross_entropy_of_indices
-from sbpjax.ops.cross_entropy_primitive import linear_cross_entropy
-from sbpjax.ops.linear_cross_entropy import Loss, gradients
+from sbpjax._core.ops.losses.class_loss import _cross_entropy_of_indices
+from sbpjax._core.ops.losses.cross_entropy_primitive import linear_cross_entropy
+from sbpjax._core.ops.losses.linear_cross_entropy import Loss, gradients
 
 
 def plain(x, w, y):

@@ -31,8 +31,8 @@ HEADS, WIDTH, LAYERS, VOCAB = 16, 2048, 4, 32768
 
 def counted(jaxpr) -> tuple[float, int]:
     """Return the multiply-adds of the products of a program, twice each, and how often it calls attention."""
-    from sbpjax.planner.prices.cost import flops
-    from sbpjax.programs.primitives import ATTENTION
+    from sbpjax._core.planner.prices.cost import flops
+    from sbpjax._core.programs.primitives import ATTENTION
 
     total, calls = 0.0, 0
     for eqn in jaxpr.eqns:

@@ -27,8 +27,8 @@ import jax
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.tensor import dispatch
-from sbpjax.tensor.op import op_of
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
 from tests.graph.pipeline.waiting import spent, wait
 
 B = flow.sbp.broadcast

@@ -29,10 +29,10 @@ import jax
 import numpy as np
 
 import sbpjax  # noqa: F401 - configures JAX
-from sbpjax.compiler import hlo
-from sbpjax.compiler.compile import compile_program
-from sbpjax.planner import plan_program
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.planner import plan_program
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

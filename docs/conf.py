@@ -16,7 +16,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import api_reference  # noqa: E402  # found by the path above
 
-from sbpjax.naming import VERSION  # noqa: E402
+from sbpjax._core.naming import VERSION  # noqa: E402
 
 project = "sbpjax"
 release = version = VERSION

@@ -6,33 +6,33 @@ import collections.abc
 import contextlib
 import os
 import typing
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.attached import ATau as _ATau
-from sbpjax.graph.compile import Compiled as _Compiled
-from sbpjax.inspect.plan_table import Explanation as _Explanation
-from sbpjax.tensor.generator import Generator as _Generator
-from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
-from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
-from sbpjax.tensor.attached import MinMax as _MinMax
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.handle.attached import ATau as _ATau
+from sbpjax.graph.program.compile import Compiled as _Compiled
+from sbpjax._core.inspect.plan_table import Explanation as _Explanation
+from sbpjax._core.tensor.creation.generator import Generator as _Generator
+from sbpjax._core.tensor.handle.attached import HistogramEdges as _HistogramEdges
+from sbpjax._core.tensor.handle.attached import MantissaExponent as _MantissaExponent
+from sbpjax._core.tensor.handle.attached import MinMax as _MinMax
 from sbpjax.nn.module import Module as _Module
-from sbpjax.tensor.attached import NativeBatchNorm as _NativeBatchNorm
-from sbpjax.tensor.attached import NativeLayerNorm as _NativeLayerNorm
-from sbpjax.tensor.attached import PLU as _PLU
-from sbpjax.tensor.attached import QR as _QR
-from sbpjax.tensor.attached import SVD as _SVD
-from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
-from sbpjax.tensor.size import Size as _Size
-from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
-from sbpjax.inspect.summary import Summary as _Summary
-from sbpjax.tensor.tensor import Tensor as _Tensor
-from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
-from sbpjax.tracing.wrap_jax import Wrapped as _Wrapped
-from sbpjax.functions.settings import _NoDtype as __NoDtype
-from sbpjax.functions.settings import _strided as __strided
-from sbpjax.tensor.device import device as _device
-from sbpjax.tensor.dtype import dtype as _dtype
-from sbpjax.functions.settings import layout as _layout
-from sbpjax.functions.settings import memory_format as _memory_format
+from sbpjax._core.tensor.handle.attached import NativeBatchNorm as _NativeBatchNorm
+from sbpjax._core.tensor.handle.attached import NativeLayerNorm as _NativeLayerNorm
+from sbpjax._core.tensor.handle.attached import PLU as _PLU
+from sbpjax._core.tensor.handle.attached import QR as _QR
+from sbpjax._core.tensor.handle.attached import SVD as _SVD
+from sbpjax._core.tensor.handle.attached import SignLogabsdet as _SignLogabsdet
+from sbpjax._core.tensor.handle.size import Size as _Size
+from sbpjax._core.tensor.handle.attached import SolutionCoefficient as _SolutionCoefficient
+from sbpjax._core.inspect.summary import Summary as _Summary
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
+from sbpjax._core.tensor.handle.attached import ValuesIndices as _ValuesIndices
+from sbpjax._core.tracing.wrap_jax import Wrapped as _Wrapped
+from sbpjax._core.functions.settings import _NoDtype as __NoDtype
+from sbpjax._core.functions.settings import _strided as __strided
+from sbpjax._core.tensor.handle.device import device as _device
+from sbpjax._core.tensor.handle.dtype import dtype as _dtype
+from sbpjax._core.functions.settings import layout as _layout
+from sbpjax._core.functions.settings import memory_format as _memory_format
 from sbpjax.sbp.placement import placement as _placement
 
 from sbpjax import BFloat16Tensor as BFloat16Tensor
@@ -41,14 +41,14 @@ from sbpjax import ByteTensor as ByteTensor
 from sbpjax import CharTensor as CharTensor
 from sbpjax import DoubleTensor as DoubleTensor
 from sbpjax import FloatTensor as FloatTensor
-from sbpjax.tensor.generator import Generator as Generator
+from sbpjax._core.tensor.creation.generator import Generator as Generator
 from sbpjax.optim.grad_scaler import GradScaler as GradScaler
 from sbpjax import HalfTensor as HalfTensor
 from sbpjax import IntTensor as IntTensor
 from sbpjax import LongTensor as LongTensor
 from sbpjax import ShortTensor as ShortTensor
-from sbpjax.tensor.size import Size as Size
-from sbpjax.tensor.tensor import Tensor as Tensor
+from sbpjax._core.tensor.handle.size import Size as Size
+from sbpjax._core.tensor.handle.tensor import Tensor as Tensor
 from sbpjax import _C as _C
 __version__: builtins.str
 def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -59,7 +59,7 @@ def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
 def absolute_(input: _Tensor) -> _Tensor:
     """Write the result of `abs` into the first tensor, which keeps its layout."""
-from sbpjax.tensor.abstract import abstract as abstract
+from sbpjax._core.tensor.dispatch.abstract import abstract as abstract
 def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
 def acos_(input: _Tensor) -> _Tensor:
@@ -127,7 +127,7 @@ def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.complex = 
     """Write the result of `addmv` into the first tensor, which keeps its layout."""
 def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * outer(vec1, vec2)."""
-from sbpjax.tensor.views import adjoint as adjoint
+from sbpjax._core.tensor.storage.views import adjoint as adjoint
 def affine_grid_generator(theta: _Tensor, size: collections.abc.Sequence[builtins.int], align_corners: builtins.bool) -> _Tensor:
     """Return the places ``(N, [D,] H, W, n)`` that affine maps send the points of a regular grid to.
 
@@ -140,7 +140,7 @@ def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = Non
     """Return a copy of what `alias` shows."""
 def all(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return whether all elements are nonzero; bool, or uint8 for uint8."""
-from sbpjax.functions.elementwise import allclose as allclose
+from sbpjax._core.functions.elementwise import allclose as allclose
 def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
 def alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -190,7 +190,7 @@ def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic tangent."""
 def arctanh_(input: _Tensor) -> _Tensor:
     """Write the result of `atanh` into the first tensor, which keeps its layout."""
-from sbpjax.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from sbpjax._core.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the index of the first maximum along ``dim`` or in the flattened input; int64 unless asked; NaN is largest.
 
@@ -214,11 +214,11 @@ def argsort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = 
     """
 def argwhere(input: _Tensor, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
-from sbpjax.functions.strides import as_strided as as_strided
+from sbpjax._core.functions.strides import as_strided as as_strided
 def as_strided_(input: _Tensor, size: _types.IntOrInts, stride: _types.IntOrInts, storage_offset: builtins.int | None = None) -> _Tensor:
     """Make this tensor show its storage with the sizes, strides and offset given."""
-from sbpjax.functions.strides import as_strided_copy as as_strided_copy
-from sbpjax.functions.strides import as_strided_scatter as as_strided_scatter
+from sbpjax._core.functions.strides import as_strided_copy as as_strided_copy
+from sbpjax._core.functions.strides import as_strided_scatter as as_strided_scatter
 def as_tensor(data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None) -> _Tensor:
     """Return ``data`` as a tensor; a tensor that fits is returned itself.
 
@@ -270,7 +270,7 @@ def atleast_3d(input: _Tensor) -> _Tensor:
 def atleast_3d(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
     """Return tensors with at least 3 dims."""
 from sbpjax import auto as auto
-from sbpjax.tensor.autocast import autocast as autocast
+from sbpjax._core.tensor.amp.autocast import autocast as autocast
 from sbpjax import autograd as autograd
 def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the mean of every window of `(N, C, L)`.
@@ -296,7 +296,7 @@ def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True,
     """Return a triangle from 0 to 1 and back."""
 def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
     """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
-from sbpjax.functions.layers.norm import batch_norm as batch_norm
+from sbpjax._core.functions.layers.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
 
@@ -324,7 +324,7 @@ def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _T
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
     """
-from sbpjax.functions.selection import bincount as bincount
+from sbpjax._core.functions.selection import bincount as bincount
 def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None) -> _Tensor:
     """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
 def bitwise_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -354,7 +354,7 @@ def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, trans
 bool: _dtype
 from sbpjax import boxing as boxing
 from sbpjax.sbp.policy import boxing_policy as boxing_policy
-from sbpjax.functions.oneflow_kernels import broadcast_like as broadcast_like
+from sbpjax._core.functions.oneflow_kernels import broadcast_like as broadcast_like
 def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
     """Return the common shape of several shapes."""
 def broadcast_tensors(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
@@ -489,7 +489,7 @@ def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.An
         false_fn: the same, with results of the same shapes and dtypes.
         *operands: tensors and other values, passed on.
     """
-from sbpjax.functions.complex_numbers import conj as conj
+from sbpjax._core.functions.complex_numbers import conj as conj
 def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the complex conjugate; real numbers stay."""
 def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], value: builtins.float | None = 0) -> _Tensor:
@@ -581,7 +581,7 @@ def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = Non
         groups: channels are divided into so many groups that do not mix.
         dilation: distance of the kernel's cells.
     """
-from sbpjax.functions.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
+from sbpjax._core.functions.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
 def copysign(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the size of input with the sign of other (also of -0.0)."""
 def corrcoef(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -613,7 +613,7 @@ def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | Non
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
     """
-from sbpjax.functions.elementwise import cross as cross
+from sbpjax._core.functions.elementwise import cross as cross
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
     """Return minus the log probability of label sequences, over all alignments, reduced.
 
@@ -652,11 +652,11 @@ def deg2rad_(input: _Tensor) -> _Tensor:
     """Write the result of `deg2rad` into the first tensor, which keeps its layout."""
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
-from sbpjax.tensor.storage import detach as detach
-from sbpjax.tensor.storage import detach_ as detach_
+from sbpjax._core.tensor.storage.storage import detach as detach
+from sbpjax._core.tensor.storage.storage import detach_ as detach_
 def detach_copy(input: _Tensor) -> _Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
-from sbpjax.tensor.device import device as device
+from sbpjax._core.tensor.handle.device import device as device
 def diag(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
 
@@ -667,7 +667,7 @@ def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2
     """Return matrices over two new dims, with the last dim of input on their diagonal."""
 def diagflat(input: _Tensor, offset: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the matrix with the elements of input on a diagonal."""
-from sbpjax.tensor.views import diagonal as diagonal
+from sbpjax._core.tensor.storage.views import diagonal as diagonal
 def diagonal_copy(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
     """Return a view of a diagonal of two dims, as a new last dim."""
 def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
@@ -745,7 +745,7 @@ def dsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tu
     """Return `tensor_split` along dim 2."""
 def dstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays along dim 2."""
-from sbpjax.tensor.dtype import dtype as dtype
+from sbpjax._core.tensor.handle.dtype import dtype as dtype
 def dtypes() -> builtins.list[_dtype]:
     """Return every element type."""
 e: builtins.float
@@ -758,7 +758,7 @@ def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence
         equation: letters for the dims of every tensor, and of the result behind ``->``.
         operands: the tensors.
     """
-from sbpjax.functions.layers.embedding import embedding_bag as embedding_bag
+from sbpjax._core.functions.layers.embedding import embedding_bag as embedding_bag
 def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
 def empty_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
@@ -767,10 +767,10 @@ def empty_permuted(size: _types.IntOrInts, physical_layout: _types.IntOrInts, *,
     """Return an uninitialised tensor whose dims lie in memory in the order given."""
 def empty_strided(size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> _Tensor:
     """Return an uninitialised tensor with the sizes and strides given."""
-from sbpjax.tensor.tape.grad_mode import enable_grad as enable_grad
+from sbpjax._core.tensor.tape.grad_mode import enable_grad as enable_grad
 def eq(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where input == other."""
-from sbpjax.functions.elementwise import equal as equal
+from sbpjax._core.functions.elementwise import equal as equal
 def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the error function."""
 def erf_(input: _Tensor) -> _Tensor:
@@ -839,12 +839,12 @@ def fill_(input: _Tensor, value: _types.TensorLike) -> _Tensor:
     Args:
         value: a number, or a tensor of one element.
     """
-from sbpjax.tensor.dtype import finfo as finfo
+from sbpjax._core.tensor.handle.dtype import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input rounded towards zero; integers stay."""
 def fix_(input: _Tensor) -> _Tensor:
     """Write the result of `trunc` into the first tensor, which keeps its layout."""
-from sbpjax.tensor.reshaping import flatten as flatten
+from sbpjax._core.tensor.storage.reshaping import flatten as flatten
 def flip(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
     """Return input with the given dims reversed.
 
@@ -902,7 +902,7 @@ def from_dlpack(ext_tensor: builtins.object, *, device: _types.DeviceLike | None
     """
 def from_jax(array: _types.ArrayLike) -> _Tensor:
     """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding."""
-from sbpjax.tensor.from_data import from_numpy as from_numpy
+from sbpjax._core.tensor.creation.from_data import from_numpy as from_numpy
 def frombuffer(buffer: builtins.object, *, dtype: _types.DTypeLike, count: builtins.int = -1, offset: builtins.int = 0, requires_grad: builtins.bool = False) -> _Tensor:
     """Return the bytes of a buffer as a vector, copied."""
 def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -945,14 +945,14 @@ def geqrf(input: _Tensor, *, out: _Tensor | None = None) -> _ATau:
     """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
 def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
-from sbpjax.tensor.autocast import get_autocast_dtype as get_autocast_dtype
+from sbpjax._core.tensor.amp.autocast import get_autocast_dtype as get_autocast_dtype
 def get_default_device() -> _device:
     """Return the device on which new tensors lie that say nothing."""
-from sbpjax.tensor.dtype import get_default_dtype as get_default_dtype
-from sbpjax.functions.conversions import get_device as get_device
-from sbpjax.functions.settings import get_float32_matmul_precision as get_float32_matmul_precision
-from sbpjax.functions.settings import get_num_interop_threads as get_num_interop_threads
-from sbpjax.functions.settings import get_num_threads as get_num_threads
+from sbpjax._core.tensor.handle.dtype import get_default_dtype as get_default_dtype
+from sbpjax._core.functions.conversions import get_device as get_device
+from sbpjax._core.functions.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from sbpjax._core.functions.settings import get_num_interop_threads as get_num_interop_threads
+from sbpjax._core.functions.settings import get_num_threads as get_num_threads
 def get_rng_state() -> _Tensor:
     """Return the default generator's state."""
 def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts | None = None, edge_order: builtins.int = 1) -> builtins.tuple[_Tensor, ...]:
@@ -1002,7 +1002,7 @@ def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None 
     """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return input where the target is 1, max(0, margin - input) where it is -1, reduced; input and target broadcast."""
-from sbpjax.functions.selection import histc as histc
+from sbpjax._core.functions.selection import histc as histc
 def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
 def histogramdd(input: _Tensor, bins: _types.IntOrInts, *, range: collections.abc.Sequence[builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False) -> _HistogramEdges:
@@ -1022,8 +1022,8 @@ def igamma(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplac
     """Return the lower regularized incomplete gamma function; the gradient is that of other."""
 def igammac(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the upper regularized incomplete gamma function; the gradient is that of other."""
-from sbpjax.tensor.dtype import iinfo as iinfo
-from sbpjax.functions.complex_numbers import imag as imag
+from sbpjax._core.tensor.handle.dtype import iinfo as iinfo
+from sbpjax._core.functions.complex_numbers import imag as imag
 def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
     """Return for each row whether fewer than k classes are predicted above the target's class."""
 def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
@@ -1053,11 +1053,11 @@ def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Ten
         index: a vector of integers.
     """
 inf: builtins.float
-from sbpjax.tensor.tape.grad_mode import inference_mode as inference_mode
-from sbpjax.tensor.generator import initial_seed as initial_seed
+from sbpjax._core.tensor.tape.grad_mode import inference_mode as inference_mode
+from sbpjax._core.tensor.creation.generator import initial_seed as initial_seed
 def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
-from sbpjax.functions.layers.norm import instance_norm as instance_norm
+from sbpjax._core.functions.layers.norm import instance_norm as instance_norm
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -1065,19 +1065,19 @@ int64: _dtype
 int8: _dtype
 def inverse(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverses of matrices."""
-from sbpjax.tensor.autocast import is_autocast_enabled as is_autocast_enabled
-from sbpjax.functions.elementwise import is_complex as is_complex
-from sbpjax.functions.complex_numbers import is_conj as is_conj
-from sbpjax.functions.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from sbpjax.functions.torch_methods import is_distributed as is_distributed
-from sbpjax.functions.elementwise import is_floating_point as is_floating_point
-from sbpjax.tensor.tape.grad_mode import is_grad_enabled as is_grad_enabled
-from sbpjax.functions.torch_methods import is_inference as is_inference
-from sbpjax.tensor.tape.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
-from sbpjax.functions.complex_numbers import is_neg as is_neg
-from sbpjax.functions.elementwise import is_nonzero as is_nonzero
-from sbpjax.functions.torch_methods import is_same_size as is_same_size
-from sbpjax.functions.conversions import is_signed as is_signed
+from sbpjax._core.tensor.amp.autocast import is_autocast_enabled as is_autocast_enabled
+from sbpjax._core.functions.elementwise import is_complex as is_complex
+from sbpjax._core.functions.complex_numbers import is_conj as is_conj
+from sbpjax._core.functions.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from sbpjax._core.functions.torch_methods import is_distributed as is_distributed
+from sbpjax._core.functions.elementwise import is_floating_point as is_floating_point
+from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled as is_grad_enabled
+from sbpjax._core.functions.torch_methods import is_inference as is_inference
+from sbpjax._core.tensor.tape.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from sbpjax._core.functions.complex_numbers import is_neg as is_neg
+from sbpjax._core.functions.elementwise import is_nonzero as is_nonzero
+from sbpjax._core.functions.torch_methods import is_same_size as is_same_size
+from sbpjax._core.functions.conversions import is_signed as is_signed
 def is_storage(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is the memory of a tensor."""
 def is_tensor(obj: _types.ArrayLike) -> builtins.bool:
@@ -1098,7 +1098,7 @@ def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where input is +inf."""
 def isreal(input: _Tensor) -> _Tensor:
     """Return where the imaginary part is 0."""
-from sbpjax.functions.signal import istft as istft
+from sbpjax._core.functions.signal import istft as istft
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Kaiser's window with shape parameter ``beta``."""
 def kl_div(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', log_target: builtins.bool = False) -> _Tensor:
@@ -1124,7 +1124,7 @@ def layer_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[b
         bias: of ``normalized_shape``, or None.
         eps: added to the variance.
     """
-from sbpjax.functions.settings import layout as layout
+from sbpjax._core.functions.settings import layout as layout
 def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the least common multiples, never negative."""
 def lcm_(input: _Tensor, other: _Tensor) -> _Tensor:
@@ -1180,7 +1180,7 @@ def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None 
         weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
             for files that you made. Directories hold no code.
     """
-from sbpjax.graph.loaded import load_graph as load_graph
+from sbpjax.graph.export.loaded import load_graph as load_graph
 def load_ipython_extension(shell: typing.Any) -> None:
     """Give a notebook the cell magic ``%%ranks``: ``%load_ext sbpjax`` calls this.
 
@@ -1259,7 +1259,7 @@ def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor |
     """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
     """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
-from sbpjax.tensor.generator import manual_seed as manual_seed
+from sbpjax._core.tensor.creation.generator import manual_seed as manual_seed
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return max(0, margin - target * (input1 - input2)), reduced."""
 def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
@@ -1273,7 +1273,7 @@ def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
     """Write the result of `masked_fill` into the first tensor, which keeps its layout."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: _Tensor) -> _Tensor:
     """Return input with the elements of ``source``, in order, at the places where the mask holds."""
-from sbpjax.functions.selection import masked_select as masked_select
+from sbpjax._core.functions.selection import masked_select as masked_select
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
 
@@ -1440,7 +1440,7 @@ def median(input: _Tensor) -> _Tensor:
 @typing.overload
 def median(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
     """Return the lower median; along ``dim`` with its index."""
-from sbpjax.functions.settings import memory_format as memory_format
+from sbpjax._core.functions.settings import memory_format as memory_format
 def meshgrid(*tensors: _Tensor | collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
     """Return the coordinate grids of vectors.
 
@@ -1543,7 +1543,7 @@ def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: bui
         start: the first index.
         length: how many.
     """
-from sbpjax.functions.slicing import narrow_copy as narrow_copy
+from sbpjax._core.functions.slicing import narrow_copy as narrow_copy
 def native_batch_norm(input: _Tensor, weight: _Tensor, bias: _Tensor | None, running_mean: typing.Any, running_var: typing.Any, training: builtins.bool, momentum: builtins.float, eps: builtins.float) -> _NativeBatchNorm:
     """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation."""
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
@@ -1575,9 +1575,9 @@ def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike |
 newaxis: None
 def nextafter(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the floats next to input in the direction of other; the gradient is that of input alone."""
-from sbpjax.functions.boxes import nms as nms
+from sbpjax._core.functions.boxes import nms as nms
 from sbpjax import nn as nn
-from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
+from sbpjax._core.tensor.tape.grad_mode import no_grad as no_grad
 @typing.overload
 def nonzero(input: _Tensor, as_tuple: typing.Literal[False] = False) -> _Tensor:
     """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
@@ -1600,7 +1600,7 @@ def norm(input: _Tensor, p: builtins.float | builtins.str | None = 'fro', dim: _
     Args:
         p: a number, inf, -inf, ``"fro"`` or ``"nuc"``.
     """
-from sbpjax.functions.statistics import norm_except_dim as norm_except_dim
+from sbpjax._core.functions.statistics import norm_except_dim as norm_except_dim
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
 
@@ -1620,7 +1620,7 @@ def not_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None =
     """Return where input != other."""
 def nuclear_norm(input: _Tensor, dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the singular values."""
-from sbpjax.functions.elementwise import numel as numel
+from sbpjax._core.functions.elementwise import numel as numel
 from sbpjax import one_embedding as one_embedding
 def ones(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of ones; arguments as `zeros`."""
@@ -1769,8 +1769,8 @@ def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _ty
     """
 def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step: builtins.float = 1, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``start``, ``start + step``, … up to and including ``end``."""
-from sbpjax.tensor.reshaping import ravel as ravel
-from sbpjax.functions.complex_numbers import real as real
+from sbpjax._core.tensor.storage.reshaping import ravel as ravel
+from sbpjax._core.functions.complex_numbers import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / input."""
 def reciprocal_(input: _Tensor) -> _Tensor:
@@ -1808,8 +1808,8 @@ def reshape(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     """
 def resize_as_(input: _Tensor, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
     """Give this tensor the size of another one."""
-from sbpjax.functions.complex_numbers import resolve_conj as resolve_conj
-from sbpjax.functions.complex_numbers import resolve_neg as resolve_neg
+from sbpjax._core.functions.complex_numbers import resolve_conj as resolve_conj
+from sbpjax._core.functions.complex_numbers import resolve_neg as resolve_neg
 def result_type(tensor: _types.ArrayLike, other: _types.TensorLike) -> _dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
 def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[builtins.int, ...], weight: _Tensor | None = None, eps: builtins.float | None = None) -> _Tensor:
@@ -1821,8 +1821,8 @@ def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[bui
         weight: of ``normalized_shape``, or None.
         eps: added to the mean square; by default the smallest step of the computing dtype.
     """
-from sbpjax.functions.oneflow_kernels import roc_auc_score as roc_auc_score
-from sbpjax.functions.boxes import roi_align as roi_align
+from sbpjax._core.functions.oneflow_kernels import roc_auc_score as roc_auc_score
+from sbpjax._core.functions.boxes import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
     """Return input with its elements moved along dims, those beyond the end coming in at the front.
 
@@ -1842,8 +1842,8 @@ def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
     """Write the result of `round` into the first tensor, which keeps its layout."""
 def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays one below the other; vectors are rows."""
-from sbpjax.functions.layers.activation import rrelu as rrelu
-from sbpjax.functions.layers.activation import rrelu_ as rrelu_
+from sbpjax._core.functions.layers.activation import rrelu as rrelu
+from sbpjax._core.functions.layers.activation import rrelu_ as rrelu_
 def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / sqrt(input)."""
 def rsqrt_(input: _Tensor) -> _Tensor:
@@ -1910,8 +1910,8 @@ def searchsorted(sorted_sequence: _Tensor, values: _types.TensorLike, out_int32:
         side: ``"right"`` is ``right=True``.
         sorter: ``(..., N)`` indices that sort the sequence.
     """
-from sbpjax.tensor.generator import seed as seed
-from sbpjax.tensor.views import select as select
+from sbpjax._core.tensor.creation.generator import seed as seed
+from sbpjax._core.tensor.storage.views import select as select
 def select_copy(input: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
     """Return one index of a dim; the dim goes away."""
 def select_scatter(input: _Tensor, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
@@ -1927,11 +1927,11 @@ def set_default_dtype(d: builtins.int) -> None:
     """Set the dtype that Python floats become."""
 def set_default_tensor_type(tensor_type: builtins.type | builtins.str) -> None:
     """Set the default dtype by a tensor type, ``sbpjax.DoubleTensor`` or ``"torch.DoubleTensor"``."""
-from sbpjax.functions.settings import set_float32_matmul_precision as set_float32_matmul_precision
-from sbpjax.functions.settings import set_flush_denormal as set_flush_denormal
-from sbpjax.tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
-from sbpjax.functions.settings import set_num_interop_threads as set_num_interop_threads
-from sbpjax.functions.settings import set_num_threads as set_num_threads
+from sbpjax._core.functions.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from sbpjax._core.functions.settings import set_flush_denormal as set_flush_denormal
+from sbpjax._core.tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
+from sbpjax._core.functions.settings import set_num_interop_threads as set_num_interop_threads
+from sbpjax._core.functions.settings import set_num_threads as set_num_threads
 def set_printoptions(precision: builtins.int | None = None, threshold: builtins.int | None = None, edgeitems: builtins.int | None = None, linewidth: builtins.int | None = None, profile: builtins.str | None = None, sci_mode: builtins.bool | None = None) -> None:
     """Set how tensors print; ``profile`` is ``"default"``, ``"short"`` or ``"full"``."""
 def set_rng_state(state: builtins.object) -> None:
@@ -2041,7 +2041,7 @@ def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, 
     Args:
         dim: where the new dim is in the result.
     """
-from sbpjax.inspect.stages import stages as stages
+from sbpjax._core.inspect.stages import stages as stages
 def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
     """Return the standard deviation, over ``n - correction``.
 
@@ -2051,7 +2051,7 @@ def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
     """
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return standard deviation and mean."""
-from sbpjax.functions.signal import stft as stft
+from sbpjax._core.functions.signal import stft as stft
 strided: __strided
 def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return input - alpha * other; not for bools.
@@ -2115,7 +2115,7 @@ def swapdims(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None =
         dim1: the other.
         perm: all dims in their new order.
     """
-from sbpjax.tensor.views import t as t
+from sbpjax._core.tensor.storage.views import t as t
 def t_copy(input: _Tensor) -> _Tensor:
     """Return the transpose of a matrix; fewer dims stay."""
 def take(input: _Tensor, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -2189,7 +2189,7 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
             does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
         copy: return a new tensor even if nothing changes.
     """
-from sbpjax.tensor.convert import to_local as to_local
+from sbpjax._core.tensor.creation.convert import to_local as to_local
 def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices.
 
@@ -2324,14 +2324,14 @@ def unsafe_chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) ->
     """
 def unsafe_split(input: _Tensor, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return `split` into parts of one size."""
-from sbpjax.tensor.views import unsqueeze as unsqueeze
+from sbpjax._core.tensor.storage.views import unsqueeze as unsqueeze
 def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
     """Return a view with a new dim of size 1.
 
     Args:
         dim: where the new dim is in the result.
     """
-from sbpjax.functions.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from sbpjax._core.functions.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from sbpjax import utils as utils
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = False) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
@@ -2352,10 +2352,10 @@ def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     Args:
         shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
     """
-from sbpjax.functions.complex_numbers import view_as_complex as view_as_complex
+from sbpjax._core.functions.complex_numbers import view_as_complex as view_as_complex
 def view_as_complex_copy(input: _Tensor) -> _Tensor:
     """Return a view of a real tensor, whose last dim of size 2 holds real and imaginary parts, as complex numbers."""
-from sbpjax.functions.complex_numbers import view_as_real as view_as_real
+from sbpjax._core.functions.complex_numbers import view_as_real as view_as_real
 def view_as_real_copy(input: _Tensor) -> _Tensor:
     """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
 def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
@@ -2365,7 +2365,7 @@ def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
         shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
     """
 from sbpjax import vision as vision
-from sbpjax.inspect.explain import visualize as visualize
+from sbpjax._core.inspect.explain import visualize as visualize
 def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
     """Return a function that runs ``func`` once per example of a batch, as one program.
 
@@ -2412,7 +2412,7 @@ def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = Non
     """Return input * log(other), and 0 where input is 0 and other is not NaN."""
 def xlogy_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `xlogy` into the first tensor, which keeps its layout."""
-from sbpjax.tensor.inplace import zero_ as zero_
+from sbpjax._core.tensor.storage.inplace import zero_ as zero_
 def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of zeros.
 

@@ -6,12 +6,12 @@
 `calibrate` measures prices, `keep` and `release` say what the next plan may touch.
 """
 
+from sbpjax._core.inspect.auto.calibrate import calibrate as calibrate
+from sbpjax._core.planner.prices.cost import PRESETS as PRESETS
+from sbpjax._core.planner.prices.cost import CostModel as CostModel
+from sbpjax._core.planner.prices.cost import Link as Link
+from sbpjax._core.planner.prices.cost import preset as preset
 from sbpjax.graph.auto.graph import keep as keep
 from sbpjax.graph.auto.graph import release as release
 from sbpjax.graph.auto.plan_file import Sharding as Sharding
 from sbpjax.graph.auto.plan_file import load as load
-from sbpjax.inspect.auto.calibrate import calibrate as calibrate
-from sbpjax.planner.prices.cost import PRESETS as PRESETS
-from sbpjax.planner.prices.cost import CostModel as CostModel
-from sbpjax.planner.prices.cost import Link as Link
-from sbpjax.planner.prices.cost import preset as preset

@@ -318,7 +318,7 @@ class AgreementError(DistributedError):
 
 
 class EncodingError(SbpjaxError, ValueError):
-    """Bytes are no encoded value, or a value cannot be encoded; see `sbpjax.world.encoding`.
+    """Bytes are no encoded value, or a value cannot be encoded; see `_core.serialization.encoding`.
 
     What processes tell each other holds plain values and NumPy arrays alone, so that reading it runs no code.
     """

@@ -2,8 +2,8 @@
 # Discrete Fourier transforms: the names of ``torch.fft``.
 
 import builtins
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.tensor import Tensor as _Tensor
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 from sbpjax.sbp.placement import placement as _placement
 
 def fft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:

@@ -8,11 +8,11 @@ A repository of GitHub is downloaded as an archive into `get_dir`, and its ``hub
 sent to GitHub alone, over https.
 """
 
-from .compat.hub import download_url_to_file as download_url_to_file
-from .compat.hub import get_dir as get_dir
-from .compat.hub import help as help
-from .compat.hub import list as list
-from .compat.hub import load as load
-from .compat.hub import load_state_dict_from_url as load_state_dict_from_url
-from .compat.hub import load_url as load_url
-from .compat.hub import set_dir as set_dir
+from ._core.compat.hub import download_url_to_file as download_url_to_file
+from ._core.compat.hub import get_dir as get_dir
+from ._core.compat.hub import help as help
+from ._core.compat.hub import list as list
+from ._core.compat.hub import load as load
+from ._core.compat.hub import load_state_dict_from_url as load_state_dict_from_url
+from ._core.compat.hub import load_url as load_url
+from ._core.compat.hub import set_dir as set_dir

@@ -1,6 +1,6 @@
 """Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``."""
 
-from sbpjax.functions.linalg import LinAlgError as LinAlgError
-from sbpjax.functions.table import face as _face
+from sbpjax._core.functions.linalg import LinAlgError as LinAlgError
+from sbpjax._core.functions.table.table import face as _face
 
 __getattr__, __dir__ = _face("linalg", globals())

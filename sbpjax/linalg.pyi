@@ -3,21 +3,21 @@
 
 import builtins
 import collections.abc
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.attached import Eigen as _Eigen
-from sbpjax.tensor.attached import InverseInfo as _InverseInfo
-from sbpjax.tensor.attached import LDPivots as _LDPivots
-from sbpjax.tensor.attached import LDPivotsInfo as _LDPivotsInfo
-from sbpjax.tensor.attached import LInfo as _LInfo
-from sbpjax.tensor.attached import LUPivots as _LUPivots
-from sbpjax.tensor.attached import LUPivotsInfo as _LUPivotsInfo
-from sbpjax.tensor.attached import Lstsq as _Lstsq
-from sbpjax.tensor.attached import PLU as _PLU
-from sbpjax.tensor.attached import QR as _QR
-from sbpjax.tensor.attached import ResultInfo as _ResultInfo
-from sbpjax.tensor.attached import SVDh as _SVDh
-from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
-from sbpjax.tensor.tensor import Tensor as _Tensor
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.handle.attached import Eigen as _Eigen
+from sbpjax._core.tensor.handle.attached import InverseInfo as _InverseInfo
+from sbpjax._core.tensor.handle.attached import LDPivots as _LDPivots
+from sbpjax._core.tensor.handle.attached import LDPivotsInfo as _LDPivotsInfo
+from sbpjax._core.tensor.handle.attached import LInfo as _LInfo
+from sbpjax._core.tensor.handle.attached import LUPivots as _LUPivots
+from sbpjax._core.tensor.handle.attached import LUPivotsInfo as _LUPivotsInfo
+from sbpjax._core.tensor.handle.attached import Lstsq as _Lstsq
+from sbpjax._core.tensor.handle.attached import PLU as _PLU
+from sbpjax._core.tensor.handle.attached import QR as _QR
+from sbpjax._core.tensor.handle.attached import ResultInfo as _ResultInfo
+from sbpjax._core.tensor.handle.attached import SVDh as _SVDh
+from sbpjax._core.tensor.handle.attached import SignLogabsdet as _SignLogabsdet
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 
 from sbpjax.errors import LinAlgError as LinAlgError
 def cholesky(A: _Tensor, *, upper: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
@@ -175,6 +175,6 @@ def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] 
     """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
-from sbpjax.functions.linear_algebra import vecdot as vecdot
+from sbpjax._core.functions.linear_algebra import vecdot as vecdot
 def vector_norm(x: _Tensor, ord: builtins.float | builtins.str = 2, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the norm of the elements as one vector, or along dims."""

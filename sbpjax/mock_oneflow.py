@@ -7,7 +7,7 @@
 As `sbpjax.mock_torch`, of which it is the counterpart.
 """
 
-from .compat.oneflow_alias import disable as disable
-from .compat.oneflow_alias import enable as enable
-from .compat.oneflow_alias import is_enabled as is_enabled
-from .compat.oneflow_alias import peer as peer
+from ._core.compat.oneflow_alias import disable as disable
+from ._core.compat.oneflow_alias import enable as enable
+from ._core.compat.oneflow_alias import is_enabled as is_enabled
+from ._core.compat.oneflow_alias import peer as peer

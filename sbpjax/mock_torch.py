@@ -9,7 +9,7 @@ script.py`` wraps a whole script. Names are looked up when used; a name that sbp
 full, and ``hasattr`` says False. The real PyTorch, if it is loaded, is set aside and comes back unchanged.
 """
 
-from .compat.torch_alias import disable as disable
-from .compat.torch_alias import enable as enable
-from .compat.torch_alias import is_enabled as is_enabled
-from .compat.torch_alias import peer as peer
+from ._core.compat.torch_alias import disable as disable
+from ._core.compat.torch_alias import enable as enable
+from ._core.compat.torch_alias import is_enabled as is_enabled
+from ._core.compat.torch_alias import peer as peer

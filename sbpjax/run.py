@@ -5,7 +5,7 @@ module instead of a file. What stands behind the script's name is the script's o
 Processes that the script starts (`multiprocessing`, data workers, `subprocess`) answer to the names too.
 """
 
-from .compat.run import main as main
+from ._core.compat.run import main as main
 
 if __name__ == "__main__":
     main()

@@ -1,5 +1,5 @@
-"""Special functions: the names of ``torch.special``; the table of ops has them (`sbpjax.functions.rows.special`)."""
+"""Special functions: the names of ``torch.special``; the table of ops has them (`_core.functions.rows.special`)."""
 
-from sbpjax.functions.table import face as _face
+from sbpjax._core.functions.table.table import face as _face
 
 __getattr__, __dir__ = _face("special", globals())

@@ -1,9 +1,9 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Special functions: the names of ``torch.special``; the table of ops has them (`sbpjax.functions.rows.special`).
+# Special functions: the names of ``torch.special``; the table of ops has them (`_core.functions.rows.special`).
 
 import builtins
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.tensor import Tensor as _Tensor
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 
 def airy_ai(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return Airy's function Ai; NaN at infinity, as torch does."""

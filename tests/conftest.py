@@ -11,8 +11,8 @@ import zlib
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
 os.environ.setdefault("NPROC", "64")
-# Tests count compilations; those of an earlier run must not answer for this one. tests/compiler/test_program_cache.py
-# does.
+# Tests count compilations; those of an earlier run must not answer for this one.
+# tests/compiler/eager/test_disk_cache.py does.
 os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
 os.environ.setdefault("SBPJAX_COMPILE_NOTE", "off")  # the suite compiles all the time; tests count other lines
 
@@ -156,7 +156,7 @@ def pytest_runtest_teardown(item, nextitem):
     for cache in (getattr(pjit, "_pjit_lower", None), getattr(pxla, "_cached_lowering_to_hlo", None)):
         if cache is not None:
             cache.cache_clear()
-    mappings = sys.modules.get("sbpjax.compiler.mappings")
+    mappings = sys.modules.get("sbpjax._core.compiler.mappings")
     if mappings is not None and mappings.held() > mappings.most() / 2:
         sys.modules["jax"].clear_caches()
 
@@ -177,7 +177,7 @@ class Compilations:
 
     def __enter__(self):
         # Backwards that tests before recorded and never called may still be compiling on other threads.
-        from sbpjax.tensor import first_call
+        from sbpjax._core.compiler.eager import background_compile as first_call
 
         while first_call._threads:
             time.sleep(0.01)

@@ -23,7 +23,7 @@ COMMANDS = {
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "echo", "up"], 0, r"\[rank 1\] up"),
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "false"], 1, r"exited with code 1"),
     ],
-    "sbpjax.inspect.primitives": [([], 0, r"\| Primitives \|")],
+    "sbpjax._core.inspect.primitives": [([], 0, r"\| Primitives \|")],
     "sbpjax.run": [(["--as", "torch", "script.py", "more"], 0, r"1\.0 \['script.py', 'more'\]")],
     "sbpjax.serving": [(["nowhere"], 1, r"seen:")],
     "sbpjax.serving.from_run": [(["nowhere", "to", "--input", "x:3"], 1, r"seen: no such directory")],
@@ -43,10 +43,10 @@ COMMANDS = {
         (["texts.txt", "--output", "tokens"], 1, r"is there"),
     ],
 }
-NO_HELP = {"sbpjax.inspect.primitives"}  # it has no options
+NO_HELP = {"sbpjax._core.inspect.primitives"}  # it has no options
 NO_COMMANDS = {  # files that other files start
     "sbpjax/data/loading/worker_main.py",
-    "sbpjax/world/tied.py",
+    "sbpjax/_core/runtime/parent_death.py",
 }
 
 

@@ -1,4 +1,4 @@
-"""Tests stand where their source stands: ``sbpjax/tensor/views.py`` is tested by ``tests/tensor/test_views.py``.
+"""Tests mirror their source: ``sbpjax/_core/planner/exact.py`` is tested by ``tests/planner/test_exact.py``.
 
 What has no mirror stands in `tests/support/mirror.py`, with the tests that hold it and the reason.
 """
@@ -14,8 +14,9 @@ SOURCE = TESTS.parent / "sbpjax"
 
 def without_mirror():
     for path in sorted(SOURCE.rglob("*.py")):
-        file = path.relative_to(SOURCE)
-        if path.name == "__init__.py" or room(f"sbpjax/{file.as_posix()}") == "faces" or file.parts[0] == "utils":
+        file = Path(path.relative_to(SOURCE).as_posix().removeprefix("_core/"))
+        is_face = room(path.relative_to(SOURCE.parent).as_posix()) == "faces"
+        if path.name == "__init__.py" or is_face or file.parts[0] == "utils":
             continue  # names alone: tests/api asks for every one
         if not (TESTS / file.with_name(f"test_{file.name}")).exists():
             yield file.as_posix()
@@ -27,7 +28,7 @@ def row_of(file):
 
 def test_every_file_has_its_tests():
     lost = [file for file in without_mirror() if not any(file == row or file.startswith(row) for row in TESTED_BY)]
-    assert not lost, f"no tests/<room>/test_<file>.py, and no row in tests/support/mirror.py: {lost}"
+    assert not lost, f"no tests/<package>/test_<file>.py, and no row in tests/support/mirror.py: {lost}"
 
 
 def test_every_row_is_needed_and_names_tests():

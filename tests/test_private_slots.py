@@ -1,4 +1,4 @@
-"""What a tensor holds is read in the tensor room alone; other rooms ask `sbpjax.tensor.payload` and public properties.
+"""Private slots of tensors are read in `_core/tensor/` alone; other packages use `_core.tensor.storage.payload`.
 
 ``pytest tests/test_private_slots.py -s`` prints the figure.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sbpjax.tensor import Tensor
+from sbpjax._core.tensor import Tensor
 from tests.support.rooms import room
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ def test_no_other_room_reads_them():
             for line, name in uses(path.read_text()):
                 found[f"{file}:{line} {name}"] = name
     print(f"\nprivate slots of tensors read in other rooms: {len(found)} {dict(Counter(found.values()))}")
-    assert not found, "ask sbpjax.tensor.payload instead:\n" + "\n".join(found)
+    assert not found, "ask sbpjax._core.tensor.storage.payload instead:\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize(

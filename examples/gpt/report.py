@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from sbpjax.inspect.plan_table import Explanation
+from sbpjax.graph import Explanation
 
 console = Console()
 

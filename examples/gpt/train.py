@@ -36,7 +36,7 @@ from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.report import History, communication, console, progress_bar
 from examples.gpt.sharding import LAYOUTS, Layout
 from sbpjax import nn, optim, utils
-from sbpjax.inspect.plan_table import Explanation
+from sbpjax.graph import Explanation
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`Function`: an op with a backward of the user's own."""
 
-from sbpjax.tensor.tape.function import Function as Function
-from sbpjax.tensor.tape.function import FunctionCtx as FunctionCtx
-from sbpjax.tensor.tape.function import FunctionNode as FunctionNode
-from sbpjax.tensor.tape.function import once_differentiable as once_differentiable
+from sbpjax._core.tensor.tape.function import Function as Function
+from sbpjax._core.tensor.tape.function import FunctionCtx as FunctionCtx
+from sbpjax._core.tensor.tape.function import FunctionNode as FunctionNode
+from sbpjax._core.tensor.tape.function import once_differentiable as once_differentiable

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.handle import device as devices
+from sbpjax._core.tracing.checkpoint import checkpoint as checkpoint  # PyTorch's module of this name has it
+from sbpjax._core.tracing.segments import checkpoint_sequential as checkpoint_sequential
 from sbpjax.errors import OpTypeError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast, placement
-from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor import device as devices
-from sbpjax.tracing.checkpoint import checkpoint as checkpoint  # PyTorch's module of this name has it
-from sbpjax.tracing.segments import checkpoint_sequential as checkpoint_sequential
-from sbpjax.world import processes as _world
 
 
 def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
@@ -48,7 +49,8 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
         CheckpointError: something in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
-    from .checkpoint import document, saving  # which build on this room's neighbours
+    from .checkpoint import saving
+    from .checkpoint import tree as document  # which build on this room's neighbours
 
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])

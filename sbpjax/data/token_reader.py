@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor import dtype as dtypes
 
 from .token_index import check_tokens, read_index
 

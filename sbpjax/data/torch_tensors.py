@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.from_data import from_numpy
+from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.errors import OpTypeError
-from sbpjax.tensor import Tensor
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.from_data import from_numpy
 
 
 def from_torch(torch_tensor: Any) -> Tensor:
@@ -25,7 +25,7 @@ def from_torch(torch_tensor: Any) -> Tensor:
     source = torch_tensor.detach().contiguous()
     if source.dtype.is_complex or str(source.dtype) == "torch.bool" or not source.numel():
         return from_numpy(source.cpu().numpy())
-    from sbpjax.functions.protocols import from_dlpack  # which few scripts need
+    from sbpjax._core.functions.protocols import from_dlpack  # which few scripts need
 
     return from_dlpack(source)
 

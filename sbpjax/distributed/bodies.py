@@ -10,7 +10,7 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from sbpjax.sbp.spread import bits, of_bits
+from sbpjax.sbp.multi_host import bits, of_bits
 
 _BITWISE = {"band": jnp.bitwise_and, "bor": jnp.bitwise_or, "bxor": jnp.bitwise_xor}
 

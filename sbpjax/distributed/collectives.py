@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.errors import OpError, OpTypeError, OpValueError
-from sbpjax.tensor.payload import payload, put
-from sbpjax.tensor.tensor import Tensor
-from sbpjax.world import processes as _world
 
 from . import bodies
 from .group import ProcessGroup, ReduceOp, Work, group_of, local_array, run

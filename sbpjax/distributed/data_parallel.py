@@ -12,14 +12,14 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from sbpjax import naming
+from sbpjax._core import naming
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.creation.like import zeros_like
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.tape import engine
 from sbpjax.errors import AgreementError, AutogradError, MixedTensorError
 from sbpjax.nn.module import Module
-from sbpjax.tensor.like import zeros_like
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.tape import engine
-from sbpjax.tensor.tensor import Tensor
-from sbpjax.world import processes as _world
 
 _MEGABYTE = 1 << 20
 

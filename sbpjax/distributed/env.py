@@ -24,11 +24,11 @@ from typing import Any
 import jax
 from jax._src import xla_bridge as _xla_bridge
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.lifecycle import at_stage
+from sbpjax._core.runtime.processes import devices_started as devices_started
+from sbpjax._core.serialization import signing
 from sbpjax.errors import DeviceStateError, OpValueError, message
-from sbpjax.world import processes as _world
-from sbpjax.world import signing
-from sbpjax.world.lifecycle import at_stage
-from sbpjax.world.processes import devices_started as devices_started
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4

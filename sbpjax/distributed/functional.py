@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap
+from sbpjax._core.tensor.tape.function import ACROSS, Function
 from sbpjax.errors import OpTypeError
-from sbpjax.tensor.tape.function import ACROSS, Function
-from sbpjax.tensor.tensor import Tensor, wrap
 
 from . import bodies
 from .collectives import op_name

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.mode import mode
 from sbpjax.errors import SbpTypeError
 from sbpjax.sbp.algebra import sbp as Sbp
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.mode import mode
 
 
 def to_global(input, placement=None, sbp: Any = None, warn_on_non_tensor_leaf: bool = True, **options):

@@ -18,12 +18,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import payload, payloads, refreshed
 from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError
-from sbpjax.tensor.payload import payload, payloads, refreshed
-from sbpjax.tensor.tensor import Tensor
-from sbpjax.world import calls
-from sbpjax.world import processes as _world
-from sbpjax.world.ranks_text import ranks_text
 
 
 class ReduceOp(Enum):

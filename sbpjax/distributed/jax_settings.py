@@ -18,8 +18,8 @@ from typing import Any
 import jax
 
 from sbpjax import errors
+from sbpjax._core.serialization import cache_folder, signing
 from sbpjax.errors import UnsafeFileError
-from sbpjax.world import cache_folder, signing
 
 from . import env
 

@@ -7,7 +7,7 @@ launcher passes on their output line by line with the rank before it, passes sig
 the others, says which one it was, how it ended and what it wrote last, and ends with its exit code. With
 ``--max_restarts`` it starts all of them again, from the last checkpoint if the script loads one; a script that ends
 with code 75 (`EXIT_RESTART`) asks for that itself. A launcher that is killed takes its ranks with it
-(`sbpjax.world.tied`).
+(`_core.runtime.parent_death`).
 
 This file needs nothing but Python, so the launcher itself holds no device and little memory.
 """
@@ -53,7 +53,7 @@ def _by_path(*names: str):
     return module
 
 
-_tied = _by_path("world", "tied.py")
+_parent_death = _by_path("_core", "runtime", "parent_death.py")
 
 
 def is_good_news(line: str) -> bool:
@@ -172,7 +172,7 @@ class Launcher:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 before[number] = signal.signal(number, self._on_signal)
-        self._tie = _tied.Tie()
+        self._tie = _parent_death.Tie()
         try:
             starts = failures = 0
             while True:
@@ -356,7 +356,7 @@ class Launcher:
 
 
 def _ended_early(lines: list[str]) -> list[int]:
-    """Return the ranks that others waited for in vain, as they had ended; see `sbpjax.world.difference`."""
+    """Return the ranks that others waited for in vain, as they had ended; see `_core.runtime.trace_difference`."""
     return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
 
 

@@ -4,9 +4,9 @@
     distributed.all_gather_object(found, {"rank": 1, "loss": 0.3})                    # plain values: runs no code
     distributed.all_gather_object(found, my_object, allow_pickle=True)                # anything, from trusted ranks
 
-Objects are the plain values of `sbpjax.world.encoding`. With ``allow_pickle=True``, on all ranks, they are pickled:
-reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it
-(see docs/explanation/security.md). What one rank cannot send is an error on all.
+Objects are the plain values of `_core.serialization.encoding`. With ``allow_pickle=True``, on all ranks, they are
+pickled: reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it (see
+docs/explanation/security.md). What one rank cannot send is an error on all.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax._core.serialization import encoding, signing
 from sbpjax.errors import (
     EncodingError,
     EncodingTypeError,
@@ -26,9 +29,6 @@ from sbpjax.errors import (
     SignatureError,
     page,
 )
-from sbpjax.world import encoding, signing
-from sbpjax.world import processes as _world
-from sbpjax.world.ranks_text import ranks_text
 
 from . import bodies
 from .group import ProcessGroup, group_of, run
@@ -80,7 +80,7 @@ def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup
         raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
     if kind == _REFUSED:
         seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
-        rule = "objects are plain values (see sbpjax.world.encoding), or with allow_pickle=True what can be pickled"
+        rule = "objects are numbers, strings, lists, dicts and arrays, or with allow_pickle=True anything with a pickle"
         raise EncodingTypeError(asked, seen, rule, _FIX)
     return body
 
@@ -120,7 +120,7 @@ def all_gather_object(
 
     Args:
         object_list: a list with one entry per rank of the group.
-        obj: a plain value, see `sbpjax.world.encoding`.
+        obj: a plain value, see `_core.serialization.encoding`.
         group: who takes part; all ranks by default.
         allow_pickle: send and read any object by pickle, which runs code: only among ranks that are trusted.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import AgreementError, OpValueError
-from sbpjax.tensor.tensor import Tensor
-from sbpjax.world import processes as _world
 
 from . import bodies
 from .collectives import _write

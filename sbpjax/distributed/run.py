@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.runtime import processes as _world
 from sbpjax.errors import DistributedError
-from sbpjax.world import processes as _world
 
 from . import env
 from .group import ProcessGroup, group_of

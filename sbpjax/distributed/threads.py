@@ -26,9 +26,9 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.creation import generator
 from sbpjax.errors import DistributedError, LostRankError
-from sbpjax.tensor import generator
-from sbpjax.world import processes as _world
 
 
 class _EndedError(BaseException):

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 __all__ = [
     "Constraint",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 from . import constraints
 from .discrete import _Binary, _one

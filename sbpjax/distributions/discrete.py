@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.size import Size
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.size import Size
 
 from .constraints import is_dependent
 from .utils import is_known, lacking, lazy_property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import jax
 
-from sbpjax.ops.random import _key
-from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.op import op_of
+from sbpjax._core.ops.randoms.random import _key
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
 
 
 def binomial(key: jax.Array, count: jax.Array, probs: jax.Array, /) -> jax.Array:

@@ -9,11 +9,12 @@ from typing import Any
 import jax
 
 import sbpjax
+from sbpjax._core.ops.randoms.random import _key
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax.errors import DistributionError
-from sbpjax.ops.random import _key
-from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.op import op_of
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, noise

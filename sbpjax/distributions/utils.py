@@ -9,9 +9,9 @@ import jax
 from jax.core import Tracer
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.payload import payload
 
 __all__ = [
     "broadcast_all",
@@ -151,6 +151,6 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
         raise DistributionError("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10")
     at, rows = 0, []
     for count in counts:
-        rows.append(sbpjax.functions.nn.pad(vec[..., at : at + count], [0, n - count]))
+        rows.append(sbpjax._core.functions.nn.pad(vec[..., at : at + count], [0, n - count]))
         at += count
     return sbpjax.stack(rows, -2)

@@ -1,25 +1,27 @@
 """Compiled programs: a whole training step traced, planned and compiled as one."""
 
-from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
-from sbpjax.inspect import graph_views as graph_views
-from sbpjax.inspect.explain import explain as explain
-from sbpjax.inspect.explain import visualize as visualize
-from sbpjax.tracing.host_inputs import Request as Request
-from sbpjax.tracing.host_inputs import host_input as host_input
-from sbpjax.tracing.signature import TensorSpec as TensorSpec
+from sbpjax._core.inspect import graph_views as graph_views
+from sbpjax._core.inspect.explain import explain as explain
+from sbpjax._core.inspect.explain import visualize as visualize
+from sbpjax._core.inspect.plan_table import Explanation as Explanation
+from sbpjax._core.serialization.signing import private_key as private_key
+from sbpjax._core.tracing.host_inputs import Request as Request
+from sbpjax._core.tracing.host_inputs import host_input as host_input
+from sbpjax._core.tracing.signature import TensorSpec as TensorSpec
 
-from .compile import Compiled as Compiled
-from .compile import compile as compile
 from .config import GraphConfig as GraphConfig
+from .export.loaded import LoadedGraph as LoadedGraph
+from .export.loaded import load_graph as load_graph
 from .graph import Graph as Graph
-from .loaded import LoadedGraph as LoadedGraph
-from .loaded import load_graph as load_graph
-from .proxy import GraphModule as GraphModule
-from .proxy import GraphTensor as GraphTensor
-from .proxy import Proxy as Proxy
-from .proxy import ProxyModule as ProxyModule
+from .module_proxy import GraphModule as GraphModule
+from .module_proxy import GraphTensor as GraphTensor
+from .module_proxy import Proxy as Proxy
+from .module_proxy import ProxyModule as ProxyModule
+from .program.compile import Compiled as Compiled
+from .program.compile import compile as compile
 
 del _resting

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sbpjax.compiler.compile import LOWERINGS
-from sbpjax.engines.options import PRECISIONS, Engine
-from sbpjax.programs.repeated_layers import LEAST_ITERATIONS
-from sbpjax.tensor import dtype as _dtypes
-from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
-from sbpjax.tensor.casting import CASTABLE, Casting
-from sbpjax.tensor.change_mark import changes
-from sbpjax.tensor.mode import mode as _mode
-from sbpjax.world.lifecycle import at_stage
+from sbpjax._core.compiler.compile import LOWERINGS
+from sbpjax._core.engines.options import PRECISIONS, Engine
+from sbpjax._core.programs.repeated_layers import LEAST_ITERATIONS
+from sbpjax._core.runtime.lifecycle import at_stage
+from sbpjax._core.tensor.amp.casting import CASTABLE, Casting
+from sbpjax._core.tensor.amp.lists import ACCELERATOR, Lists
+from sbpjax._core.tensor.handle import dtype as _dtypes
+from sbpjax._core.tensor.handle.mode import mode as _mode
+from sbpjax._core.tensor.storage.version_counter import changes
 
 from .config_values import flag, one_of, whole, wrong
 from .planner_config import PlannerConfig
@@ -46,7 +46,7 @@ STATED = {
 }
 
 # From here on a loop is worth the stacks of what it saves. CPU programs call one function per kind of layer anyway
-# (`sbpjax.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
+# (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
 _MANY_LAYERS, _MANY_ON_CPU = 16, 40
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
@@ -199,7 +199,7 @@ class GraphConfig(PlannerConfig):
             )
         if not isinstance(lists, Lists):
             rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or what changed() makes of one"
-            fix = 'lists=sbpjax.tensor.autocast_lists.ACCELERATOR.changed(lower=["softmax"])'
+            fix = 'lists=sbpjax._core.tensor.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
             raise wrong("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
 

@@ -11,26 +11,26 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import is_traced
+from sbpjax._core.tracing import tree
+from sbpjax._core.tracing.capture import State, infos, plain_attributes
+from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
+from sbpjax._core.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.payload import is_traced
-from sbpjax.tracing import tree
-from sbpjax.tracing.capture import State, infos, plain_attributes
-from sbpjax.tracing.kept import MOST_ATTEMPTS, Recaptured
-from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
-from . import runtime
-from .blocks import device_type
-from .build_program import build_program, check_repeats
-from .garbage import collected_later
-from .internals import LastCall, internals_of
+from .graph_state import LastCall, internals_of
 from .masters import keep_masters
-from .program import Options, Program
-from .proxy import CHANGES, checkpoints_of, stages_of
+from .module_proxy import CHANGES, checkpoints_of, stages_of
+from .program import runtime
+from .program.build_program import build_program, check_repeats
+from .program.gc_pause import collected_later
+from .program.program import Options, Program
+from .program.zero import Zero
+from .repeated_layers import device_type
 from .step import GraphStep
-from .zero import Zero
 
 log = logging.getLogger("sbpjax.graph")
 

@@ -28,21 +28,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sbpjax._core.tensor.storage.version_counter import changes
+from sbpjax._core.tracing.signature import Call
 from sbpjax.errors import GraphError, GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor.change_mark import changes
-from sbpjax.tracing.signature import Call
 
-from . import runtime, saving, schedule_steps
+from . import saving, schedule_steps
 from .config import GraphConfig
 from .fitting import fit, prepared
 from .graph_reports import Reports
-from .internals import Internals, internals_of
-from .program import Program
-from .proxy import ProxyModule
-from .repeat import MISSED, repeat_of
+from .graph_state import Internals, internals_of
+from .module_proxy import ProxyModule
+from .program import runtime
+from .program.fast_path import MISSED, repeat_of
+from .program.program import Program
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
@@ -328,7 +329,7 @@ class Graph(Reports):
             >>> graph.export("classifier", TensorSpec((1, 784)), platforms=["cpu", "tpu"])
             >>> graph.export("as-called")  # after a call: for arguments like its own
         """
-        from .export import export
+        from .export.export import export
 
         return export(self, path, args, kwargs, platforms, dynamic_batch, key, onnx)
 

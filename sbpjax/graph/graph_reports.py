@@ -9,17 +9,17 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sbpjax._core.tracing.capture import State
 from sbpjax.errors import GraphError
-from sbpjax.tracing.capture import State
 
 from .fitting import built, owners_of, prepared_or_last
-from .program import Program
-from .shown import SHOWN
+from .program.program import Program
+from .report_registry import SHOWN
 
 if TYPE_CHECKING:
-    from sbpjax.inspect.memory import Memory
-    from sbpjax.inspect.profile import Profile
-    from sbpjax.inspect.traffic import Traffic
+    from sbpjax._core.inspect.memory import Memory
+    from sbpjax._core.inspect.profile import Profile
+    from sbpjax._core.inspect.traffic import Traffic
 
 
 class Reports:
@@ -136,7 +136,7 @@ class Reports:
             **kwargs: arguments by name.
 
         Returns:
-            A `sbpjax.inspect.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or
+            A `_core.inspect.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or
             a plan.
 
         Raises:

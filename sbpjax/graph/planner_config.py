@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sbpjax._core.planner.memory.limit import capacity_of
+from sbpjax._core.planner.prices.cost import DEFAULT, CostModel, preset
+from sbpjax._core.planner.prices.links import of_placement
 from sbpjax.graph.auto.graph import Auto
-from sbpjax.planner.memory.limit import capacity_of
-from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
-from sbpjax.planner.prices.links import of_placement
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 
@@ -122,7 +122,7 @@ class PlannerConfig:
         """Let latency that other work covers cost nothing; on by default with auto parallelism.
 
         The reduction of a gradient need not be waited for until the update; what the next product reads is waited for
-        at once. Only the wait time is covered: all conversions share one wire. See `sbpjax.planner.prices.slack`.
+        at once. Only the wait time is covered: all conversions share one wire. See `_core.planner.prices.slack`.
         """
         self.auto_trunk = flag("enable_auto_parallel_trunk_algo", mode)
 
@@ -170,7 +170,7 @@ class PlannerConfig:
 
         Args:
             model: the name of a preset (``"h100"``, ``"v5p"``, ``"oneflow"``…), a `sbpjax.auto.CostModel`, or None for
-                what `sbpjax.inspect.auto.calibrate` measured, else the preset of the placement's devices.
+                what `_core.inspect.auto.calibrate` measured, else the preset of the placement's devices.
 
         Raises:
             SbpError: there is no such preset.

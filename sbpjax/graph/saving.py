@@ -12,9 +12,9 @@ import copy
 from collections import OrderedDict
 from typing import Any
 
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.errors import SbpjaxError, StateDictError
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.payload import payload, put
 
 OPTIMIZERS, SCHEDULES, SCALER, RNG = "graph.optimizers", "graph.lr_schedulers", "graph.grad_scaler", "graph.rng"
 

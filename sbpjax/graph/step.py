@@ -7,7 +7,7 @@ rows become k micro-batches of B / k rows, contiguous in the logical view, and o
 them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so
 the sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it. Where a loss is
 divided by a count of the inputs, such as the targets that are not ignored, the count is the batch's
-(`sbpjax.programs.batch_counts`), so that the mean of the losses is the batch's, however the targets are spread.
+(`_core.programs.batch_counts`), so that the mean of the losses is the batch's, however the targets are spread.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.programs.batch_counts import with_batch_counts
+from sbpjax._core.programs.casts import without_casts
+from sbpjax._core.runtime.jaxprs import jaxpr_as_fun
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.amp.casting import fresh, under
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.dispatch.op_calls import inlined
+from sbpjax._core.tensor.dispatch.traced import logical, note_per_process, unpinned
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.handle.tensor import wrap_any
+from sbpjax._core.tensor.storage.payload import put
+from sbpjax._core.tensor.tape.row_grad import RowGrad, put_grad, row_parts
+from sbpjax._core.tracing import tree
+from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.signature import Call
 from sbpjax.errors import GraphError, message
 from sbpjax.optim.clip_grad import clip_grad_norm_
-from sbpjax.programs.batch_counts import with_batch_counts
-from sbpjax.programs.casts import without_casts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.casting import fresh, under
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.op_calls import inlined
-from sbpjax.tensor.payload import put
-from sbpjax.tensor.row_grad import RowGrad, put_grad, row_parts
-from sbpjax.tensor.tensor import wrap_any
-from sbpjax.tensor.traced import logical, note_per_process, unpinned
-from sbpjax.tracing import tree
-from sbpjax.tracing.capture import State
-from sbpjax.tracing.signature import Call
-from sbpjax.world.jaxprs import jaxpr_as_fun
 
-from .scope import Scope
+from .name_scope import Scope
 
 
 class GraphStep:

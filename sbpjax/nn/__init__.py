@@ -1,13 +1,13 @@
 """Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors."""
 
-from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
-from sbpjax.functions.table import face as _face
-from sbpjax.tensor.wrong_call import tell_constructors as _tell
-from sbpjax.tracing.from_flax import from_flax as from_flax
-from sbpjax.tracing.pure import to_pure as to_pure
+from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.tensor.calls.argument_errors import tell_constructors as _tell
+from sbpjax._core.tracing.from_flax import from_flax as from_flax
+from sbpjax._core.tracing.pure import to_pure as to_pure
 
 from . import functional as functional
 from . import init as init
@@ -198,7 +198,7 @@ _tell(globals(), Module)
 
 
 def _repr_html_(self: Module) -> str:
-    from sbpjax.inspect.summary import summary  # of a room above, which notebooks alone need here
+    from sbpjax._core.inspect.summary import summary  # of a room above, which notebooks alone need here
 
     return summary(self)._repr_html_()
 

@@ -189,7 +189,7 @@ from sbpjax.nn.vision import UpsamplingNearest2d as UpsamplingNearest2d
 from sbpjax.nn.padding import ZeroPad1d as ZeroPad1d
 from sbpjax.nn.padding import ZeroPad2d as ZeroPad2d
 from sbpjax.nn.padding import ZeroPad3d as ZeroPad3d
-from sbpjax.tracing.from_flax import from_flax as from_flax
+from sbpjax._core.tracing.from_flax import from_flax as from_flax
 from sbpjax.nn import functional as functional
 from sbpjax.nn import graph as graph
 from sbpjax.nn import init as init
@@ -204,5 +204,5 @@ from sbpjax.nn.hooks import register_module_full_backward_hook as register_modul
 from sbpjax.nn.hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from sbpjax.nn.hooks import register_module_module_registration_hook as register_module_module_registration_hook
 from sbpjax.nn.hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
-from sbpjax.tracing.pure import to_pure as to_pure
+from sbpjax._core.tracing.pure import to_pure as to_pure
 from sbpjax.nn import utils as utils

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.derive import layer_form, source_to_function
-from sbpjax.functions.table import Row, layers
-from sbpjax.functions.texts import OfLayer
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.derive import layer_form, source_to_function
+from sbpjax._core.functions.table.table import Row, layers
+from sbpjax._core.functions.table.texts import OfLayer
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class _Options(Module):

@@ -12,13 +12,13 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax import functions
-from sbpjax.functions import nn as F
+from sbpjax._core import functions
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 

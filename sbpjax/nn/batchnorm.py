@@ -9,21 +9,22 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from sbpjax import naming
-from sbpjax.functions import nn as F
-from sbpjax.functions.layers.norm import batch_norm_over_ranks
-from sbpjax.functions.texts import WithBase
+from sbpjax._core import naming
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.layers.norm import batch_norm_over_ranks
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.storage.payload import is_array, put_all_from, stand_in
+from sbpjax._core.tensor.tape.function import ACROSS
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, creation
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import is_array, put_all_from, stand_in
-from sbpjax.tensor.tape.function import ACROSS
-from sbpjax.tensor.tape.grad_mode import no_grad
-from sbpjax.world import processes as _world
 
 
 class _NormBase(Module):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.ops.dims import fail
 from sbpjax.nn.module import Module
 from sbpjax.nn.names import no_key, no_module
-from sbpjax.ops.dims import fail
 
 
 def _index(index: int, length: int) -> int:

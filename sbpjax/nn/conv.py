@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.texts import WithBase
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter, register_bias
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
 

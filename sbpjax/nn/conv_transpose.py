@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.texts import WithBase
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.conv import _Conv, as_tuple
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class _ConvTranspose(_Conv):

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax import functions
+from sbpjax._core import functions
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import Generator
+from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.generator import Generator
 
 
 class CoinFlip(Module):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.module import Module
-from sbpjax.tensor import Tensor
 
 
 class CosineSimilarity(Module):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter, parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class Embedding(Module):

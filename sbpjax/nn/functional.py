@@ -1,5 +1,5 @@
 """The functions behind the layers, with PyTorch's signatures."""
 
-from sbpjax.functions.table import face as _face
+from sbpjax._core.functions.table.table import face as _face
 
 __getattr__, __dir__ = _face("nn.functional", globals())

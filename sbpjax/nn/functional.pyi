@@ -4,9 +4,9 @@
 import builtins
 import collections.abc
 import typing
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.generator import Generator as _Generator
-from sbpjax.tensor.tensor import Tensor as _Tensor
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.creation.generator import Generator as _Generator
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 
 def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
     """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
@@ -97,7 +97,7 @@ def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         count_include_pad: whether those zeros count in the mean.
         divisor_override: divide by it instead of by the number of cells.
     """
-from sbpjax.functions.layers.norm import batch_norm as batch_norm
+from sbpjax._core.functions.layers.norm import batch_norm as batch_norm
 def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     """Return x1 A x2 + b.
 
@@ -266,7 +266,7 @@ def deform_conv2d(input: _Tensor, offset: _Tensor, weight: _Tensor, bias: _Tenso
         dilation: number(s).
         mask: ``(N, G * kh * kw, Ho, Wo)``, a factor per read, or None.
     """
-from sbpjax.functions.layers.depend import depend as depend
+from sbpjax._core.functions.layers.depend import depend as depend
 def dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
     """Return x with each element zero with probability p and the others divided by 1 - p.
 
@@ -292,8 +292,8 @@ def elu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = Fa
     """
 def elu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `elu` into the first tensor, which keeps its layout."""
-from sbpjax.functions.layers.embedding import embedding as embedding
-from sbpjax.functions.layers.embedding import embedding_bag as embedding_bag
+from sbpjax._core.functions.layers.embedding import embedding as embedding
+from sbpjax._core.functions.layers.embedding import embedding_bag as embedding_bag
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 def fold(input: _Tensor, output_size: _types.IntOrInts, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
@@ -458,7 +458,7 @@ def huber_loss(input: _Tensor, target: _Tensor, reduction: builtins.str = 'mean'
         delta: where the parabola becomes a line.
         weight: a factor per element, broadcast, or None; the mean is over them.
     """
-from sbpjax.functions.layers.norm import instance_norm as instance_norm
+from sbpjax._core.functions.layers.norm import instance_norm as instance_norm
 def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
     """Return input with its spatial dims resized.
 
@@ -777,7 +777,7 @@ def mse_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         weight: a factor per element, broadcast, or None.
     """
-from sbpjax.functions.layers.multihead import multi_head_attention_forward as multi_head_attention_forward
+from sbpjax._core.functions.layers.multihead import multi_head_attention_forward as multi_head_attention_forward
 def multi_margin_loss(input: _Tensor, target: _Tensor, p: builtins.float = 1, margin: builtins.float = 1.0, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return the mean over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, reduced.
 
@@ -825,7 +825,7 @@ def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1
         p: the power of the norm.
         eps: the least that is divided by.
     """
-from sbpjax.functions.layers.embedding import one_hot as one_hot
+from sbpjax._core.functions.layers.embedding import one_hot as one_hot
 def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
     """Return input widened at both ends of its last dims.
 
@@ -882,9 +882,9 @@ def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[bui
         weight: of ``normalized_shape``, or None.
         eps: added to the mean square; by default the smallest step of the computing dtype.
     """
-from sbpjax.functions.layers.activation import rrelu as rrelu
-from sbpjax.functions.layers.activation import rrelu_ as rrelu_
-from sbpjax.functions.layers.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from sbpjax._core.functions.layers.activation import rrelu as rrelu
+from sbpjax._core.functions.layers.activation import rrelu_ as rrelu_
+from sbpjax._core.functions.layers.attention import scaled_dot_product_attention as scaled_dot_product_attention
 def selu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return the self-normalising elu."""
 def selu_(input: _Tensor) -> _Tensor:
@@ -949,7 +949,7 @@ def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, m
         swap: take the smaller of the negative's distances to anchor and positive.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-from sbpjax.functions.layers.loss import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from sbpjax._core.functions.layers.loss import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches).
 

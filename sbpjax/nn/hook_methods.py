@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.tensor.tape.node import RemovableHandle
+from sbpjax._core.tensor.nodes.node import RemovableHandle
 
 
 class HookMethods:

@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sbpjax.ops.dims import fail
-from sbpjax.tensor.tape.node import RemovableHandle
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor.nodes.node import RemovableHandle
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
@@ -158,8 +158,8 @@ class _BackwardHooks:
         return _through_identity(output, on_backward)
 
     def watch_inputs(self, args: tuple) -> tuple:
-        from sbpjax.tensor import Tensor
-        from sbpjax.tensor.tape.grad_mode import is_grad_enabled
+        from sbpjax._core.tensor import Tensor
+        from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
 
         self.inputs_need_grad = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
         return _through_identity(args, self._run)
@@ -174,9 +174,9 @@ class _BackwardHooks:
 
 def _through_identity(value: Any, on_backward: Callable[[Any], Any]) -> Any:
     """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
-    from sbpjax.tensor import Tensor
-    from sbpjax.tensor.tape.function import Function
-    from sbpjax.tensor.tape.grad_mode import is_grad_enabled
+    from sbpjax._core.tensor import Tensor
+    from sbpjax._core.tensor.tape.function import Function
+    from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
 
     single = isinstance(value, Tensor)
     if not single and not isinstance(value, (tuple, list)):

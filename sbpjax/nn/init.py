@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-from sbpjax.functions.random import by_inverse_
-from sbpjax.ops.dims import fail
+from sbpjax._core.functions.random import by_inverse_
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation, from_data
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, creation, from_data
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 def _refuse(asked: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:

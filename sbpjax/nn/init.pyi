@@ -4,14 +4,14 @@
 import __future__
 import builtins
 import typing
-import sbpjax.tensor.types as _types
-from sbpjax.tensor.generator import Generator as _Generator
-from sbpjax.tensor.tensor import Tensor as _Tensor
+import sbpjax._core.tensor.handle.types as _types
+from sbpjax._core.tensor.creation.generator import Generator as _Generator
+from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 from sbpjax.sbp.placement import placement as _placement
 from sbpjax.sbp.algebra import sbp as _sbp
 
 NoReturn: typing._SpecialForm
-from sbpjax.tensor.tensor import Tensor as Tensor
+from sbpjax._core.tensor.handle.tensor import Tensor as Tensor
 annotations: __future__._Feature
 def bias_(tensor: _Tensor | None, fan_in: builtins.int) -> None:
     """Fill a layer's bias uniformly in ±1/sqrt(fan_in), as linear and convolution layers start; None has none."""
@@ -60,7 +60,7 @@ def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLi
     """
 def eye_(tensor: _Tensor) -> _Tensor:
     """Make a matrix the identity."""
-from sbpjax.ops.dims import fail as fail
+from sbpjax._core.ops.dims import fail as fail
 def fans(tensor: _Tensor, data_format: builtins.str = 'NCHW') -> builtins.tuple[builtins.int, builtins.int]:
     """Return (fan_in, fan_out) of a weight `(out, in, kernel...)`, or `(out, kernel..., in)` if so formatted."""
 def kaiming_normal(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str = 'fan_in', nonlinearity: builtins.str = 'leaky_relu', generator: _Generator | None = None, *, data_format: builtins.str = 'NCHW') -> _Tensor:
@@ -93,7 +93,7 @@ def kaiming_uniform_(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str 
 
     Source: He et al., Delving Deep into Rectifiers (2015).
     """
-from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
+from sbpjax._core.tensor.tape.grad_mode import no_grad as no_grad
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.texts import WithBase
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.batchnorm import _NormBase
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class _InstanceNorm(_NormBase):

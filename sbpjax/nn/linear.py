@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter, register_bias
-from sbpjax.tensor import Tensor
 
 
 class Identity(Module):

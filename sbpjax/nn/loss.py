@@ -6,14 +6,14 @@ import dataclasses
 import math
 from typing import Any
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.checks import reduced_by
-from sbpjax.functions.public import take_oneflow
-from sbpjax.functions.texts import WithCommon
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.checks import reduced_by
+from sbpjax._core.functions.table.public import take_oneflow
+from sbpjax._core.functions.table.texts import WithCommon
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 Flag = bool | None
 

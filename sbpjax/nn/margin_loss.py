@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.distance import PairwiseDistance
 from sbpjax.nn.loss import Flag, _Loss, _Weighted
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class _Margin(_Loss):

@@ -25,17 +25,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import sbpjax.nn.hooks as _hooks
 import sbpjax.nn.names as _names
-from sbpjax import naming
+from sbpjax._core import naming
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.handle.tensor import wrap_any
+from sbpjax._core.tensor.storage.payload import is_shared, payload, put_from
+from sbpjax._core.tensor.storage.version_counter import Table, changes
+from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.nn import state as _state
 from sbpjax.nn.hook_methods import HookMethods
 from sbpjax.nn.parameter import Buffer, Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.change_mark import Table, changes
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import is_shared, payload, put_from
-from sbpjax.tensor.tape.zeroing import zero_grads
-from sbpjax.tensor.tensor import wrap_any
 
 from .placing import Moving
 
@@ -414,7 +414,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
         """Replace every parameter, its gradient and every buffer by `fn` of it; parameters keep their identity."""
-        from sbpjax.tensor.tape.grad_mode import no_grad
+        from sbpjax._core.tensor.tape.grad_mode import no_grad
 
         done: set[int] = set()
         with no_grad():

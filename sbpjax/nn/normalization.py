@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class LayerNorm(Module):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import nn as F
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.conv import as_tuple
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 class _Pad(Module):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.storage.payload import become
 from sbpjax.nn.names import needs_tensor
-from sbpjax.tensor import Tensor, creation
-from sbpjax.tensor.payload import become
 
 
 class Parameter(Tensor):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax.nn.module import Module
 from sbpjax.nn.names import no_key
 from sbpjax.nn.parameter import Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 def _held(value: Any) -> Any:

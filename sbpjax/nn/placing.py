@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from jax.core import Tracer
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import MixedTensorError, SbpError, message
-from sbpjax.ops.dims import fail
-from sbpjax.sbp import algebra, members
+from sbpjax.sbp import algebra
+from sbpjax.sbp import process_local as members
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor import Tensor, creation
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.payload import payload
-from sbpjax.world import calls
-from sbpjax.world import processes as _world
-from sbpjax.world.ranks_text import ranks_text
 
 if TYPE_CHECKING:
-    from sbpjax.tensor.types import DeviceLike, DTypeLike, SbpLike
+    from sbpjax._core.tensor.handle.types import DeviceLike, DTypeLike, SbpLike
 
 _SAID_PARTS = "Module.to_global of equal parts"
 
@@ -106,8 +108,8 @@ class Moving:
 
         Only floating-point tensors take a dtype. For placements use `to_global`.
         """
-        from sbpjax.tensor.device import device as device_class
-        from sbpjax.tensor.dtype import dtype as dtype_class
+        from sbpjax._core.tensor.handle.device import device as device_class
+        from sbpjax._core.tensor.handle.dtype import dtype as dtype_class
 
         if len(args) == 1 and isinstance(args[0], type):
             if issubclass(args[0], Moving):  # what a graph's proxy of a module stands for

@@ -14,15 +14,16 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from sbpjax import functions
-from sbpjax.functions import nn as F
+from sbpjax._core import functions
+from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.dispatch.dispatch import apply
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, creation
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.dispatch import apply
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")
 

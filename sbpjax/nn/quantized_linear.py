@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sbpjax._core.ops.layers.quantized import linear_quantized, quantized
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.dispatch.dispatch import apply
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
-from sbpjax.ops.quantized import linear_quantized, quantized
 from sbpjax.sbp import broadcast, split
-from sbpjax.tensor import Tensor
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.dispatch import apply
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 _FORMATS = (dtypes.int8, dtypes.float8_e4m3fn)
 

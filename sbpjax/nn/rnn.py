@@ -3,7 +3,7 @@
     lstm = nn.LSTM(16, 32, num_layers=2, bidirectional=True, batch_first=True)
     out, (h, c) = lstm(x)                        # x (N, T, 16), out (N, T, 64), h and c (4, N, 32)
 
-`sbpjax.ops.rnn` holds the loop. A split of the batch needs no communication inside it.
+`_core.ops.layers.rnn` holds the loop. A split of the batch needs no communication inside it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numbers
 import warnings
 from typing import Any
 
-from sbpjax import naming
-from sbpjax.functions.texts import WithBase
+from sbpjax._core import naming
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.ops.layers import rnn as ops
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.dispatch.dispatch import run
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle.mode import mode
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
 from sbpjax.nn.utils import rnn as packing
-from sbpjax.ops import rnn as ops
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.dispatch import run
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.op import op_of
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 

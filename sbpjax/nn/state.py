@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.from_data import tensor as _tensor
 from sbpjax.errors import OpTypeError, StateDictError
 from sbpjax.nn.names import no_extra_state
 from sbpjax.sbp import broadcast
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.from_data import tensor as _tensor
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
@@ -244,7 +244,7 @@ def _write(errors: list[str], write: Callable[[], None]) -> None:
 
 def copy_value(target: Tensor, value: Tensor) -> None:
     """Write `value` into `target` in place: dtype, placement and sbp stay the target's."""
-    from sbpjax.tensor.tape.grad_mode import no_grad
+    from sbpjax._core.tensor.tape.grad_mode import no_grad
 
     with no_grad():
         target.copy_(value)

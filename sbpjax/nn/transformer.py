@@ -9,8 +9,12 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.functions import nn as F
-from sbpjax.functions.texts import WithBase
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.nn import init
 from sbpjax.nn.attention import MultiheadAttention
 from sbpjax.nn.containers import ModuleList
@@ -18,9 +22,6 @@ from sbpjax.nn.dropout import Dropout
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.nn.normalization import LayerNorm
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, creation
-from sbpjax.tensor import dtype as dtypes
 
 Activation = str | Callable[[Tensor], Tensor]
 

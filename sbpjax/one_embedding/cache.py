@@ -5,9 +5,9 @@ row lies in which slot, `DeviceRows` the tensors, `sbpjax.one_embedding.ranks` w
 
     rows that left before → store │ keys → rows │ rows → slots, who leaves, who comes │ programs move both
 
-An interrupt (`sbpjax.tensor.exchange`) finds the state before the lookup or after it. The slots are given away in the
-same call into C that notes the lookup in `unapplied`; whatever comes next, a lookup, a flush or a snapshot, first moves
-the rows of what is noted there. A move that was cut off is repeated: it writes the same rows once more.
+An interrupt (`_core.tensor.storage.exchange`) finds the state before the lookup or after it. The slots are given away
+in the same call into C that notes the lookup in `unapplied`; whatever comes next, a lookup, a flush or a snapshot,
+first moves the rows of what is noted there. A move that was cut off is repeated: it writes the same rows once more.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
+from sbpjax._core.tensor.storage.exchange import assigned, commit
 from sbpjax.errors import TableError
 from sbpjax.graph import Request
 from sbpjax.optim import mark_row_table
-from sbpjax.tensor.exchange import assigned, commit
 
 from . import ranks
 from .device_rows import DeviceRows, first, host

@@ -7,8 +7,8 @@ A row is a number; its value and each state of the optimizer are a column of the
 so a column comes when an optimizer does. Beside them stand, in memory, the row's key and table, the step that looked it
 up last, and how many steps did: some 50 bytes a row with the map from keys to rows.
 
-New keys get their rows, and rows that make room go, in one call into C (`sbpjax.tensor.exchange`): an interrupt finds
-all of a lookup's keys or none of the new ones.
+New keys get their rows, and rows that make room go, in one call into C (`_core.tensor.storage.exchange`): an interrupt
+finds all of a lookup's keys or none of the new ones.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor.storage.exchange import assigned, commit
 from sbpjax.errors import TableError
-from sbpjax.tensor.exchange import assigned, commit
 
 from .columns import FileColumn, MemoryColumn
 from .initial import Initial

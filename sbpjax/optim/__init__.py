@@ -1,10 +1,10 @@
 """Optimizers with one compiled update for the whole list of parameters, and schedules of the learning rate."""
 
-from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
-from sbpjax.tensor.row_grad import mark_row_table as mark_row_table
+from sbpjax._core.tensor.tape.row_grad import mark_row_table as mark_row_table
 
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils

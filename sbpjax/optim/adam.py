@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
+from sbpjax._core.tensor import Tensor
 from sbpjax.optim import rules
 from sbpjax.optim.check import betas_in_range, params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
-from sbpjax.tensor import Tensor
 
 
 class OfMoments(Optimizer):

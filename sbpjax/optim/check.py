@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.options import Choices, Implementation
-from sbpjax.tensor import Tensor
 
 
 def at_least_zero(name: str, value: Any) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.ops.dims import fail
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle.tensor import wrap
+from sbpjax._core.tensor.storage.payload import put_results
+from sbpjax._core.tensor.tape.grad_mode import no_grad
+from sbpjax._core.tensor.tape.row_grad import values_of
 from sbpjax.optim.run import TRACE, place_of, run_on_device
-from sbpjax.tensor import Tensor, dispatch, from_data
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import put_results
-from sbpjax.tensor.row_grad import values_of
-from sbpjax.tensor.tape.grad_mode import no_grad
-from sbpjax.tensor.tensor import wrap
 
 
 def _wide(x: jax.Array) -> jax.Array:

@@ -21,19 +21,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.like import zeros_like
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.storage.exchange import Run, exchange
+from sbpjax._core.tensor.storage.payload import put_from
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.rules import MASTER
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.exchange import Run, exchange
-from sbpjax.tensor.like import zeros_like
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import put_from
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class Tree(NamedTuple):

@@ -11,12 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data, like
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.storage.payload import put_all_from, put_from
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpValueError
-from sbpjax.tensor import Tensor, dispatch, from_data, like
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import put_all_from, put_from
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 from .loss_scaling import Scaler, moved
 

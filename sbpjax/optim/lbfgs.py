@@ -19,17 +19,17 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from sbpjax import functions
+from sbpjax._core import functions
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.dtype import float32, float64
+from sbpjax._core.tensor.storage.exchange import all_or_nothing
+from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
+from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.dtype import float32, float64
-from sbpjax.tensor.exchange import all_or_nothing
-from sbpjax.tensor.payload import put_all_from, stand_in
-from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")
 

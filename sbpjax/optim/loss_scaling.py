@@ -25,16 +25,18 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.storage.payload import payload, put_from, put_results
+from sbpjax._core.tensor.tape.grad_mode import no_grad
+from sbpjax._core.tensor.tape.row_grad import values_of
 from sbpjax.errors import OpError, OpTypeError
 from sbpjax.optim import Optimizer
 from sbpjax.optim.run import TRACE, place_of
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, dispatch, from_data
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import payload, put_from, put_results
-from sbpjax.tensor.row_grad import values_of
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:

@@ -22,26 +22,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from sbpjax._core.compiler.eager.background_compile import expect_backward
+from sbpjax._core.functions.table.public import take_oneflow
+from sbpjax._core.functions.table.texts import WithCommon
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.dtype import float32
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.nodes.node import RemovableHandle
+from sbpjax._core.tensor.storage.exchange import Run, exchange
+from sbpjax._core.tensor.storage.payload import requires_grad
+from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, States, changes
+from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
+from sbpjax._core.tensor.tape.row_grad import RowGrad, by_rows, dense, row_table_of
+from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError
-from sbpjax.functions.public import take_oneflow
-from sbpjax.functions.texts import WithCommon
-from sbpjax.optim import ahead, run, saving
+from sbpjax.optim import background_compile as ahead
+from sbpjax.optim import run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
+from sbpjax.optim.fast_path import Repeat, Update
 from sbpjax.optim.options import Choices, Item, clips, plain_option
-from sbpjax.optim.repeat import Repeat, Update
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.sbp.layout import Layout
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
-from sbpjax.tensor.dtype import float32
-from sbpjax.tensor.exchange import Run, exchange
-from sbpjax.tensor.first_call import expect_backward
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import requires_grad
-from sbpjax.tensor.row_grad import RowGrad, by_rows, dense, row_table_of
-from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
-from sbpjax.tensor.tape.node import RemovableHandle
-from sbpjax.tensor.tape.zeroing import zero_grads
 
 # Of a bucket: group, step count, on masters, by rows, whether other rows are left alone, names of states.
 _Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]

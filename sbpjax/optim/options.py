@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.plain_values import plain
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.plain_values import plain
 
 
 class Choices(TypedDict, total=False):

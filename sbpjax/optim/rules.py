@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sbpjax.ops.row_update import NOWHERE, row_update
-from sbpjax.tensor.traced_calls import TracedCall
+from sbpjax._core.ops.layers.row_update import NOWHERE, row_update
+from sbpjax._core.tensor.dispatch.traced_calls import TracedCall
 
 Array = jax.Array
 State = dict[str, Array]  # of one parameter, by name
@@ -115,7 +115,7 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
 
 @functools.lru_cache(maxsize=256)
 def _of_rows(bucket: Bucket, guarded: bool) -> Callable:
-    """Return the update of one table by a gradient of rows, see `sbpjax.ops.row_update`."""
+    """Return the update of one table by a gradient of rows, see `_core.ops.layers.row_update`."""
     rule = RowRule(bucket)
 
     def update_rows(skip, count, hyper, param, ids, rows, *states):

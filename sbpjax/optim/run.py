@@ -19,25 +19,27 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-from sbpjax.compiler import eager
-from sbpjax.compiler.eager_options import options_of_update
-from sbpjax.compiler.launch import Launcher, is_looked_at
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager.options import options_of_update
+from sbpjax._core.compiler.launch import Launcher, is_looked_at
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.creation import like as likes
+from sbpjax._core.tensor.creation.host_constants import put_beside
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.abstract import abstract
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.device import META
+from sbpjax._core.tensor.handle.tensor import wrap
+from sbpjax._core.tensor.storage.exchange import Run, exchange, planned
+from sbpjax._core.tensor.storage.offloaded import Elsewhere
+from sbpjax._core.tensor.storage.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
+from sbpjax._core.tensor.tape.row_grad import RowGrad
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, creation, dispatch
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor import like as likes
-from sbpjax.tensor.abstract import abstract
-from sbpjax.tensor.device import META
-from sbpjax.tensor.exchange import Run, exchange, planned
-from sbpjax.tensor.made_on_host import put_beside
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
-from sbpjax.tensor.row_grad import RowGrad
-from sbpjax.tensor.stored import Elsewhere
-from sbpjax.tensor.tensor import wrap
 
 TRACE = "trace"  # the place of every tensor inside a trace
 

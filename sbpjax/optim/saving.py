@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.storage.version_counter import Fields, States
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpValueError
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
-from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor.change_mark import Fields, States
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 # Options of a group that may be absent or are PyTorch's own choices of an implementation.
 _OPTIONAL = {"params", "initial_lr", "clip_grad_max_norm", "clip_grad_norm_type", "is_sparse", "master_weights"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
 from sbpjax.optim.adam import Adam
 from sbpjax.optim.check import params_value
-from sbpjax.tensor import Tensor
 
 
 class SparseAdam(Adam):

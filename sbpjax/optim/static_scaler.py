@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor.creation import like
+from sbpjax._core.tensor.storage.payload import put_from
 from sbpjax.errors import OpValueError
-from sbpjax.tensor import like
-from sbpjax.tensor.payload import put_from
 
 from .loss_scaling import Scaler
 

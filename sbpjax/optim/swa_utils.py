@@ -15,15 +15,16 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.batchnorm import _BatchNorm
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler.base import LRScheduler, per_group, require
 from sbpjax.optim.lr_scheduler.cosine import half_cosine
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.payload import put_all_from, stand_in
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 ListAverage = Callable[[list[Tensor], list[Tensor], Tensor], None]

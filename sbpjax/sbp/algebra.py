@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from sbpjax import naming
+from sbpjax._core import naming
 from sbpjax.errors import SbpError, SbpTypeError
 
 B = -1

@@ -13,14 +13,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import OpError, OpTypeError
-from sbpjax.world.ranks_text import ranks_text
 
 from . import algebra
 from .algebra import B, P
 from .layout import Layout, axes_of_dims, layout_of
-from .misfit import misfit
 from .placement import placement as Placement
+from .shape_check import misfit
 
 
 def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sbp) -> tuple[jax.Array, Layout]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from . import balance
+from . import even_split as balance
 from .algebra import B, P
 from .layout import local_shape
 from .scattered_shards import ends_within_tiles, sent_as, stays
@@ -72,7 +72,7 @@ class Step:
         """Return whether a TPU makes an all-reduce of it.
 
         Args:
-            written: the kinds of which its compiler makes one on this axis (`sbpjax.planner.prices.links`).
+            written: the kinds of which its compiler makes one on this axis (`_core.planner.prices.links`).
         """
         return self.kind in written or self.within_tiles
 

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from . import algebra, balance
+from . import algebra
+from . import even_split as balance
 from .algebra import P
 from .placement import placement as Placement
 

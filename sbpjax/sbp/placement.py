@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sbpjax import naming
+from sbpjax._core import naming
+from sbpjax._core.runtime.processes import current
+from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import PlacementError, PlacementTypeError
-from sbpjax.world.processes import current
-from sbpjax.world.ranks_text import ranks_text
 
 _SHORT = reprlib.Repr()  # of ranks that may be no grid
 _SHORT.maxlist = _SHORT.maxtuple = 16

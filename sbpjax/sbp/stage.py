@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from jax.interpreters import ad, batching, mlir
 
-from sbpjax.world.jaxprs import Primitive
+from sbpjax._core.runtime.jaxprs import Primitive
 
 from .placement import placement as Placement
 

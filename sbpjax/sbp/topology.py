@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import PlacementError
-from sbpjax.world.extras import pip_install
 
 _TPU = ("v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e", "7x", "tpu7x")
 _FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100:8", [2, 4])'

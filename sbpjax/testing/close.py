@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.from_data import as_tensor
 from sbpjax.errors import OpTypeError, OpValueError
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.from_data import as_tensor
 
 # rtol and atol
 DEFAULTS = {

@@ -6,8 +6,7 @@
 `data/` is light: worker processes of a loader import it without JAX.
 """
 
-from .finished import load_run as load_run
-from .guard import StepGuard as StepGuard
+from .gradient_guard import StepGuard as StepGuard
 from .hooks import Average as Average
 from .hooks import Checkpoints as Checkpoints
 from .hooks import EarlyStop as EarlyStop
@@ -16,6 +15,7 @@ from .hooks import Goal as Goal
 from .hooks import Hook as Hook
 from .hooks import Log as Log
 from .hooks import Trace as Trace
+from .load_run import load_run as load_run
 from .step import StepOptions as StepOptions
 from .trainer import Trainer as Trainer
 from .trainer import parameter_groups as parameter_groups

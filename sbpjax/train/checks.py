@@ -11,10 +11,10 @@ from sbpjax import nn, optim
 from sbpjax.errors import TrainError
 from sbpjax.models import Parallel
 
-from .data.corrupted_spans import CorruptedSpans
+from .data.bert_pairs import MaskedPairs
 from .data.labelled_texts import LabelledTexts
-from .data.masked_pairs import MaskedPairs
 from .data.packed import PackedTokens
+from .data.t5_span_corruption import CorruptedSpans
 from .step import StepOptions
 
 _LOOKED_AT = 1 << 20  # tokens at each end of a file

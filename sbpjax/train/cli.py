@@ -22,7 +22,7 @@ from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks,
 
 from .disk import by_rank_0
 from .hooks import Checkpoints, Evaluation
-from .sizing import size_up
+from .memory_estimate import size_up
 from .step import StepOptions
 from .trainer import Trainer
 from .writers import Lines

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax import env
+from sbpjax._core.runtime import processes
 from sbpjax.errors import SbpjaxError, TrainError
-from sbpjax.world import processes
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -40,7 +40,7 @@ from sbpjax.models.parallelize import Sharding, sharding_of
 from . import batches
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
 from .disk import by_rank_0
-from .guard import StepGuard, Watch
+from .gradient_guard import StepGuard, Watch
 from .hooks import Checkpoints, Evaluation, Hook, Log
 from .run_lock import RunLock
 from .step import Loss, StepOptions, TrainStep, call, inputs_of

@@ -1,12 +1,12 @@
 """`oneflow.unittest`: tests that say how many nodes and devices they need, and what a run has of them (`env`)."""
 
-from sbpjax.compat.unittest_skip import TestCase as TestCase
-from sbpjax.compat.unittest_skip import num_nodes_required as num_nodes_required
-from sbpjax.compat.unittest_skip import skip_unless_1n1d as skip_unless_1n1d
-from sbpjax.compat.unittest_skip import skip_unless_1n2d as skip_unless_1n2d
-from sbpjax.compat.unittest_skip import skip_unless_1n4d as skip_unless_1n4d
-from sbpjax.compat.unittest_skip import skip_unless_2n1d as skip_unless_2n1d
-from sbpjax.compat.unittest_skip import skip_unless_2n2d as skip_unless_2n2d
-from sbpjax.compat.unittest_skip import skip_unless_2n4d as skip_unless_2n4d
+from sbpjax._core.compat.unittest_skip import TestCase as TestCase
+from sbpjax._core.compat.unittest_skip import num_nodes_required as num_nodes_required
+from sbpjax._core.compat.unittest_skip import skip_unless_1n1d as skip_unless_1n1d
+from sbpjax._core.compat.unittest_skip import skip_unless_1n2d as skip_unless_1n2d
+from sbpjax._core.compat.unittest_skip import skip_unless_1n4d as skip_unless_1n4d
+from sbpjax._core.compat.unittest_skip import skip_unless_2n1d as skip_unless_2n1d
+from sbpjax._core.compat.unittest_skip import skip_unless_2n2d as skip_unless_2n2d
+from sbpjax._core.compat.unittest_skip import skip_unless_2n4d as skip_unless_2n4d
 
 from . import env as env

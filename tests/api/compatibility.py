@@ -8,9 +8,9 @@ from __future__ import annotations
 import collections
 import inspect
 
-from sbpjax.functions.table import ROWS
-from sbpjax.tensor.argument_names import NOTHING, REST
-from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, parts
+from sbpjax._core.functions.table.table import ROWS
+from sbpjax._core.tensor.calls.argument_names import NOTHING, REST
+from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED, parts
 from tests.api import signatures
 from tests.api.coverage import HERE, resolve
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sbpjax
 import tests.op_specs  # noqa: F401  # registers the specs
-from sbpjax.world.absent import TABLE, row
+from sbpjax._core.functions.table.absent_names import TABLE, row
 from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.excuses import EXCUSES
 
@@ -200,7 +200,7 @@ def _of_priority_3() -> list[str]:
     """Return the lines about names that mean nothing here: what is asked for raises `AbsentError` and says the same."""
     lines = [
         "What OneFlow's package shows of its own making. Asking for one of these raises `AbsentError`, which says what",
-        "to use instead (`sbpjax/world/absent.py`).",
+        "to use instead (`sbpjax/_core/functions/table/absent_names.py`).",
         "",
         "| names | instead |",
         "| --- | --- |",

@@ -84,5 +84,12 @@ def _may_be_op(thing, name: str, module: str) -> bool:
     if name.startswith("_") or not callable(thing) or inspect.isclass(thing) or isinstance(thing, types.ModuleType):
         return False
     home = getattr(thing, "__module__", None) or ""
-    helper = home.startswith(("sbpjax.tensor.binding", "sbpjax.tensor.op", "sbpjax.tensor.bounds", "sbpjax.errors"))
+    helper = home.startswith(
+        (
+            "sbpjax._core.tensor.calls.binding",
+            "sbpjax._core.tensor.dispatch.op",
+            "sbpjax._core.tensor.calls.bounds",
+            "sbpjax.errors",
+        )
+    )
     return not helper and not home.startswith(("collections", "typing"))

@@ -1,4 +1,4 @@
-"""Write `docs/reference/stages.md`: how far each feature is, from the table of `sbpjax.inspect.stages`.
+"""Write `docs/reference/stages.md`: how far each feature is, from the table of `_core.inspect.stages`.
 
 python -m tests.api.stages
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 
-from sbpjax.inspect.stages import FEATURES, STAGES, Feature
+from sbpjax._core.inspect.stages import FEATURES, STAGES, Feature
 from tests.api.coverage import HERE
 
 PAGE = HERE.parent.parent / "docs" / "reference" / "stages.md"

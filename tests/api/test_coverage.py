@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import sbpjax
+from sbpjax._core.functions.table import absent_names as absent
 from sbpjax.errors import AbsentError
-from sbpjax.world import absent
 from tests.api import coverage
 from tests.api.ops import NOT_OPS, public_ops
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.functions.public import public
-from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED
+from sbpjax._core.functions.table.public import public
+from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED
 from tests.api import compatibility, coverage, signatures
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sbpjax import mock_torch
-from sbpjax.compat.alias import Alias
+from sbpjax._core.compat.alias import Alias
 
 FILE = Path(__file__).with_name("library_names.txt")
 LIBRARIES = ("timm", "torchvision", "transformers")

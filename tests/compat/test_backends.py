@@ -5,7 +5,7 @@ import sbpjax.backends.cudnn as cudnn
 import sbpjax.boxing.nccl as nccl
 
 import sbpjax as flow
-from sbpjax.functions import settings
+from sbpjax._core.functions import settings
 
 
 def test_settings_are_kept():

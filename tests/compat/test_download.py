@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax.compat import download, hub
+from sbpjax._core.compat import download, hub
 from sbpjax.errors import HubError
 
 BODY = bytes(range(256)) * 4000  # 1 MB

@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 import sbpjax as flow
-from sbpjax.compat import download, hub
+from sbpjax._core.compat import download, hub
 from sbpjax.errors import HubError
 
 HUBCONF = '''

@@ -11,7 +11,7 @@ import torch as real_torch
 
 import sbpjax
 from sbpjax import mock_oneflow, mock_torch
-from sbpjax.compat.alias import Alias
+from sbpjax._core.compat.alias import Alias
 
 DEEP = """
 torch.nn torch.nn.functional torch.nn.init torch.nn.utils torch.nn.modules torch.nn.modules.conv

@@ -1,4 +1,4 @@
-"""Modules that are rows of `sbpjax.compat.rooms`: they import, show and pickle their names as if they had files."""
+"""Modules that are rows of `_core.compat.rooms`: they import, show and pickle their names as if they had files."""
 
 import importlib
 import inspect
@@ -11,7 +11,7 @@ import pytest
 
 import sbpjax
 from sbpjax import nn
-from sbpjax.compat.rooms import ROOMS
+from sbpjax._core.compat.rooms import ROOMS
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -49,6 +49,6 @@ def test_settings_of_nccl_are_functions_of_their_module():
 
 
 def test_rows_cost_nothing_until_they_are_imported():
-    code = "import sys, sbpjax; print([n for n in sys.modules if n[7:] in sbpjax.compat.rooms.ROOMS])"
+    code = "import sys, sbpjax; print([n for n in sys.modules if n[7:] in sbpjax._core.compat.rooms.ROOMS])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]" and sbpjax.boxing.nccl

@@ -14,7 +14,7 @@ import torch as real
 
 import sbpjax
 from sbpjax import mock_oneflow, mock_torch, nn
-from sbpjax.compat.alias import Alias
+from sbpjax._core.compat.alias import Alias
 from tests.support import compare
 
 close = functools.partial(compare.close, rtol=1e-5, atol=1e-5)
@@ -313,7 +313,7 @@ def test_gradients_clipped_by_a_known_norm():
 
 
 def test_processes():
-    from sbpjax.compat.torch_names import multiprocessing as m
+    from sbpjax._core.compat.torch_names import multiprocessing as m
 
     with pytest.raises(m.ProcessRaisedException, match="ValueError") as caught:
         m.spawn(math.log, (2.0,), nprocs=2)  # of 0 and of 1

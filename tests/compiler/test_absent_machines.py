@@ -10,10 +10,10 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax.compiler import lower
-from sbpjax.compiler.lower import spmd_function
-from sbpjax.planner import plan_exactly
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import lower
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.planner import plan_exactly
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp import placement
 from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import layout_of

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
 from sbpjax.sbp import placement
 
 PLACES = {
@@ -34,7 +34,7 @@ def test_values_arrive(source, target):
 
 
 def test_the_same_devices_in_another_grid_move_nothing():
-    from sbpjax.compiler.between_placements import _cost, _relabel
+    from sbpjax._core.compiler.between_placements import _cost, _relabel
     from sbpjax.sbp.layout import Layout
 
     source = Layout(placement("cpu", PLACES["four"]), "S0", (8, 4), np.float32)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
 from sbpjax.sbp import placement
 
 ONE = placement("cpu", [0, 1, 2, 3])

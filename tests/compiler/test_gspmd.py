@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement

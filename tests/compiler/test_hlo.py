@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax.compiler import hlo
+from sbpjax._core.compiler import hlo
 
 
 def _line(result, op, rest):

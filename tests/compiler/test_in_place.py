@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
-from sbpjax.compiler.in_place import in_place, partners, written_over
-from sbpjax.programs.normalise import normalise, run_program
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
+from sbpjax._core.compiler.in_place import in_place, partners, written_over
+from sbpjax._core.programs.normalise import normalise, run_program
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax.compiler import conversions, interop
+from sbpjax._core.compiler import conversions, interop
 from sbpjax.errors import SbpError
 from sbpjax.sbp import placement
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler.launch import Launcher, copied, fits
+from sbpjax._core.compiler.launch import Launcher, copied, fits
 
 
 def doubled(x, factor):

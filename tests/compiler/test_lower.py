@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import hlo
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
-from sbpjax.compiler.lower import _gathered
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
+from sbpjax._core.compiler.lower import _gathered
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
 

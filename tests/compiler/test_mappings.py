@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax.compiler import mappings
+from sbpjax._core.compiler import mappings
 from sbpjax.errors import OutOfMemoryError
 
 pytestmark = pytest.mark.skipif(not mappings.most(), reason="this system does not say how many mappings there may be")

@@ -7,8 +7,8 @@ import pytest
 import sbpjax as flow
 from benchmarks.absent import Case, graph_of
 from sbpjax import nn
-from sbpjax.compiler import hlo
-from sbpjax.compiler.options import compiler_options
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.options import compiler_options
 
 FUSION, PIPELINED = "xla_tpu_enable_async_collective_fusion", "xla_gpu_enable_pipelined_all_gather"
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%([\w.-]+) = (.*)$")

@@ -66,7 +66,7 @@ def engine_of(name):
 
 def built(folder, *options, target=None):
     """Build the library and its examples, and return the folder."""
-    from sbpjax.engines.runtimes import module
+    from sbpjax._core.engines.runtimes import module
 
     cmake = Path(module("openvino", "the tests").__file__).parent / "cmake"
     if header() is not None:

@@ -27,7 +27,7 @@ RESTARTS = 200
 # The files of the foundation whose tests make global tensors.
 FILES = [
     *(f"tests/compiler/test_{name}.py" for name in ("eager", "between_placements", "gspmd", "lower", "interop")),
-    *("tests/programs/test_roll.py", "tests/programs/rules/test_fallback.py"),
+    *("tests/programs/test_scan_layers.py", "tests/programs/rules/test_fallback.py"),
     *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "stored")),
     *(f"tests/tensor/test_{name}.py" for name in ("user_scripts", "linear_algebra")),
     *(f"tests/functions/test_{name}.py" for name in ("printing", "random")),
@@ -44,7 +44,7 @@ LATER_FILES = [
     *(f"tests/optim/test_{name}.py" for name in ("clip_grad", "clipping", "compiled", "from_optax", "grad_scaler")),
     *(f"tests/optim/test_{name}.py" for name in ("in_graph", "lamb", "lbfgs", "master_weights", "optimizer")),
     *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse", "update_rules", "zero_state_shapes")),
-    *("tests/tensor/test_autocast.py", "tests/programs/test_widen.py"),
+    *("tests/tensor/amp/test_autocast.py", "tests/programs/test_fp32_gradients.py"),
     *(f"tests/graph/test_{name}.py" for name in ("amp", "blocks", "compile", "config", "export", "graph", "proxy")),
     *(f"tests/graph/test_{name}.py" for name in ("repeat", "safety", "saving", "step", "zero")),
     *(
@@ -57,20 +57,20 @@ LATER_FILES = [
 
 # What cannot be asked of several processes: beginnings of test names, and why.
 ONE_PROCESS: dict[str, str] = {
-    "tests/tensor/test_bounds.py::test_global_indices_are_read_too": (
+    "tests/tensor/calls/test_bounds.py::test_global_indices_are_read_too": (
         "indices on several processes are not read: an error that one of them sees would leave the others waiting"
     ),
     "tests/tensor/test_user_scripts.py::test_an_index_outside_its_dim_is_an_error[S0": "the same",
     "tests/tensor/test_global.py::test_to_global_of_local_and_back": "a process's local tensor is its own part",
     **{
-        f"tests/tensor/test_device.py::test_{name}": "the same"
+        f"tests/tensor/handle/test_device.py::test_{name}": "the same"
         for name in ("constants_lie_where_the_inputs_are", "gradient_comes_back_from")
     },
     "tests/tensor/test_user_scripts.py::test_threads_do_not": "threads of two processes do not come in one order",
     "tests/data/loading/test_global_loader.py::test_each_tensor_may_have": "it stands in for another process",
-    "tests/graph/test_export.py::test_missing_and_damaged": "every process would do the same harm to one folder",
-    "tests/graph/test_export.py::test_manifests_that_do_not_fit": "every process changes one folder, out of step",
-    "tests/graph/test_export.py::test_an_export_replaces": "every process changes one folder, out of step",
+    "tests/graph/export/test_export.py::test_missing_and_damaged": "every process would do the same harm to one folder",
+    "tests/graph/export/test_export.py::test_manifests_that_do_not_fit": "every process changes one folder",
+    "tests/graph/export/test_export.py::test_an_export_replaces": "every process changes one folder, out of step",
     **{
         f"tests/data/checkpoint/test_{name}": "every process writes one file, out of step"
         for name in (
@@ -84,8 +84,8 @@ ONE_PROCESS: dict[str, str] = {
         f"tests/inspect/test_graph_text.py::test_debug_{name}": "debugging speaks on the first process alone"
         for name in ("prints", "of_one_module")
     },
-    "tests/graph/test_export.py::test_every_op_family": "every process starts a program that uses one folder",
-    "tests/graph/test_export.py::test_one_export_for_many": "it names a fourth device; each of four processes has two",
+    "tests/graph/export/test_export.py::test_every_op_family": "every process starts a program that uses one folder",
+    "tests/graph/export/test_export.py::test_one_export_for_many": "it names a fourth device; processes have two",
     **{
         f"tests/data/checkpoint/test_saving_sharded.py::test_{name}": (
             "every process would do the same harm to one folder, where the scripts do it once"

@@ -30,11 +30,11 @@ import pytest
 import torch
 
 import sbpjax
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime import processes as worlds
+from sbpjax._core.tensor.creation import convert
 from sbpjax.nn import placing as moving
 from sbpjax.sbp import algebra
-from sbpjax.tensor import convert
-from sbpjax.world import processes as worlds
 
 RESTART = 75  # the code that the launcher starts all ranks again from
 LIBRARY = str(Path(sbpjax.__file__).parent) + os.sep

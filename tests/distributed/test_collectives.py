@@ -3,7 +3,7 @@
 import pytest
 
 import sbpjax as flow
-from sbpjax.world import calls
+from sbpjax._core.runtime import collective_trace as calls
 from tests.distributed.running import SCRIPTS, passed
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import errors, naming
+from sbpjax import errors
+from sbpjax._core import naming
 
 
 def test_one_process_is_the_module_itself():

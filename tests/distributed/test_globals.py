@@ -7,7 +7,7 @@ from tests.distributed.running import LIMIT_S, passed
 
 # The command `python -m tests.distributed.foundation` runs all of them; these make a tensor in every way, in little
 # time.
-FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/functions/test_printing.py"]
+FEW = ["tests/tensor/test_global.py", "tests/tensor/creation/test_creation.py", "tests/functions/test_printing.py"]
 
 
 @pytest.mark.parametrize("share", ["sample", pytest.param("all", marks=pytest.mark.exhaustive)])

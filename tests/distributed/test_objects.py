@@ -10,8 +10,8 @@ import pytest
 import sbpjax as flow
 from sbpjax import distributed as dist
 from sbpjax import errors
+from sbpjax._core.runtime import processes as worlds
 from sbpjax.distributed import objects
-from sbpjax.world import processes as worlds
 
 VALUE = {"loss": float("inf"), ("a", 1): [None, {1, 2}, b"x", np.arange(3), np.float32(2)], "text": "x" * 300}
 

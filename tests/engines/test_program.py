@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax import engines, nn, optim
-from sbpjax.engines import program
+from sbpjax import nn, optim
+from sbpjax._core import engines
+from sbpjax._core.engines import program
 from sbpjax.errors import EngineError, GraphConfigError
 from sbpjax.vision.models.vit import ViT, ViTConfig
 from tests.models.cases import TRAINED
@@ -149,7 +150,7 @@ def test_a_result_that_differs_is_an_error(monkeypatch):
 
 
 def test_a_missing_engine_says_how_to_get_it(monkeypatch):
-    from sbpjax.engines import runtimes
+    from sbpjax._core.engines import runtimes
 
     graphs = [Plain(lambda g, x: x + 1) for _ in range(4)]
     x, real = flow.ones(2), runtimes.importlib.import_module

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sbpjax
-from sbpjax.functions import table
-from sbpjax.functions.rows import activations
+from sbpjax._core.functions.rows import activations
+from sbpjax._core.functions.table import table
+from sbpjax._core.ops.layers import activation
 from sbpjax.nn.activation import layer_of
-from sbpjax.ops import activation
 from tests.op_specs import pointwise
 from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.check import check

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.functions import rows, table  # noqa: F401
-from sbpjax.functions.derive import Form
+from sbpjax._core.functions import rows  # noqa: F401
+from sbpjax._core.functions.table import table
+from sbpjax._core.functions.table.derive import Form
 
 # OneFlow has forms of these with a number, which PyTorch has not.
 OF_ONEFLOW = {"logical_and", "logical_or", "logical_xor"}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import sbpjax
-from sbpjax.tensor import generator as generator_module
+from sbpjax._core.tensor.creation import generator as generator_module
 
 
 def test_seed_repeats_the_stream():

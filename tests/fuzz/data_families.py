@@ -29,7 +29,7 @@ from sbpjax.train.data import (
     read_criteo,
 )
 from sbpjax.train.data.documents import chunks_of, texts_of
-from sbpjax.train.finished import load_run
+from sbpjax.train.load_run import load_run
 from sbpjax.vision.datasets import CocoDetection
 from tests.fuzz import families, mutations
 from tests.fuzz.families import Family

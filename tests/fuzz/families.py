@@ -10,12 +10,13 @@ import safetensors.numpy
 
 import sbpjax as flow
 from sbpjax import checkpoint, errors
+from sbpjax._core.compat.torch_names import serialization
 from sbpjax.checkpoint import read_torch
-from sbpjax.compat.torch_names import serialization
 from sbpjax.data.checkpoint import manifest as checksums
 from sbpjax.data.checkpoint.safetensors import open_safetensors
-from sbpjax.graph import manifest, reading
 from sbpjax.graph.auto import plan_file
+from sbpjax.graph.export import file_reader as reading
+from sbpjax.graph.export import manifest
 from tests.fuzz import mutations
 from tests.support import graphs
 

@@ -8,7 +8,7 @@ import pytest
 from examples.gpt import data, train
 from examples.gpt.model import GPTConfig
 from examples.gpt.sharding import LAYOUTS
-from sbpjax.compiler.hlo import collectives
+from sbpjax._core.compiler.hlo import collectives
 
 # So many tokens per micro-batch that a weight's gradient is cheaper to move than the activations it is made of.
 OPTIONS = train.Options(batch=256, block_scan=False, model=GPTConfig(context=32, layers=2, heads=4, width=32))

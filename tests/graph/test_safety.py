@@ -89,7 +89,7 @@ def interrupted(graph, x, when, monkeypatch):
     if when == "build":
         monkeypatch.setattr(type(graph), "build", lambda self, x: (press(), self.model(x).square().mean())[1])
     else:
-        from sbpjax.graph.program import Program
+        from sbpjax.graph.program.program import Program
 
         lower = Program.lower
         monkeypatch.setattr(Program, "lower", lambda self: (press(), lower(self))[1])
@@ -100,7 +100,7 @@ def interrupted(graph, x, when, monkeypatch):
     monkeypatch.undo()
 
 
-@pytest.mark.parametrize("when", ["build", "compile"])  # a step: `tests/tensor/test_exchange.py`
+@pytest.mark.parametrize("when", ["build", "compile"])  # a step: `tests/tensor/storage/test_exchange.py`
 def test_an_interrupt_leaves_parameters_valid(when, monkeypatch):
     net, _, graph = made()
     x = flow.ones(3, 4)

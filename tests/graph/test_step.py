@@ -489,7 +489,7 @@ def test_batches_that_do_not_split_are_refused():
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_gradients_are_reduced_once_behind_the_loop(count):
-    from sbpjax.compiler import hlo
+    from sbpjax._core.compiler import hlo
 
     net = network("data")
     graph = Train(net, flow.optim.SGD(net.parameters(), lr=0.1), accumulate=count)

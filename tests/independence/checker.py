@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.compiler import conversions, eager
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax.sbp import algebra
 from tests.independence.layouts import lay_out, random_codes
 from tests.ops.checker import BF16, TOLERANCE, Case

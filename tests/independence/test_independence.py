@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from sbpjax.compiler import eager
-from sbpjax.planner import control
-from sbpjax.programs.rules import table
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.planner import control
+from sbpjax._core.programs.rules import table
 from tests.independence.checker import all_cases, check, sample
 
 FIVE = ("add", "mul", "dot_general", "reduce_sum", "broadcast_in_dim")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
+from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.sbp import algebra
-from sbpjax.tensor.tensor import wrap_any
 from tests.independence.layouts import lay_out, random_codes
 
 RTOL = 2e-5

@@ -1,6 +1,6 @@
 """Tables and reports as text and as HTML."""
 
-from sbpjax.inspect.display import Shown, Table
+from sbpjax._core.inspect.display import Shown, Table
 
 
 class Sums(Shown):

@@ -4,8 +4,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.inspect.equal_layers import folded
 from sbpjax.graph import TensorSpec
-from sbpjax.inspect.equal_layers import folded
 
 FORWARD = [(f"m.{i}.{part}", part) for i in range(1, 4) for part in ("norm", "mlp")]
 

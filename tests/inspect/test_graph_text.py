@@ -5,9 +5,9 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.inspect.graph_text import module_of
+from sbpjax._core.inspect.graph_text import module_of
+from sbpjax._core.programs.normalise import is_backward
 from sbpjax.nn import functional as F
-from sbpjax.programs.normalise import is_backward
 
 PLACE = flow.placement("cpu", [[0, 1], [2, 3]])
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from sbpjax.inspect.layout_picture import blocks_of, visualize
+from sbpjax._core.inspect.layout_picture import blocks_of, visualize
 from sbpjax.sbp import Layout, placement
 
 LINE = placement("cpu", [0, 1, 2, 3])

@@ -7,14 +7,14 @@ import sbpjax as flow
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
+from sbpjax._core.inspect import memory as memory_module
+from sbpjax._core.inspect.display import bytes_text
+from sbpjax._core.inspect.memory import Memory
+from sbpjax._core.inspect.traffic import Traffic, planned_bytes
+from sbpjax._core.planner.memory.cpu_liveness import spans_on
+from sbpjax._core.planner.memory.liveness import LiveBytes, Spans
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.errors import MixedTensorError, OutOfMemoryError
-from sbpjax.inspect import memory as memory_module
-from sbpjax.inspect.display import bytes_text
-from sbpjax.inspect.memory import Memory
-from sbpjax.inspect.traffic import Traffic, planned_bytes
-from sbpjax.planner.memory.cpu_liveness import spans_on
-from sbpjax.planner.memory.liveness import LiveBytes, Spans
-from sbpjax.programs.normalise import normalise
 from tests.support import graphs
 
 ARGUMENTS = 0.02  # what is known of layouts against the compiler's size of the arguments
@@ -253,7 +253,7 @@ class TestSpans:
     def spans(self, fn, *shapes):
         import jax
 
-        from sbpjax.programs.normalise import normalise
+        from sbpjax._core.programs.normalise import normalise
 
         return Spans(normalise(jax.make_jaxpr(fn)(*(jax.ShapeDtypeStruct(s, np.float32) for s in shapes))))
 
@@ -281,7 +281,7 @@ class TestSpans:
 
     def test_a_tpus_estimate_is_what_its_compiler_stores(self, monkeypatch):
         """Of an MLP XLA:CPU keeps more than the products, and the TPU compiler nothing else."""
-        from sbpjax.planner.memory.tpu_liveness import OnTpu
+        from sbpjax._core.planner.memory.tpu_liveness import OnTpu
 
         step, x = mlp()
         here = step.memory(x, compiled=False)
@@ -321,7 +321,7 @@ class TestTraffic:
         def loop(x):
             import jax
 
-            from sbpjax.tensor.dispatch import apply
+            from sbpjax._core.tensor.dispatch.dispatch import apply
 
             def turns(x):
                 return jax.lax.scan(lambda c, _: (c - c.max(0) + c.max(1, keepdims=True), None), x, None, length=5)[0]

@@ -41,7 +41,7 @@ def test_a_tensor_is_what_it_prints_and_where_its_parts_lie(monkeypatch):
     page = x._repr_html_()
     assert page.startswith("<pre>tensor([[1., 1.],") and page.count("<rect") == 2
     assert "<svg" not in x[:0]._repr_html_()
-    monkeypatch.setattr("sbpjax.inspect.notebook._MOST_DRAWN", 1)
+    monkeypatch.setattr("sbpjax._core.inspect.notebook._MOST_DRAWN", 1)
     assert "<svg" not in x._repr_html_()
 
 

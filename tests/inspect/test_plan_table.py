@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from sbpjax.inspect.plan_table import Explanation
-from sbpjax.planner import plan_exactly
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.inspect.plan_table import Explanation
+from sbpjax._core.planner import plan_exactly
+from sbpjax._core.programs.normalise import normalise
 
 
 def explanation(*in_codes):

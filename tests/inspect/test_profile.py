@@ -8,9 +8,9 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.inspect.profile import _busy, _own_times
 from sbpjax.errors import GraphError
-from sbpjax.graph.module_names import Names
-from sbpjax.inspect.profile import _busy, _own_times
+from sbpjax.graph.program.module_names import Names
 from tests.support import graphs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sbpjax as flow
-from sbpjax.inspect.stages import ALPHA, FEATURES, PLANNED, PRE_ALPHA, STAGES
+from sbpjax._core.inspect.stages import ALPHA, FEATURES, PLANNED, PRE_ALPHA, STAGES
 from tests.api import stages as written
 
 ROOT = Path(__file__).parents[2]

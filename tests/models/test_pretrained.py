@@ -9,8 +9,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import checkpoint, models
+from sbpjax._core.functions.layers.attention import attention_by
 from sbpjax.errors import CheckpointError, ConfigError
-from sbpjax.functions.layers.attention import attention_by
 from sbpjax.models.parallelize import Layouts
 from sbpjax.models.pretrained import family_weights
 from tests.models.cases import CASES, arguments, facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.ops.polynomials import NAMES
+from sbpjax._core.ops.special.polynomials import NAMES
 from sbpjax.testing import call
 from tests.op_specs.engine import op, same
 

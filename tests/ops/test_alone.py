@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.ops.alone import alone
+from sbpjax._core.ops.alone import alone
 
 
 def long_sum(x):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbpjax.ops import arithmetic as ar
+from sbpjax._core.ops import arithmetic as ar
 from tests.ops.checker import BF16, A, B, F, I, case, run, special
 
 INF, NAN = np.inf, np.nan

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbpjax.ops import compare as cp
+from sbpjax._core.ops import compare as cp
 from tests.ops.checker import BF16, B, F, I, case, run, special
 
 PAIRS = [

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+from sbpjax._core.ops import creation as cr
 from sbpjax.errors import OpError, OpValueError
-from sbpjax.ops import creation as cr
 from tests.ops.checker import BF16, case, run
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbpjax.ops import elementwise as ew
+from sbpjax._core.ops import elementwise as ew
 from tests.ops.checker import BF16, A, B, F, I, case, run, special
 
 ANYWHERE = "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc square neg abs sign floor ceil trunc"

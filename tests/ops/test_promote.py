@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbpjax.ops import promote as pr
+from sbpjax._core.ops import promote as pr
 from tests.ops.checker import BF16, to_torch, torch_dtype
 
 DTYPES = [

@@ -8,24 +8,14 @@ import pytest
 import torch
 from jax import lax
 
-from sbpjax.ops import (
-    activation,
-    arithmetic,
-    complex,
-    cumulative,
-    distance,
-    elementwise,
-    gamma,
-    gather,
-    loss,
-    margin_loss,
-    reduce,
-    sort,
-    special,
-    stats,
-)
-from sbpjax.ops.slopes import slopes
-from sbpjax.ops.unpool import lp_pool1d
+from sbpjax._core.ops import arithmetic, complex, elementwise
+from sbpjax._core.ops.conv.unpool import lp_pool1d
+from sbpjax._core.ops.layers import activation
+from sbpjax._core.ops.losses import distance, loss, margin_loss
+from sbpjax._core.ops.reductions import cumulative, reduce, sort, stats
+from sbpjax._core.ops.shapes import gather
+from sbpjax._core.ops.slopes import slopes
+from sbpjax._core.ops.special import gamma, special
 from tests.ops.checker import A, I, case, check, run
 
 INF, NAN = np.inf, np.nan

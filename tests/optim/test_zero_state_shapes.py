@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sbpjax import optim
-from tests.graph.test_zero import Train
+from tests.graph.program.test_zero import Train
 
 KINDS = {"nadam": optim.NAdam, "adafactor": optim.Adafactor, "asgd": optim.ASGD}
 

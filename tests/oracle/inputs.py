@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from sbpjax._core.tensor.handle.tensor import wrap, wrap_any
 from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
-from sbpjax.tensor.tensor import wrap, wrap_any
 
 NAMES = "abcdefgh"
 

@@ -12,14 +12,15 @@ import contextlib
 import jax
 import numpy as np
 
-from sbpjax.compiler import conversions, eager
-from sbpjax.planner import plan_exactly
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.planner import plan_exactly
+from sbpjax._core.programs.normalise import normalise
+from sbpjax._core.tensor.calls import bounds
+from sbpjax._core.tensor.dispatch.traced import TracedLayout
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import layout_of
-from sbpjax.tensor import bounds
-from sbpjax.tensor.tensor import Tensor, wrap_any
-from sbpjax.tensor.traced import TracedLayout
 
 
 class NeedsValueError(Exception):

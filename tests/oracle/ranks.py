@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.tensor.tensor import Tensor
+from sbpjax._core.tensor.handle.tensor import Tensor
 
 
 @dataclass

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbpjax.planner.program import plan_program
+from sbpjax._core.planner.program import plan_program
 from sbpjax.sbp import placement as Placement
 from tests.oracle import inputs as make
 from tests.oracle.notation import codes_of, load, text_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sbpjax import errors
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
 from sbpjax.sbp import placement
 from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of

@@ -13,7 +13,8 @@ os.environ.setdefault("SBPJAX_CPU_DEVICES", "4")
 os.environ.setdefault("NPROC", "32")
 
 import sbpjax as flow
-from sbpjax import errors, naming, nn
+from sbpjax import errors, nn
+from sbpjax._core import naming
 
 home = Path(flow.__file__).resolve().parent
 assert home.is_relative_to(Path(sys.prefix).resolve()), f"not the installed package: {home}"

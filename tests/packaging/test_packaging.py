@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 import sbpjax as flow
-from sbpjax import errors, naming
+from sbpjax import errors
+from sbpjax._core import naming
 
 ROOT = Path(__file__).parents[2]
 SMOKE = Path(__file__).with_name("smoke.py")
@@ -23,7 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def test_the_version_stands_in_one_place():
     assert PROJECT["project"]["dynamic"] == ["version"]
-    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "sbpjax.naming.VERSION"
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "sbpjax._core.naming.VERSION"
     assert flow.__version__ == naming.VERSION
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == naming.VERSION
     assert naming.VERSION in (ROOT / "CHANGELOG.md").read_text()

@@ -8,8 +8,8 @@ import functools
 import jax
 import numpy as np
 
-from sbpjax.compiler.compile import CompiledProgram, compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
+from sbpjax._core.compiler.compile import CompiledProgram, compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import conversions, eager
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.hlo import collectives, total_interconnect_bytes
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.hlo import collectives, total_interconnect_bytes
 from sbpjax.sbp import Layout, placement
 
 PLACEMENTS = {"1d": [0, 1, 2, 3], "2d": [[0, 1], [2, 3]]}

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from sbpjax.compiler import compile as compile_module
-from sbpjax.compiler.compile import compile_program
-from sbpjax.planner import disk, plan_program
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import compile as compile_module
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.planner import disk, plan_program
+from sbpjax._core.programs.normalise import normalise
+from sbpjax._core.serialization import signing
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
-from sbpjax.world import signing
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import pytest
 
 import sbpjax  # noqa: F401  (64-bit types on)
-from sbpjax.planner import Plan, plan_exactly
-from sbpjax.planner.exact import candidates, hidden_bytes
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner import Plan, plan_exactly
+from sbpjax._core.planner.exact import candidates, hidden_bytes
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp.algebra import B, P
 
 

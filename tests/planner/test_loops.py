@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import conversions, eager
-from sbpjax.ops.rnn import recurrent
-from sbpjax.planner import loops, plan_exactly, plan_one
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.ops.layers.rnn import recurrent
+from sbpjax._core.planner import loops, plan_exactly, plan_one
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp import placement
 
 B = -1

@@ -13,17 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import sbpjax.planner.program
-from sbpjax.compiler import hlo
-from sbpjax.compiler.compile import compile_program
+import sbpjax._core.planner.program
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.planner import plan_exactly, plan_program
+from sbpjax._core.planner.graph import build
+from sbpjax._core.planner.linear import exchange
+from sbpjax._core.planner.memory.limit import holds_bytes
+from sbpjax._core.planner.prices import cost
+from sbpjax._core.planner.problem import Assignment, Problem, total_us
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.errors import OutOfMemoryError
-from sbpjax.planner import plan_exactly, plan_program
-from sbpjax.planner.graph import build
-from sbpjax.planner.linear import exchange
-from sbpjax.planner.memory.limit import holds_bytes
-from sbpjax.planner.prices import cost
-from sbpjax.planner.problem import Assignment, Problem, total_us
-from sbpjax.programs.normalise import normalise
 from sbpjax.sbp import boxing_marker
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement
@@ -213,9 +213,9 @@ def test_a_part_that_lies_the_wrong_way_round_is_exchanged(monkeypatch):
     step = _mlp_step(4096, 512, 2048)
     codes = ((0, -1), (0, 1), (1, 0))  # data × tensor, parameters divided over both
     prices = cost.preset("v5p")
-    monkeypatch.setattr(sbpjax.planner.program, "_STARTS", 1)  # as large programs are; the other start lies right
+    monkeypatch.setattr(sbpjax._core.planner.program, "_STARTS", 1)  # as large programs are; the other start lies right
     found = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
-    monkeypatch.setattr(sbpjax.planner.program, "_exchanged", lambda *_: None)
+    monkeypatch.setattr(sbpjax._core.planner.program, "_exchanged", lambda *_: None)
     alternating = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
     assert found < 0.5 * alternating
 
@@ -225,13 +225,13 @@ def test_axes_may_begin_alike(monkeypatch):
     case = models_jax.wide_deep(4_000_000, 64, 26, 65536, 1024)
     program = _program(case.fn, *case.avals)
     given, pins, free = [None] * len(case.avals), [*range(case.state), (-1,) * 3], range(len(case.avals))
-    monkeypatch.setattr(sbpjax.planner.program, "_STARTS", 1)
+    monkeypatch.setattr(sbpjax._core.planner.program, "_STARTS", 1)
 
     def found():
         return plan_program(program, (2, 2, 2), given, pins, free_inputs=free, cost=cost.preset("v5p")).modelled_us
 
     together = found()
-    monkeypatch.setattr(sbpjax.planner.program, "_alike", lambda *_: None)
+    monkeypatch.setattr(sbpjax._core.planner.program, "_alike", lambda *_: None)
     assert together < 0.5 * found()
 
 
@@ -240,7 +240,7 @@ def test_given_layouts_that_differ_between_axes_do_not_begin_alike():
 
     def start(codes):
         graph = build(program, (codes, None), (None,), (1,), (-1, -1))
-        return sbpjax.planner.program._alike(Problem(graph, (2, 4), cost.preset("v5p")))
+        return sbpjax._core.planner.program._alike(Problem(graph, (2, 4), cost.preset("v5p")))
 
     assert start((0, -1)) is None
     alike = start((0, 0))
@@ -336,8 +336,8 @@ def _graph(step):
 _CHILD = """
 import hashlib, jax, sbpjax
 from tests import models_jax
-from sbpjax.programs.normalise import normalise
-from sbpjax.planner import plan_program
+from sbpjax._core.programs.normalise import normalise
+from sbpjax._core.planner import plan_program
 step = models_jax.mlp(64, 32, 64, layers=6)
 program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
 plan = plan_program(program, (2, 4), models_jax.pins(step, "dp+tp"), [*range(step.state), (-1, -1)])

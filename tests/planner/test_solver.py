@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sbpjax.planner import solver
-from sbpjax.planner.solver import Basis, Linear, branched, solve
+from sbpjax._core.planner import solver
+from sbpjax._core.planner.solver import Basis, Linear, branched, solve
 
 EXACT = 1e-9
 

@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, sbp
-from sbpjax.programs.batched_while import with_one_condition
+from sbpjax._core.programs.batched_while import with_one_condition
 
 FOUR = flow.placement("cpu", [0, 1, 2, 3])
 

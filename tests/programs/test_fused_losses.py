@@ -5,9 +5,9 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, optim, sbp
+from sbpjax._core.ops.losses import class_loss as losses
+from sbpjax._core.ops.losses import linear_cross_entropy as in_chunks
 from sbpjax.nn import functional as F
-from sbpjax.ops import class_loss as losses
-from sbpjax.ops import linear_cross_entropy as in_chunks
 
 ONE = flow.placement("cpu", [0])
 FOUR = flow.placement("cpu", [0, 1, 2, 3])

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.compiler.lower import spmd_function
-from sbpjax.planner import plan_exactly
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.planner import plan_exactly
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.placement import placement
 

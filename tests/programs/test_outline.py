@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import hlo
-from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.conversions import from_logical, to_logical
-from sbpjax.compiler.lower import spmd_function
-from sbpjax.programs.normalise import normalise
-from sbpjax.programs.outline import run_outlined
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.compile import compile_program
+from sbpjax._core.compiler.conversions import from_logical, to_logical
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.programs.normalise import normalise
+from sbpjax._core.programs.outline import run_outlined
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

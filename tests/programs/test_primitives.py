@@ -3,17 +3,15 @@
 import ast
 from pathlib import Path
 
-from sbpjax.inspect.primitives import primitives as of_jax
-from sbpjax.programs import primitives
+from sbpjax._core.inspect.primitives import primitives as of_jax
+from sbpjax._core.programs import primitives
 from tests.support.rooms import room
 
 ROOT = Path(__file__).resolve().parents[2]
-HOME = "sbpjax/programs/primitives.py"
+HOME = "sbpjax/_core/programs/primitives.py"
 ROOMS = ("programs", "planner", "compiler", "trace", "graph", "inspect")
 MOST = 3  # names in one list
-EXCEPTIONS = {
-    "sbpjax/inspect/primitives.py": "primitives that have no rule, with the reason, for docs/reference/primitives.md"
-}
+EXCEPTIONS = {"sbpjax/_core/inspect/primitives.py": "primitives without a rule, for docs/reference/primitives.md"}
 KINDS = {name: kind for name, kind in vars(primitives).items() if isinstance(kind, frozenset)}
 
 

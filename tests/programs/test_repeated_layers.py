@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbpjax.programs.repeated_layers import repetitions
+from sbpjax._core.programs.repeated_layers import repetitions
 
 
 @pytest.mark.parametrize(

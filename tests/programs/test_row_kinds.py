@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax.programs.normalise import normalise
-from sbpjax.programs.row_kinds import STEADY, SUM, UNKNOWN, RowKinds
+from sbpjax._core.programs.normalise import normalise
+from sbpjax._core.programs.row_kinds import STEADY, SUM, UNKNOWN, RowKinds
 
 ROWS, WIDTH = 6, 4
 TABLE = np.arange(20.0, dtype=np.float32).reshape(10, 2)

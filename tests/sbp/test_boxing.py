@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
 
-from sbpjax.compiler.hlo import total_interconnect_bytes
+from sbpjax._core.compiler.hlo import total_interconnect_bytes
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
 from sbpjax.sbp.conversion_steps import MeshPosition, kind_of, legal, make_step

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jax.sharding import PartitionSpec
 
 from sbpjax.errors import SbpError
-from sbpjax.sbp import balance
+from sbpjax.sbp import even_split as balance
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, local_shape
 from sbpjax.sbp.placement import placement

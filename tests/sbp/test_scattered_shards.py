@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax.compiler import hlo
+from sbpjax._core.compiler import hlo
 from sbpjax.sbp.conversion_steps import MeshPosition, _scattered, make_step
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.scattered_shards import ends_within_tiles, is_summed_whole, sent_as, stays

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.compiler import hlo
-from sbpjax.compiler.lower import spmd_function
+from sbpjax._core.compiler import hlo
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.planner import plan_exactly
+from sbpjax._core.programs.normalise import normalise
 from sbpjax.errors import PlacementError
-from sbpjax.planner import plan_exactly
-from sbpjax.programs.normalise import normalise
 from sbpjax.sbp import placement, topology
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import flat_placement

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
+from sbpjax._core.ops.attention.attention import scaled_dot_product_attention as sdpa
 
 # Of the largest element of the expected array: kernels sum in another order, and round 16-bit floats elsewhere than the
 # composition, at most eight times their precision.

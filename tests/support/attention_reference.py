@@ -1,11 +1,11 @@
 """Attention and its gradients by their formulas in NumPy, with all scores in float64; random problems for them.
 
-Names and shapes are those of `sbpjax.ops.attention_primitive`.
+Names and shapes are those of `_core.ops.attention.primitive`.
 """
 
 import numpy as np
 
-from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
+from sbpjax._core.ops.attention.scores import CAUSAL, EVERY_KEY, Scores
 
 
 def by_formula(q, k, v, mask, segments, how, ct):

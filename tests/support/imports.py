@@ -2,7 +2,7 @@
 
     from sbpjax.nn import Module, functional   # in sbpjax/optim/sgd.py, line 3
 
-is two edges: to ``sbpjax/nn/__init__.py`` for the class and to ``sbpjax/functions/nn.py`` for the module.
+is two edges: to ``sbpjax/nn/__init__.py`` for the class and to ``sbpjax/_core/functions/nn.py`` for the module.
 What stands under ``if TYPE_CHECKING:`` never runs and is left out. ``import_module("sbpjax.x")`` with the name
 written out is an import inside a function like any other.
 """

@@ -15,7 +15,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.tensor.mode import mode
+from sbpjax._core.tensor.handle.mode import mode
 
 WARM = 4
 

@@ -29,10 +29,19 @@ ROOMS = (
     "leaves",  # what stands on the public API only, and so may import the faces
 )
 
+TOP = ("sbp", "nn", "optim", "graph", "distributed", "data", "testing")  # packages outside of `_core`
+
 PLACES = {
-    **dict.fromkeys([f"sbpjax/{name}.py" for name in ("errors", "naming")], "ground"),
-    "sbpjax/world/": "ground",
-    **{f"sbpjax/{name}/": name for name in ROOMS if name not in ("ground", "faces", "leaves")},
+    "sbpjax/errors.py": "ground",
+    "sbpjax/_core/__init__.py": "ground",
+    "sbpjax/_core/naming.py": "ground",
+    "sbpjax/_core/runtime/": "ground",
+    "sbpjax/_core/serialization/": "ground",
+    **{
+        f"sbpjax/{name}/" if name in TOP else f"sbpjax/_core/{name}/": name
+        for name in ROOMS
+        if name not in ("ground", "faces", "leaves")
+    },
     **dict.fromkeys(
         [
             f"sbpjax/{name}.py"

@@ -187,7 +187,7 @@ def test_settings():
 
 
 def test_every_late_name_is_there():
-    from sbpjax.functions.table import ROWS
+    from sbpjax._core.functions.table.table import ROWS
 
     above = [
         row for row in ROWS if row.home.startswith(("sbpjax.nn.", "sbpjax.tracing.", "sbpjax.graph.", "sbpjax.data."))

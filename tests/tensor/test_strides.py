@@ -1,6 +1,6 @@
 """Chains of views against PyTorch: shape, values, strides, offset, contiguity, and which `view` is refused.
 
-Mirrors the stride rules of `sbpjax/tensor/view_steps.py`.
+Mirrors the stride rules of `sbpjax/_core/tensor/storage/view_steps.py`.
 """
 
 import math

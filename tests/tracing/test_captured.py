@@ -14,8 +14,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import amp, func, nn
+from sbpjax._core.tracing.compiled import CompiledFunction
 from sbpjax.errors import AutogradError, OpError
-from sbpjax.tracing.compiled import CompiledFunction
 from tests.support import graphs
 
 X = np.random.default_rng(0).standard_normal((2, 4)).astype("f")

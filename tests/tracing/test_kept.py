@@ -7,8 +7,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.tracing.compiled import compiled
 from sbpjax.errors import MixedTensorError
-from sbpjax.tracing.compiled import compiled
 
 LENGTHS = [4, 4, 6, 6, 4]
 ROWS = 8

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
+from sbpjax._core.tracing import tree
 from sbpjax.errors import GraphTypeError
-from sbpjax.tracing import tree
 
 Pair = namedtuple("Pair", ["left", "right"])
 

@@ -8,7 +8,7 @@ from jax.experimental import pallas as pl
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax.compiler import eager
+from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax.func import wrap_jax
 
 X = np.random.default_rng(0).standard_normal((8, 4)).astype("f")

@@ -140,7 +140,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_resume_in_a_damaged_directory_is_one_message(name, folder):
-    from sbpjax import naming
+    from sbpjax._core import naming
 
     (file, content), seen, fix = DAMAGE[name]
     main([CONFIG])

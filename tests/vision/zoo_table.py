@@ -19,8 +19,8 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.planner.prices.cost import flops
-from sbpjax.programs.primitives import PRODUCTS
+from sbpjax._core.planner.prices.cost import flops
+from sbpjax._core.programs.primitives import PRODUCTS
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "image_models"
 HEAD = "| model | image | parameters, M | multiply-adds, G | activations, M |\n|---|---|---|---|---|\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from .contents import Contents, nbytes
+from .reader import Contents, nbytes
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from .blocks import ARRAYS
+from .codec import numpy_dtype
 from .manifest import STATE
-from .typed import numpy_dtype
 
 
 def is_numpy(directory: Path) -> bool:

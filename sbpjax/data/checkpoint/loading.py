@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor.creation.from_data import tensor
+from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.errors import CheckpointError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor.from_data import tensor
-from sbpjax.tensor.tensor import wrap_any
 
-from . import document
-from .contents import Contents
-from .fit import Finish, Fit, entries_of, refused
-from .together import together
+from . import tree as document
+from .collective_io import together
+from .reader import Contents
+from .restore_plan import Finish, Fit, entries_of, refused
 
 
 def verify(path: str | os.PathLike) -> None:

@@ -20,15 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from sbpjax._core.runtime import processes as _world
 from sbpjax.errors import CheckpointError, OpValueError
-from sbpjax.world import processes as _world
 
-from .contents import Contents
+from .codec import note
 from .loading import load
 from .manifest import CHECKSUMS, STEP
 from .partial import sweep
+from .reader import Contents
 from .saving import Saving, begin
-from .typed import note
 
 EXIT_RESTART = 75  # what the launcher starts again from
 

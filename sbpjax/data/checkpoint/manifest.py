@@ -19,7 +19,7 @@ from typing import Any
 
 from sbpjax.errors import CheckpointError
 
-from .document import VERSION
+from .tree import VERSION
 
 CHECKSUMS, STATE = "checksums.json", "state.json"
 STEP = re.compile(r"step_(\d{9})$")  # the name of a checkpoint in the directory of a `Manager`

@@ -26,14 +26,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.size import Size
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import placement
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.size import Size
 
+from .codec import numpy_dtype
 from .torch_pickle import PLAIN, Machine, Names, checked_key
-from .typed import numpy_dtype
 
 PICKLE = "pickled_data"
 _TYPES = {

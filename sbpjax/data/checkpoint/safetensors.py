@@ -20,19 +20,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.creation.from_data import tensor
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
+from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import CheckpointError, nearest
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.from_data import tensor
-from sbpjax.tensor.payload import refreshed
-from sbpjax.tensor.tape.grad_mode import no_grad
-from sbpjax.tensor.tensor import Tensor, wrap_any
-from sbpjax.world import processes as _world
 
 from .casts import holds
-from .document import chosen
 from .loading import fitting
+from .tree import chosen
 
 _DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,

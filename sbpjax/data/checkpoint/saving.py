@@ -28,20 +28,22 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.compiler import conversions
-from sbpjax.compiler.between_placements import travelling
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.between_placements import travelling
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.processes import World
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import payload, refreshed
 from sbpjax.errors import CheckpointError, LostRankError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
-from sbpjax.tensor.payload import payload, refreshed
-from sbpjax.tensor.tensor import Tensor
-from sbpjax.world import processes as _world
-from sbpjax.world.processes import World
 
-from . import blocks, document, manifest, typed
+from . import blocks, manifest
+from . import codec as typed
+from . import tree as document
+from .collective_io import together
 from .partial import Partial
-from .together import together
 
 Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
 _TELL_S = 5.0  # rank 0 has this much longer to say that it waited in vain

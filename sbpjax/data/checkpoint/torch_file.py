@@ -20,18 +20,18 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.device import device as Device
+from sbpjax._core.tensor.handle.size import Size
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import CheckpointError, PlacementError, SbpjaxError
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.device import device as Device
-from sbpjax.tensor.size import Size
-from sbpjax.tensor.tensor import Tensor
 
-from .document import chosen
 from .safetensors import Names as Renaming
 from .safetensors import placed, renamed
 from .torch_allowed import Anything, allowed
 from .torch_pickle import PLAIN, Machine, Names
+from .tree import chosen
 
 STORAGES = {
     "DoubleStorage": np.float64, "FloatStorage": np.float32, "HalfStorage": np.float16,

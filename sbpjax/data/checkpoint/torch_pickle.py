@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sbpjax.tensor.dtype import dtype as Dtype
+from sbpjax._core.tensor.handle.dtype import dtype as Dtype
 
 _DICTS = (dict, OrderedDict, Counter)
 _PLAIN = (str, int, float, bool, complex, bytes, type(None), Dtype)

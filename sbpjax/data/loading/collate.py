@@ -1,7 +1,7 @@
 """Making a batch of samples: `default_collate` and `default_convert`.
 
 ``[(image0, 3), (image1, 5)]`` becomes ``[images, labels]`` with ``images`` of one more dim. In a worker the tensors are
-`HostTensor`; `sbpjax` there is the worker's own (`sbpjax.data.loading.host`).
+`HostTensor`; `sbpjax` there is the worker's own (`sbpjax.data.loading.host_tensors`).
 """
 
 from __future__ import annotations

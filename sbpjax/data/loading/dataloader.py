@@ -23,7 +23,7 @@ from sbpjax.errors import DataError, message
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
-from .fetch import IterFetcher, MapFetcher, seeded
+from .fetcher import IterFetcher, MapFetcher, seeded
 from .pool import Pool
 from .positions import Parts
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed, started

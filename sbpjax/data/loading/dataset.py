@@ -1,7 +1,7 @@
 """Datasets: things with samples to be asked for by index, or to be gone through.
 
 This module runs in worker processes, which have no JAX: it imports nothing but Python's own modules, and datasets that
-hold tensors hold NumPy arrays there (see `sbpjax.data.loading.host`).
+hold tensors hold NumPy arrays there (see `sbpjax.data.loading.host_tensors`).
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.errors import DataError
-from sbpjax.sbp import spread
+from sbpjax.sbp import multi_host as spread
 from sbpjax.sbp.algebra import B, parse
 from sbpjax.sbp.layout import Layout, layout_of
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tensor import wrap_any
 
 from .dataloader import DataLoader
 from .dataset import IterableDataset

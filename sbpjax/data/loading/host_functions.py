@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .host import HostTensor, common_dtype, size_of, wrapped
+from .host_tensors import HostTensor, common_dtype, size_of, wrapped
 
 # ---------------------------------------------------------------------------------------------------------- creation
 

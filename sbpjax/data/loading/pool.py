@@ -1,10 +1,10 @@
 """The worker processes of a loader: started, fed, watched, ended.
 
 A map-style dataset's next batch goes to whichever worker has least to do, and results are put back in order; what is
-fetched does not depend on the worker (`sbpjax.data.loading.fetch`). The workers of an `IterableDataset` take turns.
+fetched does not depend on the worker (`sbpjax.data.loading.fetcher`). The workers of an `IterableDataset` take turns.
 
 Workers end when their socket closes, which the operating system does for a killed training process too; those that do
-not are ended by signals, or end themselves without their parent (`sbpjax.world.tied`).
+not are ended by signals, or end themselves without their parent (`_core.runtime.parent_death`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from sbpjax.errors import SbpjaxError, WorkerError, WorkerTimeoutError, full_tracebacks
 
 from . import transport
-from .by_value import main_file, reduced
+from .pickle_by_value import main_file, reduced
 
 _END_S = 5.0  # how long a worker may take to end when its socket closes
 
@@ -98,7 +98,7 @@ def _aliases() -> list[str]:
     ours = sys.modules["sbpjax"]
     found = []
     for name in ("torch", "oneflow"):
-        module = sys.modules.get(f"sbpjax.compat.{name}_alias")
+        module = sys.modules.get(f"sbpjax._core.compat.{name}_alias")
         if module is not None and ours is not None and module.is_enabled():
             found.append(name)
     return found
@@ -157,7 +157,7 @@ class Pool:
         _refuse_inside_a_worker()
         pickled = _pickled(job)
         main = _main_module(pickled)
-        from .arrive import arrived  # needs JAX, which workers that import this module do not have
+        from .device_transfer import arrived  # needs JAX, which workers that import this module do not have
 
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()

@@ -180,7 +180,7 @@ class Parts:
 
 def _own() -> Any:
     """Return the module of sbpjax's generators; late, as workers load this module, and no JAX."""
-    from sbpjax.tensor import generator
+    from sbpjax._core.tensor.creation import generator
 
     return generator
 

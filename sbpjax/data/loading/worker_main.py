@@ -1,7 +1,7 @@
 """The program of a worker process: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
 
 Before anything is unpickled, a light package named ``sbpjax`` is put in place: the modules of `LIGHT` are the real
-ones, tensors are NumPy arrays (`sbpjax.data.loading.host`), the functions that datasets use on them are NumPy's
+ones, tensors are NumPy arrays (`sbpjax.data.loading.host_tensors`), the functions that datasets use on them are NumPy's
 (`sbpjax.data.loading.host_functions`), every other name is an `Absent`, which may be named, subclassed and called while
 the user's modules are imported, and not be used after. The user's main module is run again, as ``__mp_main__``, only if
 the dataset or a function lives there.
@@ -122,7 +122,8 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package.vision = _module("sbpjax.vision", [os.path.join(root, "vision")])  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _Finder(aliases))
     _module("sbpjax.data.loading.global_loader", [])  # the real one brings JAX, and a module in the place of `tensor`
-    from sbpjax.data.loading import host, host_functions
+    from sbpjax.data.loading import host_functions
+    from sbpjax.data.loading import host_tensors as host
 
     for path, function in host_functions.FUNCTIONS.items():
         where, _, name = f"sbpjax.{path}".rpartition(".")
@@ -166,7 +167,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the training process, which closes the socket
     sock = socket.socket(fileno=int(sys.argv[1]))
     root, parent, by_main_thread = sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1"
-    _load_file(root, "world", "tied").end_with_parent(parent, by_main_thread)
+    _load_file(root, "_core", "runtime", "parent_death").end_with_parent(parent, by_main_thread)
     yield_to_the_training_loop()
     sys.path[:] = sys.path[1:]  # this file's own directory
     sys.path.insert(0, os.path.dirname(root))
@@ -176,7 +177,9 @@ def main() -> None:
         sys.path[:] = setup["path"]
         sys.argv = setup["argv"]
         put_light_package(root, setup["aliases"])
-        from sbpjax.data.loading import fetch, host, transport
+        from sbpjax.data.loading import fetcher as fetch
+        from sbpjax.data.loading import host_tensors as host
+        from sbpjax.data.loading import transport
 
         try:
             if setup["main"] is not None:
@@ -222,7 +225,8 @@ def _told() -> tuple:
 
 
 def _answer(sock, job, info, arena) -> None:
-    from sbpjax.data.loading import fetch, transport
+    from sbpjax.data.loading import fetcher as fetch
+    from sbpjax.data.loading import transport
 
     fetcher, ended = None, False
     while True:

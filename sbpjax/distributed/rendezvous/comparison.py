@@ -1,9 +1,8 @@
 """Comparing what processes called together, beside the program and at its end.
 
-The first process of a group tells its trail (`sbpjax.world.calls`) to the coordination service, the others read it
-there and
-compare: one message per process, however many there are. A background thread does so after every few calls and where
-values are read, but not more often than its pause, and once more where the program stands still:
+The first process of a group tells its trail (`_core.runtime.collective_trace`) to the coordination service, the others
+read it there and compare: one message per process, however many there are. A background thread does so after every few
+calls and where values are read, but not more often than its pause, and once more where the program stands still:
 
     rank 0 tells   epoch 0 │ 58 calls, state -8821 │ call 32: 1177 │ (standing still: the states of its last calls)
     rank 1 reads   it made 61 calls, and after its 58th the state was 93: other calls
@@ -23,10 +22,10 @@ from collections.abc import Callable
 
 import jax
 
-from sbpjax.world import calls
-from sbpjax.world.calls import EVERY, STORED, Trail, key_of
-from sbpjax.world.difference import difference
-from sbpjax.world.processes import Processes, timeout_s
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime.collective_trace import EVERY, STORED, Trail, key_of
+from sbpjax._core.runtime.processes import Processes, timeout_s
+from sbpjax._core.runtime.trace_difference import difference
 
 # Programs of many steps a second wake the thread earlier; a message costs each process 0.1 ms of a processor.
 _PAUSE_S = 1.0

@@ -25,6 +25,10 @@ from typing import Any, NoReturn
 
 import jax
 
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import signed_store as _store
+from sbpjax._core.runtime.processes import ENDED, Processes
 from sbpjax.errors import (
     AT_ITS_END,
     ENDS_ALIKE,
@@ -34,10 +38,6 @@ from sbpjax.errors import (
     ForeignMessageError,
     is_library_file,
 )
-from sbpjax.world import calls
-from sbpjax.world import processes as _world
-from sbpjax.world import store as _store
-from sbpjax.world.processes import ENDED, Processes
 
 from . import comparison
 from .abort_message import before_the_end

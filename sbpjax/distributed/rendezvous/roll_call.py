@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from sbpjax._core.serialization import signing
 from sbpjax.errors import (
     AgreementError,
     EncodingError,
@@ -26,7 +27,6 @@ from sbpjax.errors import (
     SignatureError,
     page,
 )
-from sbpjax.world import signing
 
 from . import roll_messages, roll_server
 
@@ -56,7 +56,7 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
         rank: this process.
         size: the number of processes.
         timeout_s: how long to wait.
-        key: the job's, see `sbpjax.world.signing.job_key`.
+        key: the job's, see `_core.serialization.signing.job_key`.
 
     Raises:
         LostRankError: ranks did not come, or rank 0 does not answer.

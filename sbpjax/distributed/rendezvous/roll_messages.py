@@ -15,8 +15,8 @@ import platform
 import socket
 from typing import Any
 
+from sbpjax._core.serialization import encoding, signing
 from sbpjax.errors import EncodingError, SignatureError
-from sbpjax.world import encoding, signing
 
 HELLO = b"sbpjax-roll-call-2\n"
 NONCE_BYTES = 16

@@ -18,8 +18,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import DistributedError, EncodingError
-from sbpjax.world.ranks_text import ranks_text
 
 from . import roll_messages
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.runtime import processes as world
+from sbpjax._core.serialization import signing
 from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, page
-from sbpjax.world import processes as world
-from sbpjax.world import signing
 
 from . import roll_call, roll_server
 from .failure import Watch

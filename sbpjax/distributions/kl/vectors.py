@@ -8,8 +8,8 @@ The trace is that of ``A Aᵀ`` with ``A = Lq⁻¹ Lp``, or of its parts where a
 from __future__ import annotations
 
 import sbpjax
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 from ..lowrank_multivariate_normal import LowRankMultivariateNormal
 from ..multivariate_normal import MultivariateNormal, _batch_mahalanobis, half_log_det

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
 from sbpjax.errors import DistributionError
-from sbpjax.tensor import Tensor
 
 from .. import constraints
 from ..utils import lacking

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.functions import nn as F
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.size import Size
+from sbpjax._core.functions import nn as F
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.size import Size
 
 from .. import constraints
 from ..utils import broadcast_all, lazy_property

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
+from sbpjax._core.functions import nn as F
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.size import Size
 from sbpjax.errors import DistributionError
-from sbpjax.functions import nn as F
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.size import Size
 
 from .. import constraints
 from .base import Transform, too_few_dims

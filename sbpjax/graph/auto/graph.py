@@ -25,10 +25,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.compiler import conversions
+from sbpjax._core.compiler import conversions
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.storage.payload import Snapshot, lend, payload, put, refreshed
 from sbpjax.errors import GraphConfigError, OutOfMemoryError
-from sbpjax.graph.proxy import _options, checkpoints_of, note_options
-from sbpjax.graph.slots import StateSlot
+from sbpjax.graph.module_proxy import _options, checkpoints_of, note_options
+from sbpjax.graph.program.slots import StateSlot
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp import Layout
 from sbpjax.sbp.abstract import of_layout
@@ -36,9 +39,6 @@ from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.mode import mode
-from sbpjax.tensor.payload import Snapshot, lend, payload, put, refreshed
 
 log = logging.getLogger("sbpjax.graph")
 

@@ -28,13 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sbpjax._core.planner.boundaries import Activation
+from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
-from sbpjax.planner.boundaries import Activation
-from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp import algebra
 
+from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
 from .rows import TensorRow, activation_rows, grouped, unknown
-from .subject import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
 
 _FORMAT = 1
 _MOST_RANKS = 2**30

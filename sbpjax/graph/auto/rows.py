@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax._core.planner.boundaries import Activation, activations, codes_of
+from sbpjax._core.programs.plan import Codes, Plan
+from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.errors import SbpError
-from sbpjax.planner.boundaries import Activation, activations, codes_of
-from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp.layout import local_shape
-from sbpjax.world.jaxprs import Var
 
-from .subject import BATCH, BUFFER, PARAMETER, STATE, Subject
+from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Subject
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TensorRow:
     """One line of the tables: an input or an activation, or several of equal layers.
 
     Attributes:
-        kind: what it is; ``activation``, or a kind of `sbpjax.graph.auto.subject.Input`.
+        kind: what it is; ``activation``, or a kind of `sbpjax.graph.auto.planning_problem.Input`.
         name: its name, with ``*`` where equal layers differ.
         names: the names of all of them.
         shape: the logical shape.

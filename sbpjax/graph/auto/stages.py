@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from sbpjax import optim
+from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.planner.prices.links import between
+from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.signature import Call, TensorSpec, as_tensor
 from sbpjax.errors import GraphConfigError
-from sbpjax.graph.blocks import form_of
 from sbpjax.graph.fitting import options_of, owners_of, planned
 from sbpjax.graph.graph import Graph
+from sbpjax.graph.repeated_layers import form_of
 from sbpjax.graph.step import GraphStep
 from sbpjax.nn.containers import Sequential
-from sbpjax.planner.prices.cost import CostModel
-from sbpjax.planner.prices.links import between
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tracing.capture import State
-from sbpjax.tracing.signature import Call, TensorSpec, as_tensor
 
 
 class _Row(Graph):

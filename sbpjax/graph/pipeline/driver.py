@@ -15,16 +15,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.compiler.gspmd import physical_of
-from sbpjax.compiler.program_cache import compiled_afresh
+from sbpjax._core.compiler.eager.disk_cache import compiled_afresh
+from sbpjax._core.compiler.gspmd import physical_of
+from sbpjax._core.programs.normalise import evaluate, live
+from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.errors import NanError
-from sbpjax.graph.nans import FOUND_NAN, nan_error
-from sbpjax.programs.normalise import evaluate, live
-from sbpjax.sbp import spread
+from sbpjax.graph.program.nans import FOUND_NAN, nan_error
+from sbpjax.sbp import multi_host as spread
 from sbpjax.sbp.layout import Layout
-from sbpjax.world.jaxprs import Literal, Var
 
-from .courier import Coming, Courier, Shipment, acquaint, elsewhere, here
+from .p2p_transfer import Coming, Courier, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
 from .relocate import relocated
 from .schedule import FORWARD

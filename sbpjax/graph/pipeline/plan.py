@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sbpjax.planner.prices.cost import CostModel
-from sbpjax.programs.normalise import Program, is_backward, live
+from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.programs.normalise import Program, is_backward, live
+from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.world.jaxprs import Var
 
 from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of
@@ -120,7 +120,7 @@ class Planner:
         pins: output → the nd-sbp that it must have, for the state that is written.
         replaced: output → the input whose place it takes.
         cost: the prices.
-        lowering: as `sbpjax.compiler.compile.compile_program`.
+        lowering: as `_core.compiler.compile.compile_program`.
         rule: which schedule.
         asked: what the user asked for, for messages.
         compiler_options: the user's options of XLA's compiler.
@@ -280,7 +280,7 @@ class Planner:
     def _put_updates_last(self, cut: Partition) -> None:
         """Cut off of each task what makes new state and nothing that another task waits for.
 
-        The driver runs what takes over state in one exchange (`sbpjax.tensor.exchange`), when all else is done.
+        The driver runs what takes over state in one exchange (`_core.tensor.storage.exchange`), when all else is done.
         """
         wanted, updates = _read_by_tasks(cut), []
         for task in cut.tasks:

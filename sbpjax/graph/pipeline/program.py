@@ -14,29 +14,29 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.compiler.launch import copied, is_looked_at
+from sbpjax._core.compiler.launch import copied, is_looked_at
+from sbpjax._core.programs.normalise import Program as FlatProgram
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime.jaxprs import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.storage.exchange import Plan, Run, counted_on, exchange
+from sbpjax._core.tensor.storage.payload import is_shared, payloads
+from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.signature import Call
+from sbpjax._core.tracing.step import TracedStep
 from sbpjax.errors import GraphConfigError, GraphError
-from sbpjax.graph.agreement import agree
-from sbpjax.graph.outputs import Outputs
-from sbpjax.graph.passes import passed
-from sbpjax.graph.program import NO_SEED, UNSHARED, Options
-from sbpjax.graph.slots import StateSlot
-from sbpjax.graph.zero import Zero
-from sbpjax.programs.normalise import Program as FlatProgram
-from sbpjax.sbp import spread
+from sbpjax.graph.program.agreement import agree
+from sbpjax.graph.program.outputs import Outputs
+from sbpjax.graph.program.passes import passed
+from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options
+from sbpjax.graph.program.slots import StateSlot
+from sbpjax.graph.program.zero import Zero
+from sbpjax.sbp import multi_host as spread
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.exchange import Plan, Run, counted_on, exchange
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.payload import is_shared, payloads
-from sbpjax.tracing.capture import State
-from sbpjax.tracing.signature import Call
-from sbpjax.tracing.step import TracedStep
-from sbpjax.world import calls
-from sbpjax.world import processes as world
-from sbpjax.world.jaxprs import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 
 from .driver import Driver
 from .plan import Pipeline, Planner

@@ -17,13 +17,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from sbpjax._core.runtime.lifecycle import at_stage
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import GraphConfigError, GraphTypeError
-from sbpjax.graph.proxy import GraphModule
+from sbpjax.graph.module_proxy import GraphModule
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor.tape.grad_mode import no_grad
-from sbpjax.world.lifecycle import at_stage
 
 
 @at_stage("pre-alpha")

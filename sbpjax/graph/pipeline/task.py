@@ -1,6 +1,6 @@
 """A task as a compiled program on its stage's mesh.
 
-A task is planned and lowered like any program (`sbpjax.compiler.compile`). What its neighbours have to agree on is the
+A task is planned and lowered like any program (`_core.compiler.compile`). What its neighbours have to agree on is the
 layout of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
 placement in the layout in which it was sent, and a sum that goes through all iterations in a layout of the planner's
 choice, the same before and after, so that gradients stay partial sums until the loop is over.
@@ -15,15 +15,15 @@ from functools import cached_property
 import numpy as np
 from jax.core import ShapedArray
 
-from sbpjax.compiler import options
-from sbpjax.compiler.compile import CompiledProgram, compile_program
-from sbpjax.compiler.launch import Launcher
-from sbpjax.planner.prices.cost import CostModel
-from sbpjax.programs.normalise import Program
+from sbpjax._core.compiler import options
+from sbpjax._core.compiler.compile import CompiledProgram, compile_program
+from sbpjax._core.compiler.launch import Launcher
+from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.programs.normalise import Program
+from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.world.jaxprs import Literal, Var
 
 from .partition import Task
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import jax
 
-from sbpjax.programs.normalise import live
+from sbpjax._core.programs.normalise import live
+from sbpjax._core.runtime.jaxprs import Literal, Var, new_jaxpr_eqn, no_effects
 from sbpjax.sbp.stage import stage_transfer_p
-from sbpjax.world.jaxprs import Literal, Var, new_jaxpr_eqn, no_effects
 
 from .loop import Carry, MicroBatchLoop
 

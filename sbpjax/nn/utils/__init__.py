@@ -1,6 +1,6 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
-from sbpjax.functions.table import face as _face
+from sbpjax._core.functions.table.table import face as _face
 from sbpjax.nn.quantized_linear import quantize_weights as quantize_weights
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.parameter import Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 M = TypeVar("M")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from sbpjax._core.ops.dims import fail
 from sbpjax.nn.module import Module
-from sbpjax.ops.dims import fail
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:

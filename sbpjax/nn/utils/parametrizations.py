@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax import functions
+from sbpjax._core import functions
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.random import randn_like
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.ops.linalg.decompose import reflections
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError
-from sbpjax.functions import nn as F
-from sbpjax.functions.random import randn_like
 from sbpjax.nn.module import Module
 from sbpjax.nn.utils.parametrize import register_parametrization
 from sbpjax.nn.utils.weight_norm import dim_of, lengths, scaled
-from sbpjax.ops.decompose import reflections
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, creation, dispatch
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class _WeightNorm(Module):
@@ -126,7 +128,7 @@ class _Orthogonal(Module):
         self.register_buffer("base", base)
 
     def forward(self, X: Tensor) -> Tensor:
-        from sbpjax.functions import linalg  # which few scripts need
+        from sbpjax._core.functions import linalg  # which few scripts need
 
         rows, columns = X.shape[-2:]
         wide = rows < columns
@@ -155,7 +157,7 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """Take the orthogonal matrix next to a given one as the base from which the parameter counts."""
-        from sbpjax.functions import linalg  # which few scripts need
+        from sbpjax._core.functions import linalg  # which few scripts need
 
         rows, columns = Q.shape[-2:]
         tall = Q.transpose(-1, -2) if rows < columns else Q

@@ -15,12 +15,12 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.containers import ModuleDict, ModuleList
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 _cache: list[dict[tuple[int, str], Tensor]] = []
 

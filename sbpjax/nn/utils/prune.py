@@ -15,10 +15,10 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from sbpjax import functions
+from sbpjax._core import functions
+from sbpjax._core.functions import random as random_ops
+from sbpjax._core.tensor.creation import like
 from sbpjax.errors import OpError, OpTypeError, OpValueError
-from sbpjax.functions import random as random_ops
-from sbpjax.tensor import like
 
 
 class BasePruningMethod(ABC):

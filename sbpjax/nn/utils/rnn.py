@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax import functions
-from sbpjax.functions.nn import pad
-from sbpjax.ops.dims import fail
+from sbpjax._core import functions
+from sbpjax._core.functions.nn import pad
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import from_data
+from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor import dtype as dtypes
 
 _Fields = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 

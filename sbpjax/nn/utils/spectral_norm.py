@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from sbpjax.functions import nn as F
-from sbpjax.functions import random as random_ops
+from sbpjax._core.functions import nn as F
+from sbpjax._core.functions import random as random_ops
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 M = TypeVar("M", bound=Module)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sbpjax import functions
+from sbpjax._core import functions
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.names import needs_tensor
-from sbpjax.tensor import Tensor
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

@@ -17,13 +17,14 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
-from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor.op import op_of
-from sbpjax.tensor.tape.grad_mode import no_grad
 
 M = TypeVar("M", bound=Module)
 

@@ -29,8 +29,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from sbpjax._core.functions.table.texts import WithCommon
 from sbpjax.errors import OpTypeError, OpValueError
-from sbpjax.functions.texts import WithCommon
 from sbpjax.optim.optimizer import Optimizer
 
 # What arguments mean in all schedules that take them.

@@ -50,7 +50,7 @@ KINDS = frozenset(
         "sbpjax.data.loading.dataloader:DataLoader",
         "sbpjax.data.loading.global_loader:GlobalLoader",
         "sbpjax.train.trainer:Trainer",
-        "sbpjax.train.guard:StepGuard",
+        "sbpjax.train.gradient_guard:StepGuard",
         "sbpjax.train.hooks.hook:Hook",
         "sbpjax.train.writers.writer:Writer",
         "sbpjax.train.evaluation.metric:Metric",
@@ -255,7 +255,7 @@ def _is_part(found: Any) -> bool:
         return False
     home, name = found.__module__, f"{found.__module__}:{found.__qualname__}"
     if not isinstance(found, type):
-        return home in FUNCTIONS or name in FUNCTIONS or home.startswith("sbpjax.functions.layers.")
+        return home in FUNCTIONS or name in FUNCTIONS or home.startswith("sbpjax._core.functions.layers.")
     bases = {f"{one.__module__}:{one.__qualname__}" for one in found.__mro__}
     return bool(bases & KINDS) or (dataclasses.is_dataclass(found) and home.startswith(RECORDS))
 

@@ -20,7 +20,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from sbpjax import naming
+from sbpjax._core import naming
 from sbpjax.errors import ConfigError
 from sbpjax.train.disk import worded
 

@@ -15,10 +15,10 @@
 * `tokenizer.py`, `documents.py`: from texts to tokens; `sbpjax.train.preprocess` is their command.
 """
 
+from .bert_pairs import MaskedPairs as MaskedPairs
 from .blend import Blend as Blend
 from .buckets import Buckets as Buckets
 from .cifar import Cifar as Cifar
-from .corrupted_spans import CorruptedSpans as CorruptedSpans
 from .criteo import Clicks as Clicks
 from .criteo import read_criteo as read_criteo
 from .documents import EncodedDocuments as EncodedDocuments
@@ -33,12 +33,12 @@ from .images import Images as Images
 from .labelled_texts import GLUE as GLUE
 from .labelled_texts import Columns as Columns
 from .labelled_texts import LabelledTexts as LabelledTexts
-from .masked_pairs import MaskedPairs as MaskedPairs
 from .numbered import Numbered as Numbered
 from .numbered import Shuffled as Shuffled
 from .packed import PackedTokens as PackedTokens
 from .permutation import Permutation as Permutation
 from .special import SpecialTokens as SpecialTokens
+from .t5_span_corruption import CorruptedSpans as CorruptedSpans
 from .token_file import TokenFile as TokenFile
 from .token_file import TokenFileWriter as TokenFileWriter
 from .token_file import token_dtype as token_dtype

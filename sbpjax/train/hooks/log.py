@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbpjax import cuda
-from sbpjax.train.sizing import flops_per_step, peak_flops
+from sbpjax.train.memory_estimate import flops_per_step, peak_flops
 
 from .hook import Hook, due
 

@@ -17,9 +17,9 @@ from sbpjax.data.loading.dataset import Subset as Subset
 from sbpjax.data.loading.dataset import TensorDataset as TensorDataset
 from sbpjax.data.loading.dataset import random_split as random_split
 from sbpjax.data.loading.distributed import DistributedSampler as DistributedSampler
-from sbpjax.data.loading.fetch import WorkerInfo as WorkerInfo
-from sbpjax.data.loading.fetch import get_worker_info as get_worker_info
-from sbpjax.data.loading.late import attribute as __getattr__  # noqa: F401
+from sbpjax.data.loading.fetcher import WorkerInfo as WorkerInfo
+from sbpjax.data.loading.fetcher import get_worker_info as get_worker_info
+from sbpjax.data.loading.lazy_import import attribute as __getattr__  # noqa: F401
 from sbpjax.data.loading.sampler import BatchSampler as BatchSampler
 from sbpjax.data.loading.sampler import RandomSampler as RandomSampler
 from sbpjax.data.loading.sampler import Sampler as Sampler

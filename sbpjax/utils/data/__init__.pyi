@@ -21,13 +21,13 @@ from sbpjax.data.loading.dataset import Subset as Subset
 from sbpjax.data.loading.sampler import SubsetRandomSampler as SubsetRandomSampler
 from sbpjax.data.loading.dataset import TensorDataset as TensorDataset
 from sbpjax.data.loading.sampler import WeightedRandomSampler as WeightedRandomSampler
-from sbpjax.data.loading.fetch import WorkerInfo as WorkerInfo
+from sbpjax.data.loading.fetcher import WorkerInfo as WorkerInfo
 from sbpjax.utils.data import collate as collate
 from sbpjax.utils.data import dataloader as dataloader
 from sbpjax.utils.data import dataset as dataset
 from sbpjax.data.loading.collate import default_collate as default_collate
 from sbpjax.data.loading.collate import default_convert as default_convert
 from sbpjax.utils.data import distributed as distributed
-from sbpjax.data.loading.fetch import get_worker_info as get_worker_info
+from sbpjax.data.loading.fetcher import get_worker_info as get_worker_info
 from sbpjax.data.loading.dataset import random_split as random_split
 from sbpjax.utils.data import sampler as sampler

@@ -8,7 +8,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import errors, mock_torch
-from sbpjax.compat.torch_names import serialization
+from sbpjax._core.compat.torch_names import serialization
 
 B, S0 = flow.sbp.broadcast, flow.sbp.split(0)
 

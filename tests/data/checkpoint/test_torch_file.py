@@ -17,8 +17,8 @@ import torch
 
 import sbpjax as flow
 from sbpjax import errors
+from sbpjax._core.compat.torch_names import serialization
 from sbpjax.checkpoint import read_torch
-from sbpjax.compat.torch_names import serialization
 from tests.data.checkpoint import pickles as p
 
 READERS = [read_torch, flow.load, flow.checkpoint.load_torch, serialization.load]
@@ -122,7 +122,7 @@ def test_a_refused_name_imports_nothing(tmp_path):
     code = f"""
 import glob, sys
 import sbpjax as flow
-from sbpjax.compat.torch_names import serialization
+from sbpjax._core.compat.torch_names import serialization
 from sbpjax import errors, checkpoint
 readers = [serialization.load, flow.load, checkpoint.read_torch]
 before = None
@@ -133,7 +133,7 @@ for path in [{str(tmp_path / "0.pth")!r}, *sorted(glob.glob({str(tmp_path / "*.p
         else: raise SystemExit("read")
     new = set(sys.modules) - (before or set())
     assert before is None or not new, new
-    assert "sbpjax.compat.hub" not in sys.modules
+    assert "sbpjax._core.compat.hub" not in sys.modules
     before = set(sys.modules)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -12,9 +12,9 @@ import time
 import pytest
 
 from sbpjax import errors
+from sbpjax._core.serialization import encoding, signing
 from sbpjax.distributed.rendezvous import roll_call as rolls
 from sbpjax.distributed.rendezvous import roll_messages, roll_server
-from sbpjax.world import encoding, signing
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 

@@ -5,7 +5,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import distributed as dist
 from sbpjax import errors
-from sbpjax.world import calls
+from sbpjax._core.runtime import collective_trace as calls
 
 R = dist.ReduceOp
 rank, n = dist.get_rank(), dist.get_world_size()

@@ -12,8 +12,8 @@ from pathlib import Path
 import sbpjax as flow
 from sbpjax import checkpoint, errors, nn
 from sbpjax import distributed as dist
+from sbpjax._core.runtime import collective_trace as calls
 from sbpjax.distributed.rendezvous import start
-from sbpjax.world import calls
 
 rank, n = dist.get_rank(), dist.get_world_size()
 folder = Path(sys.argv[1])

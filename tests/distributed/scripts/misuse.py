@@ -14,8 +14,8 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import checkpoint, errors
 from sbpjax import distributed as dist
+from sbpjax._core.runtime import collective_trace as calls
 from sbpjax.utils.data import DistributedSampler
-from sbpjax.world import calls
 
 rank, n = dist.get_rank(), dist.get_world_size()
 folder = Path(sys.argv[1])

@@ -8,9 +8,9 @@ import time
 
 import sbpjax  # noqa: F401  # connects the processes
 from sbpjax import errors
+from sbpjax._core.runtime import processes as world
+from sbpjax._core.serialization import encoding, signing
 from sbpjax.distributed.rendezvous import failure
-from sbpjax.world import encoding, signing
-from sbpjax.world import processes as world
 
 w = world.current()
 rank, client = w.rank, world._state().client

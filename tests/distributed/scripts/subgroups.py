@@ -2,7 +2,7 @@
 
 import sbpjax as flow
 from sbpjax import distributed as dist
-from sbpjax.world import calls
+from sbpjax._core.runtime import collective_trace as calls
 
 rank = dist.get_rank()
 groups = {}

@@ -5,10 +5,11 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, sbp
-from sbpjax.compat.torch_names.nn_attention import SDPBackend, sdpa_kernel
-from sbpjax.functions.layers.attention import attention_by
+from sbpjax._core.compat.torch_names.nn_attention import SDPBackend, sdpa_kernel
+from sbpjax._core.functions.layers.attention import attention_by
+from sbpjax._core.ops.attention import attention
+from sbpjax._core.ops.attention import blocks as attention_blocks
 from sbpjax.nn import functional as F
-from sbpjax.ops import attention, attention_blocks
 
 S, B = sbp.split, sbp.broadcast
 PLACES = {"4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]]}

@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from sbpjax.graph.auto.subject import Subject, subject_of
-from sbpjax.inspect.auto.report import Report, report
+from sbpjax._core.inspect.auto.report import Report, report
+from sbpjax.graph.auto.planning_problem import Subject, subject_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax
 

@@ -9,11 +9,11 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_matrix
 
-from sbpjax.planner import plan_program
-from sbpjax.planner.graph import Fixed, build
-from sbpjax.planner.prices.cost import preset
-from sbpjax.planner.problem import Assignment, Problem, total_us
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner import plan_program
+from sbpjax._core.planner.graph import Fixed, build
+from sbpjax._core.planner.prices.cost import preset
+from sbpjax._core.planner.problem import Assignment, Problem, total_us
+from sbpjax._core.programs.normalise import normalise
 from tests import models_jax
 
 WORST = 1.02  # of the best plan over both axes
@@ -123,7 +123,7 @@ def test_tied_layers_with_free_inputs_cost_what_layers_planned_apart_cost(model,
 
     together = plan()
     graph = build(program, codes, pins, free, (-1,))
-    monkeypatch.setattr("sbpjax.planner.graph.tied", lambda numbers, *rest: list(range(len(numbers))))
+    monkeypatch.setattr("sbpjax._core.planner.graph.tied", lambda numbers, *rest: list(range(len(numbers))))
     apart = plan()
     assert len(graph.nodes) < 0.7 * len(build(program, codes, pins, free, (-1,)).nodes)
     assert together.modelled_us == pytest.approx(apart.modelled_us, rel=1e-6)

@@ -8,11 +8,11 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.compiler.lower import spmd_function
+from sbpjax._core.compiler.lower import spmd_function
+from sbpjax._core.inspect.auto.cost_summary import totals
+from sbpjax._core.planner.memory.limit import holds_bytes
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.graph.auto.graph import how_many
-from sbpjax.inspect.auto.totals import totals
-from sbpjax.planner.memory.limit import holds_bytes
 from tests import models_jax
 from tests.graph.auto.cases import grid, line, subject
 

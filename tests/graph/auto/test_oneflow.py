@@ -4,10 +4,10 @@ import jax
 import pytest
 
 import sbpjax as flow
-from sbpjax.planner import plan_program
-from sbpjax.planner.prices.cost import preset
-from sbpjax.planner.prices.links import on_placement
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner import plan_program
+from sbpjax._core.planner.prices.cost import preset
+from sbpjax._core.planner.prices.links import on_placement
+from sbpjax._core.programs.normalise import normalise
 from tests import models_jax
 
 COST = on_placement(preset("oneflow"), flow.placement("cpu", range(8)))

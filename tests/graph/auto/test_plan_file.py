@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from sbpjax._core.inspect.auto.sensitivity import layouts_of
+from sbpjax._core.planner.boundaries import codes_of
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto.plan_file import Sharding, load, sharding_of
-from sbpjax.inspect.auto.why import layouts_of
-from sbpjax.planner.boundaries import codes_of
 from tests import models_jax
 from tests.graph.auto.cases import grid, line, on_a_line, reported, subject
 

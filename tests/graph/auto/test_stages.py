@@ -7,11 +7,11 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.tracing.signature import TensorSpec
 from sbpjax.errors import GraphConfigError
 from sbpjax.graph.auto.stages import check_apart, row_costs
 from sbpjax.graph.pipeline.stages import cut_unlike
 from sbpjax.pipeline import auto_stages
-from sbpjax.tracing.signature import TensorSpec
 from tests.support import graphs
 
 PLACES = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]

@@ -9,10 +9,10 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax.errors import GraphConfigError
 from sbpjax.pipeline import linear, schedule
-from sbpjax.tensor import dispatch
-from sbpjax.tensor.op import op_of
 from tests.graph.pipeline.waiting import wait
 
 B = flow.sbp.broadcast

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
+from sbpjax._core.inspect.pipeline.sizes import local_bytes
 from sbpjax.errors import GraphError, NanError
-from sbpjax.inspect.pipeline.sizes import local_bytes
 from tests.graph.pipeline.nets import ROWS, S0, WIDTH, B, train
 
 PAIRS = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]

@@ -6,14 +6,14 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import auto
+from sbpjax._core.planner.prices import links
 from sbpjax.errors import PlacementError
-from sbpjax.planner.prices import links
 
 
 @pytest.fixture
 def brief(monkeypatch):
     """Measure the smallest sizes only."""
-    calibrate = sys.modules["sbpjax.inspect.auto.calibrate"]
+    calibrate = sys.modules["sbpjax._core.inspect.auto.calibrate"]
     monkeypatch.setattr(calibrate, "_LONG_ENOUGH_S", 0.0)
     monkeypatch.setattr(calibrate, "_RUNS", 1)
     monkeypatch.setattr(calibrate, "_MOST_LARGE", calibrate._LARGE)

@@ -7,13 +7,13 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.inspect.auto.graph_views import subject_of_program
+from sbpjax._core.inspect.auto.sensitivity import layouts_of
+from sbpjax._core.planner.boundaries import codes_of
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.graph.auto import plan_file
 from sbpjax.graph.fitting import prepared_or_last
-from sbpjax.inspect.auto.graph_views import subject_of_program
-from sbpjax.inspect.auto.why import layouts_of
 from sbpjax.nn import functional as F
-from sbpjax.planner.boundaries import codes_of
 
 _ONE_STEP = 2e-6
 

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
-from sbpjax.inspect.auto.picture import bars, boxes_and_lines, graph, page
+from sbpjax._core.inspect.auto.picture import bars, boxes_and_lines, graph, page
 from tests.graph.auto.cases import reported
 from tests.inspect.auto.test_graph_views import trained
 

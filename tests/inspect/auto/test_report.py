@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from sbpjax._core.inspect.auto.report import report
+from sbpjax._core.planner.boundaries import codes_of
+from sbpjax._core.planner.prices.launches import launches
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto import plan_file
-from sbpjax.inspect.auto.report import report
-from sbpjax.planner.boundaries import codes_of
-from sbpjax.planner.prices.launches import launches
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import local_shape
 from tests import models_jax
@@ -122,7 +122,7 @@ def test_as_dict_is_json():
 
 def test_leaves_need_one_name_each():
     with pytest.raises(SbpError, match="2 names for 3 leaves"):
-        from sbpjax.graph.auto.subject import subject_of
+        from sbpjax.graph.auto.planning_problem import subject_of
 
         aval = np.zeros((4, 4), np.float32)
         subject_of(lambda a, b, c: a, [aval] * 3, line(), names=["a", "b"], returned=1)

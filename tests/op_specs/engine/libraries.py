@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.sbp import algebra
-from sbpjax.tensor.tensor import wrap_any
 from sbpjax.testing.generate import BF16, Call, Dtype, Input, walk
 from tests.support.layouts import MESHES, lay_out, random_codes
 

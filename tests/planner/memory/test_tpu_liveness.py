@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from sbpjax.planner.memory.cpu_liveness import spans_on
-from sbpjax.planner.memory.liveness import Spans
-from sbpjax.planner.memory.tpu_liveness import OnTpu, in_tiles, is_transposed
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner.memory.cpu_liveness import spans_on
+from sbpjax._core.planner.memory.liveness import Spans
+from sbpjax._core.planner.memory.tpu_liveness import OnTpu, in_tiles, is_transposed
+from sbpjax._core.programs.normalise import normalise
 
 TOKENS, WIDTH = 512, 8
 SQUARE = 4 * TOKENS * TOKENS

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from sbpjax._core.ops.attention.primitive import attention
+from sbpjax._core.ops.attention.scores import CAUSAL, EVERY_KEY, Scores
+from sbpjax._core.ops.grouped_matmul.primitive import grouped_matmul
+from sbpjax._core.planner.prices import cost
 from sbpjax.errors import SbpError
-from sbpjax.ops.attention_primitive import attention
-from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
-from sbpjax.ops.grouped_matmul_primitive import grouped_matmul
-from sbpjax.planner.prices import cost
 from sbpjax.sbp.conversion_steps import Step, make_step
 
 

@@ -9,14 +9,14 @@ import pytest
 
 import sbpjax as flow
 from benchmarks import auto
-from sbpjax.compiler import hlo
-from sbpjax.inspect.auto.hand import hand_pins
-from sbpjax.planner import plan_program
-from sbpjax.planner.graph import build
-from sbpjax.planner.prices.cost import DEFAULT, PRESETS
-from sbpjax.planner.prices.launches import groups, launches
-from sbpjax.planner.problem import Assignment, Problem, launched_by, total_us
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.compiler import hlo
+from sbpjax._core.inspect.auto.baseline import hand_pins
+from sbpjax._core.planner import plan_program
+from sbpjax._core.planner.graph import build
+from sbpjax._core.planner.prices.cost import DEFAULT, PRESETS
+from sbpjax._core.planner.prices.launches import groups, launches
+from sbpjax._core.planner.problem import Assignment, Problem, launched_by, total_us
+from sbpjax._core.programs.normalise import normalise
 from tests import models_jax
 
 H100 = PRESETS["h100"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax.planner.prices import cost, links
-from sbpjax.planner.prices.cost import Link
+from sbpjax._core.planner.prices import cost, links
+from sbpjax._core.planner.prices.cost import Link
 
 H100 = cost.preset("h100")
 

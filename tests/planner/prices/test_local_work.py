@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from sbpjax.planner import plan_program
-from sbpjax.planner.prices.cost import PRESETS, products_us
-from sbpjax.planner.prices.local_work import local_bytes
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner import plan_program
+from sbpjax._core.planner.prices.cost import PRESETS, products_us
+from sbpjax._core.planner.prices.local_work import local_bytes
+from sbpjax._core.programs.normalise import normalise
 
 _TILE = 8 * 512  # bytes: eight rows of 128 lanes
 

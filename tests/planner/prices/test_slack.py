@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from sbpjax.planner import plan_program
-from sbpjax.planner.prices.cost import CostModel
-from sbpjax.planner.prices.slack import slack_us
-from sbpjax.programs.normalise import normalise
+from sbpjax._core.planner import plan_program
+from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.planner.prices.slack import slack_us
+from sbpjax._core.programs.normalise import normalise
 
 MODEL = CostModel("flat", 1e9, 1e9, 1e12, 1e9, 1e9, alpha_us=100.0)
 

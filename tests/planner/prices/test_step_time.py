@@ -6,8 +6,8 @@ import pytest
 
 import sbpjax as flow
 from benchmarks import auto
-from sbpjax.planner.prices.cost import DEFAULT, PRESETS
-from sbpjax.planner.prices.step_time import computing_us, moving_us, plan_us
+from sbpjax._core.planner.prices.cost import DEFAULT, PRESETS
+from sbpjax._core.planner.prices.step_time import computing_us, moving_us, plan_us
 from tests import models_jax
 
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from sbpjax.programs.rules import Context, Strategy, compute, jointly_legal, strategies_of
+from sbpjax._core.programs.rules import Context, Strategy, compute, jointly_legal, strategies_of
 from sbpjax.sbp.algebra import B, P, nd_name
 from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import layout_of

@@ -7,10 +7,12 @@ import jax
 import numpy as np
 import pytest
 
-from sbpjax.ops import attention_blocks, attention_primitive, attention_tpu
-from sbpjax.ops.attention_primitive import attention, attention_grad_p, attention_p
-from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
-from sbpjax.programs.primitives import ATTENTION
+from sbpjax._core.ops.attention import blocks as attention_blocks
+from sbpjax._core.ops.attention import primitive as attention_primitive
+from sbpjax._core.ops.attention import tpu as attention_tpu
+from sbpjax._core.ops.attention.primitive import attention, attention_grad_p, attention_p
+from sbpjax._core.ops.attention.scores import CAUSAL, EVERY_KEY, Scores
+from sbpjax._core.programs.primitives import ATTENTION
 from tests.programs.rules.strategy_checker import MESHES, Found, check, equations
 from tests.support.attention_cases import CLOSE
 from tests.support.attention_reference import by_formula, random_problem

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from sbpjax.ops.attention_primitive import attention
-from sbpjax.ops.attention_scores import CAUSAL, EVERY_KEY, Scores
-from sbpjax.programs.primitives import ATTENTION
-from sbpjax.programs.rules.attention_ring import exchanges, is_zigzag
+from sbpjax._core.ops.attention.primitive import attention
+from sbpjax._core.ops.attention.scores import CAUSAL, EVERY_KEY, Scores
+from sbpjax._core.programs.primitives import ATTENTION
+from sbpjax._core.programs.rules.attention_ring import exchanges, is_zigzag
 from tests.programs.rules.strategy_checker import check, equations
 
 _RNG = np.random.default_rng(3)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.ops.conv import conv
+from sbpjax._core.ops.conv.conv import conv
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(5)

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from sbpjax.ops.cross_entropy_primitive import cross_entropy, linear_cross_entropy
-from sbpjax.programs.primitives import LOSSES
+from sbpjax._core.ops.losses.cross_entropy_primitive import cross_entropy, linear_cross_entropy
+from sbpjax._core.programs.primitives import LOSSES
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(11)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax.inspect.primitives import primitives
-from sbpjax.programs.primitives import NONLINEAR
-from sbpjax.programs.rules import strategies_of
+from sbpjax._core.inspect.primitives import primitives
+from sbpjax._core.programs.primitives import NONLINEAR
+from sbpjax._core.programs.rules import strategies_of
 from sbpjax.sbp.algebra import P
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 

@@ -8,7 +8,8 @@ from jax.experimental import io_callback, sparse
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
-from sbpjax.compiler import conversions, eager
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax.sbp.placement import placement
 
 TOLERANCE = 1e-5

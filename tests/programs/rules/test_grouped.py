@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.ops.grouped_matmul_primitive import grouped_matmul
-from sbpjax.programs.primitives import GROUPED
+from sbpjax._core.ops.grouped_matmul.primitive import grouped_matmul
+from sbpjax._core.programs.primitives import GROUPED
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(3)

@@ -53,7 +53,7 @@ def test_words_of_the_hash(mesh):
 
 def test_numbers_beyond_32_bits(monkeypatch):
     # 2^32 elements do not fit a test: lower the limit so that the wide path runs on small shapes.
-    from sbpjax.programs.rules import random
+    from sbpjax._core.programs.rules import random
 
     monkeypatch.setattr(random, "_SMALL", 4)
     assert check(equations("wide", lambda k: jax.random.bits(k, (8, 5)), _KEY), "4") > 1

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from sbpjax.ops.row_update import row_update
-from sbpjax.programs.primitives import ROW_UPDATES
+from sbpjax._core.ops.layers.row_update import row_update
+from sbpjax._core.programs.primitives import ROW_UPDATES
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(3)

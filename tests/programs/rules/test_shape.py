@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax.programs.rules.shape import reshape_groups
+from sbpjax._core.programs.rules.shape import reshape_groups
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(2)

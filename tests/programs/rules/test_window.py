@@ -96,7 +96,7 @@ def test_windows(mesh):
 def test_groups_are_never_cut_in_two():
     # 8 channels in 2 groups divide over 2 x 2 ranks, the groups do not.
     (found,) = equations("2 groups", functools.partial(_conv, groups=2), _x(3, 8, 3, 3), _x(4, 4, 3, 3))
-    from sbpjax.programs.rules import jointly_legal, strategies_of
+    from sbpjax._core.programs.rules import jointly_legal, strategies_of
 
     (row,) = [r for r in strategies_of(found.eqn, 2, 0) if r.groups]
     assert jointly_legal(found.eqn, (row,), (2,))

@@ -19,7 +19,7 @@ import types
 from pathlib import Path
 
 import sbpjax
-from sbpjax.functions.texts import ARGUMENTS, IGNORED, MAKING, SEVERAL_DIMS
+from sbpjax._core.functions.table.texts import ARGUMENTS, IGNORED, MAKING, SEVERAL_DIMS
 from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES

@@ -1,6 +1,6 @@
 """From an annotation as a module writes it to one that stands in any stub.
 
-    "dtypes.dtype | None" of sbpjax/tensor/like.py   →   _dtype | None    and the import of _dtype
+    "dtypes.dtype | None" of sbpjax/_core/tensor/creation/like.py   →   _dtype | None    and the import of _dtype
 
 In a stub of sbpjax ``float``, ``int`` and ``dtype`` are names of its own: methods, functions and dtypes. So every type
 stands there under a name that nothing public has: ``builtins.int``, ``typing.Callable``, ``_types.IntOrInts``, and a
@@ -20,10 +20,10 @@ import types
 import typing
 
 import sbpjax
-from sbpjax.tensor import types as aliases
+from sbpjax._core.tensor.handle import types as aliases
 from tests.support.stubs.vocabulary import RESULT_CLASSES
 
-RESULTS_MODULE = "sbpjax.tensor.attached"  # a stub without a module
+RESULTS_MODULE = "sbpjax._core.tensor.handle.attached"  # a stub without a module
 ALIASES = {name for name, value in vars(aliases).items() if name in aliases.__annotations__}
 
 PUBLIC = {  # what `vocabulary` may name
@@ -31,9 +31,9 @@ PUBLIC = {  # what `vocabulary` may name
     **{name: getattr(typing, name) for name in ("Any", "Literal", "Callable", "Iterator")},
     **{name: getattr(sbpjax, name) for name in ("placement", "Generator", "memory_format", "layout", "Size")},
     "AbstractContextManager": contextlib.AbstractContextManager,
-    "Compiled": importlib.import_module("sbpjax.graph.compile").Compiled,
+    "Compiled": importlib.import_module("sbpjax.graph.program.compile").Compiled,
     "EllipsisType": types.EllipsisType,
-    "RemovableHandle": importlib.import_module("sbpjax.tensor.tape.node").RemovableHandle,
+    "RemovableHandle": importlib.import_module("sbpjax._core.tensor.nodes.node").RemovableHandle,
 }
 
 

@@ -4,7 +4,7 @@ PyTorch's names mean one thing everywhere: ``input`` is a tensor, ``dim`` an int
 first; `ARGUMENTS` speaks where there is none, `RESULTS` where no result is annotated, `FORMS` where a function takes
 several forms of calls, which a signature of Python cannot say.
 
-Types are written as in `sbpjax.tensor.types`.
+Types are written as in `_core.tensor.handle.types`.
 """
 
 from __future__ import annotations

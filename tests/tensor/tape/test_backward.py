@@ -273,7 +273,7 @@ def test_a_gradient_that_is_a_cotangent_is_handed_on_without_a_program():
 
 
 def test_gradients_that_meet_are_added_by_the_program_of_the_later_one(monkeypatch):
-    from sbpjax.tensor.local import LocalNode
+    from sbpjax._core.tensor.dispatch.local import LocalNode
 
     onto = []
     whole = LocalNode.backward_onto

@@ -10,13 +10,13 @@ import pytest
 from omegaconf import OmegaConf
 
 import sbpjax as flow
-from sbpjax import naming
+from sbpjax._core import naming
+from sbpjax._core.functions.table import table
 from sbpjax.errors import ConfigError
-from sbpjax.functions import table
 from sbpjax.train.config import instantiate, load_config, override
 from sbpjax.train.config.lazy import path_of
 from sbpjax.train.config.names import FUNCTIONS, KINDS, Allowed, packages_of
-from sbpjax.train.finished import load_run
+from sbpjax.train.load_run import load_run
 
 FOREIGN = [
     "os:system",
@@ -59,9 +59,9 @@ NO_PARTS = [  # of sbpjax, and no part of a run
     "sbpjax:compile",
     "sbpjax:hub.load",
     "sbpjax.hub:load",
-    "sbpjax.compat.hub:load",
+    "sbpjax._core.compat.hub:load",
     "sbpjax.run:main",
-    "sbpjax.compat.run:main",
+    "sbpjax._core.compat.run:main",
     "sbpjax.cache:clear",
     "sbpjax.graph.auto.plan_file:load",
     "sbpjax.auto:load",
@@ -74,7 +74,7 @@ NO_PARTS = [  # of sbpjax, and no part of a run
     "sbpjax.train.config:instantiate",
     "sbpjax.train.config.lazy:imported",
     "sbpjax.train.config.files:run_file",
-    "sbpjax.train.finished:load_run",
+    "sbpjax.train.load_run:load_run",
     "sbpjax.train.cli:main",
     "sbpjax.train.preprocess:main",
     "sbpjax.train.data:TokenFileWriter",

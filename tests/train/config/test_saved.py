@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from sbpjax import naming
+from sbpjax._core import naming
 from sbpjax.errors import ConfigError, TrainError
 from sbpjax.train.config import changes, load_config, save_config
 

@@ -1,0 +1,1 @@
+"""The framework below the public names; only the framework imports it."""

@@ -1,0 +1,225 @@
+"""`Peer`: a foreign package name, which modules of sbpjax answer to it, and the switch between the two.
+
+While a peer is enabled, its finder stands first in ``sys.meta_path`` and the real package, if it was loaded, is set
+aside with all its submodules. Afterwards ``sys.modules`` holds the real package again, and what was imported in the
+meantime and uses the alias (a model library, say) is set aside until the next time: outside, nothing has changed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.metadata
+import sys
+from collections.abc import Mapping
+from importlib.abc import Loader, MetaPathFinder
+from types import FrameType, ModuleType
+
+from sbpjax._core import naming
+from sbpjax.errors import UnknownModuleError
+
+from .alias import Alias
+from .missing import page_of
+
+
+class Peer(MetaPathFinder, Loader):
+    """A package whose name sbpjax can answer to.
+
+    Args:
+        name: the package, e.g. ``"torch"``.
+        table: for modules that lie elsewhere in sbpjax the modules that answer, in the order they are asked.
+        version: what ``importlib.metadata.version(name)`` says while enabled.
+        gone_through: modules whose ``__dict__`` libraries go through, so that their names are looked up on import.
+    """
+
+    def __init__(
+        self, name: str, table: Mapping[str, tuple[str, ...]], version: str, gone_through: tuple[str, ...] = ()
+    ) -> None:
+        self.name = name
+        self.table = dict(table)
+        self.gone_through = gone_through
+        self.version = version
+        self.depth = 0
+        self.lazy = False
+        self.verbose = False
+        self._own: dict[str, ModuleType] = {}  # aliases, and modules that use them, while the peer is not enabled
+        self._real: dict[str, ModuleType] = {}  # the real package while it is
+        self._before: set[str] = set()
+        self._bound: list[dict] = []  # the globals of scripts that held the real package and hold the alias
+        self._sources: dict[str, tuple[str, ...]] = {}
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def sources_of(self, full: str) -> tuple[str, ...]:
+        """Return the modules of sbpjax that answer to a module's name; empty if there is none."""
+        found = self._sources.get(full)
+        if found is None:
+            found = self.table.get(full)
+            if found is None:
+                found = tuple(filter(None, [self._under(full)]))
+            self._sources[full] = found
+        return found
+
+    def _under(self, full: str) -> str | None:
+        """Return the module of sbpjax that lies under the parent's sources where ``full`` lies under its parent."""
+        parent, _, last = full.rpartition(".")
+        if not parent:
+            return "sbpjax"
+        for source in self.sources_of(parent):
+            module = importlib.import_module(source)
+            found = module.__dict__.get(last)
+            if isinstance(found, ModuleType):
+                return found.__name__ if not isinstance(found, Alias) else None
+            if found is None and hasattr(module, "__path__"):
+                name = f"{module.__name__}.{last}"
+                try:
+                    importlib.import_module(name)
+                except ModuleNotFoundError as error:
+                    if error.name != name:
+                        raise
+                else:
+                    return name
+        return None
+
+    def module(self, full: str) -> Alias:
+        """Return the alias of a name, made on first use."""
+        found = self._own.get(full)
+        if not isinstance(found, Alias):
+            found = self._own[full] = Alias(full, self.sources_of(full), self)
+        return found
+
+    def say(self, text: str) -> None:
+        """Print what is going on, if asked to."""
+        if self.verbose:
+            print(f"sbpjax as {self.name}: {text}")
+
+    # -- the finder and loader of Python's import ------------------------------------------------------------------
+
+    def find_spec(self, fullname: str, path=None, target=None):
+        """Find the modules of the peer; other packages are none of its business."""
+        if fullname != self.name and not fullname.startswith(f"{self.name}."):
+            return None
+        if not self.sources_of(fullname):
+            if not self.lazy:
+                raise UnknownModuleError(
+                    f"import {fullname}",
+                    "no module of sbpjax answers to this name",
+                    f"under the name {self.name!r} stands what sbpjax has",
+                    f"see {page_of(self.name)} for what there is",
+                    name=fullname,
+                )
+            self.say(f"{fullname} is missing; an empty module stands for it")
+        return importlib.machinery.ModuleSpec(fullname, self, origin="sbpjax", is_package=True)
+
+    def create_module(self, spec):
+        """Return the alias itself: nothing is executed."""
+        return self.module(spec.name)
+
+    def exec_module(self, module) -> None:
+        """Look up the names of a module that is gone through; an alias has no code."""
+        if module.__name__ in self.gone_through:
+            for source in self.sources_of(module.__name__):
+                for name, value in vars(importlib.import_module(source)).items():
+                    if callable(value) and not name.startswith("_"):
+                        getattr(module, name)
+
+    def find_distributions(self, context=None):
+        """Answer ``importlib.metadata.version`` with the alias's version."""
+        if context is not None and getattr(context, "name", None) == self.name:
+            yield _Distribution(self.name, self.version)
+
+    # -- the switch ------------------------------------------------------------------------------------------------
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether imports of the peer's name resolve here now."""
+        return self.depth > 0
+
+    @property
+    def was_enabled(self) -> bool:
+        """Whether imports of the peer's name have resolved here before in this process."""
+        return bool(self._own)
+
+    def enable(self, packages: tuple[str, ...] = ()) -> None:
+        """Resolve imports here, and set the real package aside, and those in ``packages``, which have used it."""
+        self.depth += 1
+        if self.depth > 1:
+            self._bind(_globals_of_caller())
+            return
+        self._real = _taken(lambda name: _is_in(name, (self.name, *packages)))
+        self._before = set(sys.modules)
+        sys.modules.update(self._own)
+        sys.meta_path.insert(0, self)
+        naming.answer_to(self.name)
+        importlib.invalidate_caches()
+        self._bind(_globals_of_caller())
+
+    def _bind(self, space: dict) -> None:
+        """Let a script's global that is the real package be the alias: ``import torch`` may come before `enable`."""
+        real = self._real.get(self.name)
+        if real is not None and space.get(self.name) is real:
+            space[self.name] = importlib.import_module(self.name)
+            self._bound.append(space)
+
+    def disable(self) -> None:
+        """Put everything back, when called as often as `enable` was."""
+        if not self.depth:
+            return
+        self.depth -= 1
+        if self.depth:
+            return
+        sys.meta_path.remove(self)
+        naming.answer_no_more(self.name)
+        users = self._users()
+        self._own.update(_taken(lambda name: _is_in(name, (self.name,)) or name in users))
+        sys.modules.update(self._real)
+        for space in self._bound:
+            if isinstance(space.get(self.name), Alias):
+                space[self.name] = self._real[self.name]
+        self._bound, self._real = [], {}
+
+    def _users(self) -> set[str]:
+        """Return the modules, imported since `enable`, of packages that use the alias."""
+        fresh = [name for name in sys.modules if name not in self._before and not _is_in(name, (self.name, "sbpjax"))]
+        touched = {name.partition(".")[0] for name in fresh if _uses_alias(sys.modules[name])} - {"__main__"}
+        return {name for name in fresh if name.partition(".")[0] in touched}
+
+
+def _globals_of_caller() -> dict:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("sbpjax", "contextlib"):
+        frame = frame.f_back
+    return {} if frame is None else frame.f_globals
+
+
+def _is_in(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def _taken(wanted) -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if wanted(name)}
+
+
+def _uses_alias(module) -> bool:
+    fields = getattr(module, "__dict__", None) or {}
+    for value in list(fields.values()):
+        if isinstance(value, Alias):
+            return True
+        if str(getattr(type(value) if not isinstance(value, type) else value, "__module__", "")).startswith("sbpjax."):
+            return True
+    return False
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """The metadata of a package that sbpjax answers for."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the text of ``METADATA``; there are no other files."""
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path):
+        """Return nothing: no file belongs to the distribution."""
+        raise FileNotFoundError(path)

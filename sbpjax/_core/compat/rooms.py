@@ -1,0 +1,171 @@
+"""Modules that hold nothing of their own: places of OneFlow's and PyTorch's where sbpjax has the names elsewhere.
+
+    from oneflow.nn.modules.conv import _ConvNd      # sbpjax.nn.modules.conv: names of nn.conv and its neighbours
+    import sbpjax.boxing.nccl as nccl                # settings without effect, of _core.compat.nccl
+
+A row of `ROOMS` is such a module: what it is about, and where its names are. `Finder` makes it when it is first
+imported, so that none costs anything before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from fnmatch import fnmatchcase
+from functools import partial
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# ``module:pattern,pattern`` stands for the names of a module of sbpjax that fit, by default for all functions and
+# classes that are defined there; ``new=old`` gives one of the names before it another one.
+_LAYERS = {
+    "activation": ("activation functions", "nn.activation nn.attention:MultiheadAttention"),
+    "adaptive": ("a softmax of many classes", "nn.adaptive"),
+    "batchnorm": (
+        "batch normalisation",
+        "nn.batchnorm:[!F]*,_[!F]* nn.lazy:LazyBatchNorm*,_LazyNorm _LazyNormBase=_LazyNorm",
+    ),
+    "batchnorm_fused": ("batch normalisation with relu", "nn.batchnorm:Fused*,_Fused* _FusedNormBase=_FusedBatchNorm"),
+    "channelshuffle": ("channels dealt out", "nn.vision:ChannelShuffle"),
+    "container": (
+        "modules that hold others",
+        "nn.containers:[!_]* nn.parameter_containers:[!_]* _core.compat.layer_helpers:_addindent",
+    ),
+    "conv": (
+        "convolutions",
+        "nn.conv nn.conv_transpose nn.lazy:LazyConv*,_LazyConvXdMixin _ConvNd=_Conv "
+        "_ConvTransposeNd=_ConvTranspose _ConvTransposeMixin=_ConvTranspose",
+    ),
+    "distance": ("distances", "nn.distance"),
+    "dropout": ("random zeros", "nn.dropout _DropoutNd=_Dropout"),
+    "fake_quantization": ("fake quantisation", "nn.quantization:FakeQuantization"),
+    "flatten": ("dims joined and taken apart", "nn.linear:Flatten,Unflatten"),
+    "fold": ("patches and columns", "nn.vision:Fold,Unfold"),
+    "instancenorm": ("instance normalisation", "nn.instancenorm nn.lazy:LazyInstanceNorm*"),
+    "lazy": (
+        "what waits for its first input",
+        "nn.lazy:LazyModuleMixin,UninitializedTensorMixin _UninitializedTensorMixin=UninitializedTensorMixin",
+    ),
+    "linear": ("linear layers", "nn.linear:Bilinear,Identity,*Linear nn.lazy:LazyLinear"),
+    "loss": ("losses", "nn.loss nn.margin_loss _WeightedLoss=_Weighted"),
+    "min_max_observer": ("ranges", "nn.quantization:MinMaxObserver"),
+    "module": (
+        "the base class",
+        "nn.hooks:register_module_* nn.module:Module nn.state:EXTRA_STATE_KEY,IncompatibleKeys "
+        "_IncompatibleKeys=IncompatibleKeys _EXTRA_STATE_KEY_SUFFIX=EXTRA_STATE_KEY "
+        "_core.compat.layer_helpers:_addindent,_forward_unimplemented",
+    ),
+    "moving_average_min_max_observer": ("ranges that follow", "nn.quantization:MovingAverageMinMaxObserver"),
+    "normalization": ("normalisation within one sample", "nn.normalization:[!_]*"),
+    "padding": (
+        "padding",
+        "nn.padding _CircularPadNd=_CircularPad _ConstantPadNd=_ConstantPad _ReflectionPadNd=_ReflectionPad "
+        "_ReplicationPadNd=_ReplicationPad",
+    ),
+    "pixelshuffle": ("channels as pixels", "nn.vision:Pixel*"),
+    "pooling": (
+        "pooling",
+        "nn.pooling nn.unpooling _MaxPoolNd=_MaxPool _AvgPoolNd=_AvgPool _AdaptiveAvgPoolNd=_AdaptiveAvgPool "
+        "_AdaptiveMaxPoolNd=_AdaptiveMaxPool _LPPoolNd=_LPPool _MaxUnpoolNd=_MaxUnpool",
+    ),
+    "quantization": ("quantisation", "nn.quantization:Quantization"),
+    "rnn": (
+        "recurrent layers",
+        "nn.rnn:[!_]* _core.compat.layer_helpers:apply_permutation _apply_permutation=apply_permutation",
+    ),
+    "sparse": ("tables", "nn.embedding:[!_]*"),
+    "transformer": (
+        "transformers",
+        "nn.transformer _get_activation_fn=_activation _get_clones=_copies "
+        "_core.compat.layer_helpers:_generate_square_subsequent_mask,_get_seq_len,_detect_is_causal_mask",
+    ),
+    "upsampling": ("resizing", "nn.vision:Upsampl*"),
+    "utils": (
+        "numbers as tuples of one number per dim",
+        "_core.compat.layer_helpers:_ntuple,_single,_pair,_triple,_quadruple,_reverse_repeat_tuple,consume_prefix*",
+    ),
+}
+ROOMS: dict[str, tuple[str, str]] = {
+    "_oneflow_internal": (
+        "what programs take from OneFlow's compiled module",
+        "_core.compat.small:cpu_broadcast,Tensor",
+    ),
+    "asyncs": ("`oneflow.asyncs`: blocks whose ops another thread issues", "_core.compat.small:Thread,thread"),
+    "backends": (
+        "settings of PyTorch's backends, kept and without effect",
+        "_core.compat.backends:cuda,cudnn,mkl,mkldnn,mps,openmp,opt_einsum",
+    ),
+    "boxing": ("settings of how OneFlow's runtime moves data; ours is `sbpjax.boxing_policy`", ""),
+    "boxing.nccl": (
+        "settings of OneFlow's use of NCCL, kept and without effect",
+        "_core.compat.nccl _core.compat.nccl:settings",
+    ),
+    "nn.graph": (
+        "OneFlow's place of what belongs to graphs, which is `sbpjax.graph`",
+        "sbpjax.graph.graph:Graph sbpjax.graph.module_proxy:GraphModule,GraphTensor,Proxy,ProxyModule",
+    ),
+    "nn.graph.graph_config": ("OneFlow's place of the options of a graph", "sbpjax.graph.config:GraphConfig"),
+    "nn.modules": ("PyTorch's places of its layers, which are `sbpjax.nn`", "nn.module:Module"),
+    **{f"nn.modules.{name}": (f"PyTorch's place for {about}", row) for name, (about, row) in _LAYERS.items()},
+    "utils.hooks": (
+        "handles of hooks, under PyTorch's name of their module",
+        "sbpjax._core.tensor.nodes.node:RemovableHandle",
+    ),
+    "utils.model_zoo": ("an older name of `sbpjax.hub`'s download", "sbpjax._core.compat.hub:load_url"),
+}
+
+
+class Finder:
+    """Makes the modules of `ROOMS`; Python asks it for what has no file."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return how a module of the table is made, None for any other."""
+        if not name.startswith("sbpjax.") or name[7:] not in ROOMS:
+            return None
+        return ModuleSpec(name, self, origin="sbpjax", is_package=bool(_inside(name[7:])))  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make an empty module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fill a module with its names."""
+        room = module.__name__[7:]
+        about, row = ROOMS[room]
+        fields = vars(module)
+        fields["__doc__"] = f"{about[0].upper()}{about[1:]}."
+        for word in row.split():
+            new, is_other, old = word.partition("=")
+            if is_other:
+                fields[new] = fields[old]
+            else:
+                fields.update(_names(module.__name__, *word.partition(":")[::2]))
+        fields["__getattr__"] = partial(_late, room)
+        fields["__dir__"] = lambda: sorted({*fields, *_inside(room)})
+
+
+def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
+    source = importlib.import_module(place if place.startswith("sbpjax.") else f"sbpjax.{place}")
+    asked = patterns.split(",") if patterns else ["*"]
+    homes = (source.__name__, module)
+    return {
+        name: value
+        for name, value in vars(source).items()
+        if name in asked
+        or (getattr(value, "__module__", None) in homes and any(fnmatchcase(name, pattern) for pattern in asked))
+    }
+
+
+def _inside(room: str) -> list[str]:
+    return [name[len(room) + 1 :] for name in ROOMS if name.startswith(f"{room}.")]
+
+
+def _late(room: str, name: str) -> Any:
+    if name in _inside(room):
+        return importlib.import_module(f"sbpjax.{room}.{name}")
+    if room == "nn.modules" and not name.startswith("__"):
+        return getattr(sys.modules["sbpjax.nn"], name)
+    raise AttributeError(f"module 'sbpjax.{room}' has no attribute {name!r}")
+
+
+sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]

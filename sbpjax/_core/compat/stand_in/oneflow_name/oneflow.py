@@ -1,0 +1,6 @@
+"""`oneflow` in a process that a script under ``python -m sbpjax.run --as oneflow`` started."""
+
+from sbpjax._core.compat import oneflow_alias
+from sbpjax._core.compat.stand_in import take_over
+
+take_over(oneflow_alias.peer, oneflow_alias.enable)

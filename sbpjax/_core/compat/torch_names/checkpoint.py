@@ -1,0 +1,84 @@
+"""`torch.utils.checkpoint`: backward runs a function again instead of keeping what it computed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from sbpjax._core.tracing.checkpoint import checkpoint as _checkpoint
+from sbpjax._core.tracing.segments import checkpoint_sequential as _checkpoint_sequential
+from sbpjax.errors import CheckpointError as CheckpointError
+
+from .absent import absent
+
+
+def noop_context_fn() -> tuple:
+    """Return two contexts that do nothing, for forward and for the second run."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping what it computed.
+
+    Args:
+        function: a function of tensors.
+        args: its arguments.
+        use_reentrant: accepted: there is one way here.
+        context_fn: returns the contexts of the first and of the second run.
+        determinism_check: accepted.
+        debug: accepted.
+        early_stop: accepted.
+        preserve_rng_state: draw the same random numbers again.
+        kwargs: passed on.
+    """
+    if context_fn is noop_context_fn:
+        return _checkpoint(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
+    contexts = list(context_fn())
+
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with contexts.pop(0) if len(contexts) > 1 else contexts[0]:
+            return function(*args, **kwargs)
+
+    owner = function if hasattr(function, "parameters") else getattr(function, "__self__", None)
+    if hasattr(owner, "parameters"):
+        within.parameters = owner.parameters  # type: ignore[attr-defined, union-attr]
+    return _checkpoint(within, *args, preserve_rng_state=preserve_rng_state, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True
+) -> Any:
+    """Run functions one after the other; backward runs all segments but the last again."""
+    return _checkpoint_sequential(functions, segments, input, use_reentrant, preserve_rng_state=preserve_rng_state)
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """Accept a setting for a block: there is nothing that it would show."""
+    yield
+
+
+set_checkpoint_early_stop = set_checkpoint_debug_enabled
+
+
+create_selective_checkpoint_contexts = absent(
+    "torch.utils.checkpoint.create_selective_checkpoint_contexts",
+    "a policy per op is chosen while PyTorch's dispatcher runs",
+    "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
+)
+SelectiveCheckpointContext = absent(
+    "torch.utils.checkpoint.SelectiveCheckpointContext",
+    "a policy per op is chosen while PyTorch's dispatcher runs",
+    "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
+)

@@ -1,0 +1,31 @@
+"""`torch.types` and `torch.nn.common_types`: names for annotations."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any, TypeVar, Union
+
+from sbpjax._core.tensor import Tensor as Tensor
+from sbpjax._core.tensor.handle.device import device
+from sbpjax._core.tensor.handle.dtype import dtype
+from sbpjax._core.tensor.handle.size import Size
+
+T = TypeVar("T")
+Number = Union[builtins.int, builtins.float, builtins.bool]  # noqa: UP007  # scripts look into its arguments
+Device = Union[device, str, builtins.int, None]  # noqa: UP007
+FileLike = Any
+Storage = Any
+_TensorOrTensors = Union[Tensor, Sequence[Tensor]]  # noqa: UP007
+_size = Union[Size, list[builtins.int], tuple[builtins.int, ...]]  # noqa: UP007
+_dtype, _device, _bool, _int, _float, _complex = dtype, device, builtins.bool, builtins.int, builtins.float, complex
+_layout = _qscheme = Any
+SymInt = builtins.int
+
+_scalar_or_tuple_any_t = Union[T, tuple[T, ...]]  # noqa: UP007
+_scalar_or_tuple_1_t = _scalar_or_tuple_2_t = _scalar_or_tuple_3_t = _scalar_or_tuple_4_t = _scalar_or_tuple_any_t
+_size_any_t = _size_1_t = _size_2_t = _size_3_t = _size_4_t = _size_5_t = _size_6_t = Union[int, tuple[int, ...]]  # noqa: UP007
+_size_any_opt_t = _size_2_opt_t = _size_3_opt_t = Any
+_ratio_2_t = _ratio_3_t = _ratio_any_t = Union[float, tuple[float, ...]]  # noqa: UP007
+_tensor_list_t = Union[Tensor, list[Tensor]]  # noqa: UP007
+_maybe_indices_t = Any

@@ -1,0 +1,133 @@
+"""Where in sbpjax the modules of PyTorch are, when they do not lie under the same name."""
+
+from __future__ import annotations
+
+_NAMES = "sbpjax._core.compat.torch_names"
+
+_MODULES = (
+    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
+    "loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling lazy"
+)
+
+# PyTorch's modules of one idea whose names sbpjax has in one package
+_FLAT = {
+    "torch.nn.utils": (
+        "clip_grad convert_parameters spectral_norm weight_norm init fusion memory_format",
+        ("sbpjax.nn.utils",),
+    ),
+    "torch.optim": (
+        "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd sparse_adam _functional "
+        "_multi_tensor _adafactor _muon",
+        (f"{_NAMES}.optim", "sbpjax.optim"),
+    ),
+    "torch.autograd": (
+        "function grad_mode anomaly_mode gradcheck",
+        ("sbpjax.autograd", "sbpjax"),
+    ),
+    "torch.distributions": (
+        "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor "
+        "generalized_pareto geometric gumbel half_cauchy half_normal inverse_gamma kumaraswamy laplace log_normal "
+        "logistic_normal multinomial normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical "
+        "studentT uniform weibull",
+        ("sbpjax.distributions",),
+    ),
+    "torch.utils.data": ("dataloader dataset sampler datapipes", ("sbpjax.utils.data",)),
+    "torch.amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
+    "torch.cuda.amp": ("autocast_mode grad_scaler", ("sbpjax.cuda.amp",)),
+    "torch.nn.parallel": ("data_parallel distributed", ("sbpjax.nn.parallel", "sbpjax.nn")),
+    "torch": (
+        "functional random storage _tensor _tensor_str return_types torch quasirandom",
+        ("sbpjax", f"{_NAMES}.torch_only"),
+    ),
+}
+
+# modules of PyTorch's own sharded tensors, which libraries import to ask whether a tensor is one
+_SHARDED = (
+    "tensor tensor._utils tensor.placement_types tensor.parallel tensor.device_mesh device_mesh fsdp _composable "
+    "_composable.fsdp _functional_collectives _tensor checkpoint checkpoint.state_dict checkpoint.hf_storage "
+    "algorithms algorithms._checkpoint algorithms._checkpoint.checkpoint_wrapper pipelining "
+    "fsdp.fully_sharded_data_parallel fsdp.wrap tensor.experimental"
+)
+
+
+# modules that have names of their own first, and the rest of what sbpjax has under their names
+_FIRST = {
+    "nn.functional": "functional",
+    "nn.init": "init",
+    "optim": "optim",
+    "optim.lr_scheduler": "lr_scheduler",
+    "utils.checkpoint": "checkpoint",
+    "testing": "testing",
+    "distributed": "distributed",
+    "serialization": "serialization",
+}
+
+# modules that have none but names of their own
+_ONLY = {
+    "accelerator": "accelerator",
+    "version": "version",
+    "jit": "jit jit._script jit._trace jit._recursive _jit_internal",
+    "fx": "fx fx.proxy fx.node fx.graph_module fx._symbolic_trace",
+    "library": "library",
+    "overrides": "overrides",
+    "types": "types nn.common_types",
+    "compiler": "compiler _dynamo _dynamo.eval_frame _dynamo._trace_wrapped_higher_order_op",
+    "nn_attention": "nn.attention",
+    "flex_attention": "nn.attention.flex_attention",
+    "pytree": "utils._pytree",
+    "multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
+    "no_device": "xpu mps mtia",
+    "cpu": "cpu",
+    "onnx": "onnx",
+    "masked": "masked",
+    "signal": "signal",
+    "distributed": "distributed.distributed_c10d distributed.constants",
+    "distributed_nn": "distributed.nn distributed.nn.functional",
+    "absent.ao": "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable",
+    "absent.distributed.optim": "distributed.optim distributed.algorithms.ddp_comm_hooks",
+    "absent.distributed.elastic": "distributed.elastic distributed.launcher distributed.run",
+    **{
+        f"absent.{name}": name for name in "distributed.rpc export nested sparse _subclasses utils.flop_counter".split()
+    },
+}
+
+GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    table: dict[str, tuple[str, ...]] = {}
+    for parent, (names, sources) in _FLAT.items():
+        table.update({f"{parent}.{name}": sources for name in names.split()})
+    for name in _SHARDED.split():
+        table[f"torch.distributed.{name}"] = (f"{_NAMES}.sharded",)
+    for own, names in _ONLY.items():
+        table.update({f"torch.{name}": (f"{_NAMES}.{own}",) for name in names.split()})
+    for name, own in _FIRST.items():
+        table[f"torch.{name}"] = (f"{_NAMES}.{own}", f"sbpjax.{name}")
+    for name in _MODULES.split():
+        table[f"torch.nn.modules.{name}"] = (f"sbpjax.nn.modules.{name}", "sbpjax.nn")
+    table.update(
+        {
+            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
+            "torch.torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
+            "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
+            "torch.jit.annotations": (f"{_NAMES}.jit", "typing"),
+            "torch._C._nn": ("sbpjax.nn.functional",),
+            "torch.profiler.profiler": ("sbpjax.profiler",),
+            "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
+            "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
+            "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
+            "torch.hub": (f"{_NAMES}.hub", "sbpjax._core.compat.hub"),
+            "torch.nn.modules.utils": ("sbpjax.nn.modules.utils",),
+            "torch.nn.parameter": ("sbpjax.nn.lazy", "sbpjax.nn.parameter", "sbpjax.nn"),
+            "torch.nn.utils.parametrizations": ("sbpjax.nn.utils.parametrizations", "sbpjax.nn.utils"),
+            "torch.nn.utils.stateless": ("sbpjax.nn.utils.stateless", "sbpjax.func"),
+            "torch.optim.optimizer": ("sbpjax.optim.optimizer", f"{_NAMES}.optimizer", "sbpjax.optim"),
+            "torch.utils.dlpack": ("sbpjax._core.functions.protocols",),
+            "torch.autograd.functional": ("sbpjax.autograd.functional",),
+        }
+    )
+    return table
+
+
+TABLE = _table()

@@ -1,0 +1,37 @@
+"""Public names of lower rooms whose functions stand in upper ones; each is loaded when it is first asked for.
+
+They are rows of the table of ops, and what notebooks ask placements, sbps and tensors for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from sbpjax._core.functions.table.table import written
+from sbpjax._core.tensor import Tensor
+from sbpjax.sbp.algebra import sbp
+from sbpjax.sbp.placement import placement
+
+written("cond", "sbpjax._core.tracing.cond")
+written("vmap", "sbpjax._core.tracing.vmap")
+written("wrap_jax", "sbpjax._core.tracing.wrap_jax")
+written("simulate", "sbpjax.distributed.threads")
+written("load_ipython_extension", "sbpjax.distributed.notebook")
+written("utils.load_library", "sbpjax._core.compat.small")
+written("compile explain load_graph visualize", "sbpjax.graph")
+written("stages", "sbpjax._core.inspect.stages")
+written("summary", "sbpjax._core.inspect.summary")
+written("load save", "sbpjax.data.save_load")
+for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):
+    written(f"Tensor.{_name}", "sbpjax.nn.init")
+
+
+def _in_notebooks(name: str) -> Callable[[Any], str]:
+    return lambda self: getattr(importlib.import_module("sbpjax._core.inspect.notebook"), name)(self)
+
+
+placement._repr_html_ = _in_notebooks("placement_html")  # type: ignore[attr-defined]
+sbp._repr_html_ = _in_notebooks("sbp_html")  # type: ignore[attr-defined]
+Tensor._repr_html_ = _in_notebooks("tensor_html")  # type: ignore[attr-defined]

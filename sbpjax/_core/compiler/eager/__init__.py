@@ -1,0 +1,1 @@
+"""Compile policy of eager ops: options, tiers, background compilation, caches in memory and on disk."""

@@ -1,0 +1,151 @@
+"""The first call of an op: its options are found, and another thread may have compiled it by then.
+
+The program of an op's backward is known when the forward is recorded, a forward and a loss before it is called:
+
+    this thread     conv2d ─ batch_norm ─ hardswish ─ … ─ loss │ hardswish_backward ─ …
+    another one              conv2d_backward ─ batch_norm_backward ─ …
+
+XLA compiles without Python's lock, so with two cores a first step takes a little more than half as long. The other
+threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles by itself what
+no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made. Its
+own update is compiled when no backward waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax._core.compiler.eager.options import options_of
+from sbpjax._core.runtime.cores import cores
+from sbpjax.errors import user_line
+
+from . import shape_cache as shapes
+from .tiered import cold
+
+_MOST_WAITING = 256  # new shapes may come faster than they are compiled
+_MOST_THREADS = 4
+_MOST_OPTIMIZERS = 4  # of those that were made and not stepped, most are never
+
+
+class FirstCall:
+    """What `Op.call` is until the first call.
+
+    Args:
+        op: the op.
+    """
+
+    def __init__(self, op: Any) -> None:
+        self._op = op
+        self._function = op.function()
+        self._plain = jax.jit(self._function)
+
+    # `op.call` is asked for `lower` and the like by reports.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+    def __call__(self, *arrays: Any) -> Any:
+        if not trace_state_clean():
+            return self._plain(*arrays)
+        self._op.options, self._op.call = self._first(arrays)
+        return self._op.call(*arrays)
+
+    def _first(self, arrays: Sequence) -> tuple:
+        """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
+        options, usual = self.chosen(arrays)
+        if not shapes.are_many(self._op.name):
+            return options, usual
+        return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
+
+    def chosen(self, arrays: Sequence) -> tuple:
+        """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
+        options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
+        # Of the same function: JAX keeps its trace, and what was compiled with the same options.
+        return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
+
+
+class Ahead(FirstCall):
+    """A first call that another thread may compile before.
+
+    Args:
+        op: the op.
+        structs: shape and dtype of its inputs.
+    """
+
+    def __init__(self, op: Any, structs: list) -> None:
+        super().__init__(op)
+        self._structs = structs
+        self._line = user_line()
+        self._done = threading.Event()
+
+    def __call__(self, *arrays: Any) -> Any:
+        with _lock:
+            waits = self not in _waiting
+            if not waits:
+                _waiting.remove(self)
+        if waits:
+            self._done.wait()
+        return super().__call__(*arrays)
+
+    def compile(self) -> None:
+        """Compile on this thread."""
+        shapes.at_line(self._line)
+        try:
+            self._first(self._structs)[1].lower(*self._structs).compile()
+        finally:
+            shapes.at_line(None)
+            self._done.set()
+
+
+_lock = threading.Lock()
+_waiting: deque[Ahead] = deque()
+_behind: deque[Callable[[], None]] = deque(maxlen=_MOST_OPTIMIZERS)
+_threads = 0
+_expected = False
+
+
+def expect_backward(behind: Callable[[], None]) -> None:
+    """Note that what is recorded will be differentiated, so that backwards are worth compiling before.
+
+    Args:
+        behind: compiles what comes behind the backward; another thread calls it when no backward waits.
+    """
+    global _expected
+    _expected = True
+    _behind.append(behind)
+
+
+def compile_ahead(op: Any, structs: list) -> None:
+    """Let another thread compile an op for inputs like these, if one is free and a backward is expected."""
+    global _threads
+    most = min(_MOST_THREADS, cores() - 1)
+    if not _expected or most < 1 or len(_waiting) >= _MOST_WAITING or not trace_state_clean():
+        return
+    op.call = ahead = Ahead(op, structs)
+    with _lock:
+        _waiting.append(ahead)
+        if _threads >= most:
+            return
+        _threads += 1
+    threading.Thread(target=_work, name="sbpjax-compile").start()
+
+
+def _work() -> None:
+    """Compile what waits, then end; a process that ends waits for one program at most."""
+    global _threads
+    while True:
+        with _lock:
+            if not (_waiting or _behind) or not threading.main_thread().is_alive():
+                _threads -= 1
+                return
+            task = _waiting.popleft().compile if _waiting else _behind.popleft()
+        # An error, of whatever class, meets the call again, and is raised where the user sees it.
+        with contextlib.suppress(Exception):
+            task()

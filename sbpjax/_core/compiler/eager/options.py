@@ -1,0 +1,138 @@
+"""Compiler options of local eager ops on CPU: a first step waits for a hundred small programs.
+
+XLA:CPU (jaxlib 0.10) writes each fused loop as MLIR first, compiles it as an LLVM module of its own, and optimises that
+at LLVM's second level. Without the MLIR, with one module per program and at the first level, programs of a convolution
+take a fifth of the time to compile and those of a batch norm a third, and both run as fast (`benchmarks/cold_start.py`,
+`benchmarks/eager_models.py`).
+
+These are convolutions and batch norms, programs of pointwise arithmetic, and backwards that read images, or whatever
+has four dims or more. A backward is of one shape, and so is an optimizer's update. Other programs serve many shapes,
+and their bits must not depend on which of them came first: convolutions, and pointwise arithmetic with one product,
+have the same bits with both options (of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a
+vector differ from a scalar's), a batch norm has these options whatever its shape. Programs with the primitives of
+`_SLOWER` keep the usual options, since their loops run slower with these, a padding up to twice; so do those that draw
+random numbers, which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are
+compiled once and run for hours.
+
+An op that meets ever new shapes has `COLD` options first (`_core.compiler.eager.tiered`): at LLVM's level 0 programs
+take a third of the time to compile, and run two to four times as long. Their bits are those of the usual options where
+no product may be contracted with a sum, and where a sum has one order: along one dim. XLA adds up several dims in
+vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import jax
+import numpy as np
+from jax._src import pjit  # its primitive has no public name
+from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `_core.runtime.jaxprs`
+from jax._src.interpreters import partial_eval
+
+from sbpjax._core.programs.primitives import (
+    ARG_REDUCTIONS,
+    BROADCASTS,
+    CALLS,
+    CHEAP,
+    DYNAMIC,
+    JITS,
+    MOVES,
+    PIECES,
+    RANDOM,
+    REDUCTIONS,
+    SCATTER_SUMS,
+    SCATTERS,
+    STEADIEST,
+    STEADY,
+    SUMS,
+)
+from sbpjax._core.runtime.jaxprs import ClosedJaxpr, JaxprEqn
+
+QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
+if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters
+    QUICK["xla_cpu_use_fusion_emitters"] = False
+COLD: dict = {**QUICK, "xla_backend_optimization_level": 0}
+_OURS = tuple(QUICK.items()), tuple(COLD.items())
+_DIMS = 4
+_SLOWER = frozenset(("pad", "transpose", "exp"))
+_ARITHMETIC = CHEAP | STEADY | set(JITS) | set(CALLS) | {"broadcast_in_dim"}
+_PRODUCTS = frozenset(("mul", "square", "integer_pow"))
+_WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
+# Whose bits are those of the usual options at level 0; the `_INEXACT` contain products and sums.
+_SUMMED = SUMS | SCATTER_SUMS | {"reduce_sum", "reduce_prod"}
+_INEXACT = STEADIEST - {"div", "sqrt"}
+_ALIKE = (
+    (CHEAP - {"one_minus_square"}) | STEADIEST | MOVES | BROADCASTS | PIECES | DYNAMIC | SCATTERS | REDUCTIONS
+    | ARG_REDUCTIONS | set(JITS) | set(CALLS) | {"gather"}
+)  # fmt: skip
+
+
+def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
+    """Return the compiler options of a local op, by its name and program; None for the usual ones."""
+    if jax.default_backend() != "cpu":
+        return None
+    eqns = list(_eqns(closed.jaxpr))
+    names = {eqn.primitive.name for eqn in eqns}
+    inputs = [v.aval for v in closed.jaxpr.invars]
+    backward = name.endswith("_backward")
+    products = sum(eqn.primitive.name in _PRODUCTS for eqn in eqns)
+    pointwise = names <= _ARITHMETIC and (backward or products <= 1)
+    if pointwise and all(a.dtype in _WIDE for a in (*inputs, *(v.aval for e in eqns for v in e.outvars))):
+        return QUICK
+    if not name.startswith(("conv", "batch_norm")):
+        if not backward or max((a.ndim for a in inputs), default=0) < _DIMS:
+            return None
+    return QUICK if (_SLOWER | RANDOM).isdisjoint(names) else None
+
+
+def cold_options_of(closed: ClosedJaxpr) -> dict | None:
+    """Return options for a program that is called a few times only; None where its bits may differ with them."""
+    # Other versions of jaxlib are not spared much by them, and add up in other orders.
+    if jax.default_backend() != "cpu" or jax.__version_info__ >= (0, 11):
+        return None
+    eqns = list(_eqns(closed.jaxpr))
+    names = {eqn.primitive.name for eqn in eqns}
+    avals = [v.aval for v in closed.jaxpr.invars] + [v.aval for eqn in eqns for v in eqn.outvars]
+    if not names <= _ALIKE or not all(getattr(a, "dtype", None) in _WIDE for a in avals):
+        return None
+    if not names.isdisjoint(_PRODUCTS) and not names.isdisjoint(_SUMMED | _INEXACT):
+        return None
+    return COLD if all(_has_one_order(eqn) for eqn in eqns) else None
+
+
+def _has_one_order(eqn: JaxprEqn) -> bool:
+    """Return whether XLA adds up in the order of the elements, if it adds up."""
+    if eqn.primitive.name not in ("reduce_sum", "reduce_prod"):
+        return True
+    operand = eqn.invars[0].aval
+    return operand.dtype.kind != "f" or (len(eqn.params["axes"]) == 1 and operand.ndim > 1)
+
+
+def options_of_update(closed: ClosedJaxpr) -> dict | None:
+    """Return those of an optimizer's update, the same whatever its dtypes: one function serves several."""
+    if jax.default_backend() != "cpu":
+        return None
+    return QUICK if all(eqn.primitive.name in _ARITHMETIC for eqn in _eqns(closed.jaxpr)) else None
+
+
+def _eqns(jaxpr) -> Iterator[JaxprEqn]:
+    """Yield the equations of a jaxpr, those of inner jaxprs too."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _eqns(inner)
+
+
+# A jit with options may not be a part of another program (jax 0.10, `pjit_staging_rule`), yet users call tensors' ops
+# in their own `jax.jit`. There the options are those of the whole program. Goes when JAX drops them itself.
+_staged: Callable = partial_eval.custom_staging_rules[pjit.jit_p]
+
+
+def _stage_without_options(trace, source_info, *args, **params):
+    if params["compiler_options_kvs"] in _OURS:
+        params["compiler_options_kvs"] = ()
+    return _staged(trace, source_info, *args, **params)
+
+
+partial_eval.custom_staging_rules[pjit.jit_p] = _stage_without_options

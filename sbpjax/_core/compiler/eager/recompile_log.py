@@ -1,0 +1,81 @@
+"""What is said of compiling eager ops: how long it takes, once, and which lines make it happen again and again.
+
+A loop over batches of ever-changing length compiles every op of its body for each: a line that does so in ten steps,
+told by their backwards, is worth a word, and so is the 60th shape of an op at one line. The layers of a model that
+share a line differ in their weights, so shapes of all inputs but the first are part of what is counted; lines without
+weights, and those that draw them, meet up to 50 in the first step of a large model, and no more.
+
+Both are warnings of the logger ``sbpjax``; ``SBPJAX_COMPILE_NOTE=off`` leaves out the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax.errors import UNKNOWN_LINE, user_line
+
+log = logging.getLogger("sbpjax")
+SAID_AT = 60  # shapes
+SAID_IN = 10  # steps
+
+SLOW_S = 2.0
+
+_programs = Recent(16384)
+# Lines of the program that runs: as many as it has.
+_said: set[str] = set()
+
+
+class Waited:
+    """How many op programs this process has compiled, and how many seconds that took until it was said."""
+
+    __slots__ = ("programs", "said", "seconds")
+
+    def __init__(self) -> None:
+        self.programs, self.seconds, self.said = 0, 0.0, False
+
+    def add(self, seconds: float) -> None:
+        """Count a program; after two seconds, say so."""
+        self.programs += 1
+        self.seconds += seconds
+        if self.seconds < SLOW_S or self.said:
+            return
+        self.said = True
+        if os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() not in ("off", "0"):
+            text = "compiling op programs: %d, %.1f s so far; nn.Graph compiles the step as one"
+            log.warning(text, self.programs, self.seconds)
+
+
+waited = Waited()
+
+
+class Steps:
+    """How many backwards have run."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+
+steps = Steps()
+
+
+def count(name: str, shapes: tuple, line: str | None = None) -> None:
+    """Count a program of a line of the user's.
+
+    Args:
+        name: the op.
+        shapes: of its inputs; None for an absent one.
+        line: the line; by default the one that is running.
+    """
+    line = line or user_line()
+    key = line, name, shapes[1:]
+    found, in_steps, last = _programs.find(key) or (0, 0, -1)
+    found, in_steps = found + 1, in_steps + (last != steps.done)
+    _programs.keep(key, (found, in_steps, steps.done))
+    if (found == SAID_AT or in_steps == SAID_IN) and line not in _said and line != UNKNOWN_LINE:
+        _said.add(line)
+        text = "%s has compiled %d shapes of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
+        log.warning(text, line, found, name, list(shapes[0] or ()) if shapes else [])

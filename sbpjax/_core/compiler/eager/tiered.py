@@ -1,0 +1,72 @@
+"""`Cold`: a program that is compiled quickly, and well when it has been called often.
+
+A loop over ever-changing lengths compiles each of its ops for each length, 30 to 180 ms a program, and calls it a few
+times. Where that changes no bit, such a program is compiled at the compiler's lowest level first, in a third of the
+time. It runs two to four times as long, some nanoseconds an element: after as many elements as cost what was saved, it
+is compiled with the usual options.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from sbpjax._core.compiler.eager.options import cold_options_of
+from sbpjax._core.runtime.jaxprs import ClosedJaxpr
+
+# At 8 ns an element, what a compilation is spared.
+_ELEMENTS = 1 << 22
+_LEAST_CALLS = 4
+
+
+class Cold:
+    """Calls a program compiled quickly, until it is worth another one.
+
+    Args:
+        quick: the program compiled quickly.
+        usual: the same compiled well.
+        replace: called with `usual` when it takes over.
+        times: calls until then.
+    """
+
+    __slots__ = ("_quick", "_replace", "_times", "_usual")
+
+    def __init__(self, quick: Callable, usual: Callable, replace: Callable[[Callable], Any], times: int) -> None:
+        self._quick, self._usual, self._replace, self._times = quick, usual, replace, times
+
+    # `op.call` is asked for `lower` and the like by reports, and by what compiles on another thread.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._quick, name)
+
+    def __call__(self, *arrays: Any) -> Any:
+        self._times -= 1
+        if self._times >= 0:
+            return self._quick(*arrays)
+        self._replace(self._usual)
+        return self._usual(*arrays)
+
+
+def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
+    """Return what to call for inputs like these: a `Cold`, or `usual` where its bits or its time forbid that.
+
+    Args:
+        function: a function of arrays.
+        usual: ``jax.jit`` of it.
+        arrays: inputs, or `jax.ShapeDtypeStruct`s.
+        replace: called with `usual` when it takes over.
+    """
+    closed = usual.trace(*arrays).jaxpr
+    options = cold_options_of(closed)
+    if options is None or (times := _ELEMENTS // _most_elements(closed)) < _LEAST_CALLS:
+        return usual
+    return Cold(jax.jit(function, compiler_options=options), usual, replace, times)
+
+
+def _most_elements(closed: ClosedJaxpr) -> int:
+    """Return the elements of the largest array of a program, one at least."""
+    jaxpr = closed.jaxpr
+    avals = [v.aval for v in (*jaxpr.invars, *[v for eqn in jaxpr.eqns for v in eqn.outvars])]
+    return max([1, *[math.prod(a.shape) for a in avals]])

@@ -1,0 +1,179 @@
+"""An ONNX model in an engine: `compiled` gives a function of NumPy arrays.
+
+OpenVINO keeps what it compiled in the folder of sbpjax's caches, under the digest of the model, so that a second
+process loads it. Both engines are optional: the extras `openvino` and `onnx`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from sbpjax._core.runtime.extras import pip_install
+from sbpjax._core.serialization import cache_folder
+from sbpjax.errors import EngineError
+
+from .options import Engine
+
+Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+EXTRAS = {"openvino": "openvino", "onnxruntime": "onnx", "onnx": "onnx", "nncf": "int8"}
+EXTRAS |= dict.fromkeys(["iree.runtime", "iree.compiler", "iree.compiler.version"], "iree")
+_TENSORRT = "TensorrtExecutionProvider"
+_HINTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8": "f32"}
+_LARGEST = 2**31 - 2**20  # bytes that one message of protobuf takes
+
+
+def module(name: str, asked: str) -> ModuleType:
+    """Return an optional package.
+
+    Raises:
+        EngineError: it is not installed.
+    """
+    try:
+        with _no_telemetry():
+            return importlib.import_module(name)
+    except ImportError as error:
+        extra = EXTRAS[name]
+        raise EngineError(
+            asked,
+            f"no module {name}: {error}",
+            f"the engine is a package of its own, in sbpjax's extra {extra!r}",
+            pip_install(extra),
+        ) from None
+
+
+@contextlib.contextmanager
+def _no_telemetry() -> Iterator[None]:
+    """Keep OpenVINO 2026.4 from sending notes of its use: it forks for that, and a forked process of JAX may hang."""
+    known = sys.modules.get("openvino_telemetry", contextlib)
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if known is contextlib:
+            del sys.modules["openvino_telemetry"]
+        else:
+            sys.modules["openvino_telemetry"] = known
+
+
+def compiled(model: Any, engine: Engine, asked: str) -> Run:
+    """Return a function that runs a model.
+
+    Args:
+        model: an `onnx.ModelProto`.
+        engine: which one, and how.
+        asked: for errors.
+
+    Raises:
+        EngineError: the engine is not installed, or does not take the model.
+    """
+    content = _content(model, asked)
+    make = {"openvino": _openvino, "onnxruntime": _onnxruntime, "tensorrt": _onnxruntime}[engine.name]
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
+    try:
+        return make(package, content, engine)
+    # Each engine raises what it likes.
+    except Exception as error:
+        raise EngineError(
+            asked,
+            f"{engine.name} {package.__version__} says: {str(error).strip().splitlines()[-1][:300]}",
+            "an engine runs the operations and element types that it has",
+            "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
+        ) from error
+
+
+def check(engine: Engine, asked: str) -> None:
+    """Raise unless an engine is there.
+
+    Raises:
+        EngineError: a package is not installed, or there is no GPU for TensorRT.
+    """
+    if engine.name == "iree":
+        module("iree.runtime", asked)
+        module("iree.compiler", asked)
+        return
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
+    module("onnx", asked)
+    if engine.precision == "int8":
+        module("nncf", asked)
+    if engine.name == "tensorrt" and _TENSORRT not in package.get_available_providers():
+        there = ", ".join(package.get_available_providers())
+        raise EngineError(
+            asked,
+            f"onnxruntime {package.__version__} without TensorRT: it has {there}",
+            "TensorRT runs on NVIDIA GPUs only, here by ONNX Runtime's provider of that name",
+            "pip install onnxruntime-gpu tensorrt, on a machine with a GPU; on CPUs enable_openvino(True)",
+        )
+
+
+def _content(model: Any, asked: str) -> bytes:
+    size = model.ByteSize()
+    if size > _LARGEST:
+        seen, rule = f"a model of {size / 2**30:.1f} GiB", "a model in one message has less than 2 GiB"
+        raise EngineError(asked, seen, rule, "graph.export(directory, onnx=True): its weights lie beside the model")
+    return model.SerializeToString(deterministic=True)
+
+
+def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
+    core = ov.Core()
+    options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": _HINTS[engine.precision]}
+    options["PERFORMANCE_HINT"] = "LATENCY"
+    if engine.threads is not None:
+        options["INFERENCE_NUM_THREADS"] = engine.threads
+    folder = cache_folder.root()
+    if folder is not None:
+        core.set_property({"CACHE_DIR": str(folder / "openvino")})
+    model = core.read_model(content)
+    if engine.precision == "int8":
+        _compress(model)
+    ready = core.compile_model(model, "CPU", options)
+    count = len(ready.outputs)
+    # One request for each call in flight: a request has one set of buffers, and calls come from several threads.
+    free: list[Any] = []
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        request = free.pop() if free else ready.create_infer_request()
+        try:
+            found = request.infer(list(arrays), share_inputs=True)
+            return [np.array(found[i]) for i in range(count)]
+        finally:
+            free.append(request)
+
+    return run
+
+
+def _compress(model: Any) -> None:
+    """Round matrices of weights to 8 bits, in place."""
+    passes, nncf = (importlib.import_module(name) for name in ("openvino.passes", "nncf"))
+    nncf.set_log_level(logging.ERROR)
+    manager = passes.Manager()
+    manager.register_pass(passes.ConstantFolding())  # NNCF 3.4 sees no weight behind a transposition
+    manager.run_passes(model)
+    with contextlib.redirect_stdout(io.StringIO()):  # a progress bar
+        nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+
+
+def _onnxruntime(ort: Any, content: bytes, engine: Engine) -> Run:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    if engine.threads is not None:
+        options.intra_op_num_threads = engine.threads
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if engine.name == "tensorrt":
+        short = {"trt_fp16_enable": engine.precision == "float16"}
+        providers = [(_TENSORRT, short), "CUDAExecutionProvider", *providers]  # by whom what TensorRT has not
+    session = ort.InferenceSession(content, options, providers=providers)
+    names = [port.name for port in session.get_inputs()]
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return session.run(None, dict(zip(names, arrays, strict=True)))
+
+    return run

@@ -1,0 +1,10 @@
+"""The public functions: `table` says of every op what it is called and what computes it.
+
+Code of the package takes them from here: ``from sbpjax._core.functions import cat`` inside the function that needs it,
+or ``from sbpjax import functions`` and ``functions.cat(...)``; each is made when it is first asked for.
+"""
+
+from . import rows as rows
+from .table.table import face as _face
+
+__getattr__, __dir__ = _face("", globals())

@@ -1,0 +1,128 @@
+"""Operators and protocols that few scripts use: shifts of numbers, DLPack, NumPy's wrapping, facts about the device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax._core.ops import compare
+from sbpjax._core.tensor.dispatch.op import Op
+from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap
+from sbpjax._core.tensor.storage.payload import payload, refreshed
+from sbpjax.errors import MixedTensorError
+
+from .operators import _in_place, _operator, _swapped
+
+
+def _one_device(x: Tensor, asked: str):
+    refreshed(x)
+    if x.layout is not None:
+        seen = f"a global tensor on {x.placement!r}"
+        raise MixedTensorError(asked, seen, "DLPack hands one device's memory on", "x.to_local()")
+    return payload(x)
+
+
+def _dlpack(self: Tensor, **options):
+    """Hand the memory on without a copy; see the array API standard. A write in place here does not change it."""
+    return _one_device(self, "x.__dlpack__()").__dlpack__(**options)
+
+
+def _dlpack_device(self: Tensor) -> tuple:
+    return _one_device(self, "x.__dlpack_device__()").__dlpack_device__()
+
+
+class _Capsule:
+    """A DLPack capsule in the form of an array, which is what JAX takes."""
+
+    def __init__(self, capsule) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the device that the capsule names: behind the data pointer of its DLTensor lie its type and index."""
+        import ctypes
+
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        address = pointer(self._capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        kind, index = (ctypes.c_int32 * 2).from_address(address)
+        return kind, index
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of an array of another library, without a copy where JAX can read it in place.
+
+    Args:
+        ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
+        device: where the tensor goes; it stays by default.
+        copy: whether to copy; by default only where JAX cannot read the memory in place.
+
+    The memory is never written here: a write in place makes a new array.
+    """
+    import jax
+
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
+    try:
+        array = jax.dlpack.from_dlpack(ext_tensor, copy=copy)
+    except jax.errors.JaxRuntimeError as error:
+        # JAX 0.10 to 0.12 reads memory only if it has no gaps, repeated or reversed elements.
+        if "strid" not in str(error) or copy is False or not _on_host(ext_tensor):
+            raise
+        array = jax.device_put(_compact(ext_tensor))
+    found = wrap(array)
+    return found if device is None else found.to(device)
+
+
+def _on_host(ext_tensor) -> bool:
+    return ext_tensor.__dlpack_device__()[0] == 1
+
+
+def _compact(ext_tensor):
+    """Return a copy without gaps of an array with any strides."""
+    try:
+        return np.array(np.from_dlpack(ext_tensor))
+    except RuntimeError:  # a dtype that NumPy has not, as bfloat16
+        import jax
+
+        return jax.dlpack.from_dlpack(ext_tensor.contiguous())
+
+
+def to_dlpack(tensor: Tensor):
+    """Return the DLPack capsule of a tensor."""
+    return _dlpack(tensor)
+
+
+def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
+    from sbpjax._core.tensor.creation.from_data import tensor
+
+    return tensor(np.asarray(array))
+
+
+def _on(kind: str):
+    return property(lambda self: self.layout is None and not self.is_meta and self.device.type == kind)
+
+
+# Kinds of tensors, and devices, that there are none of here.
+_NEVER = """is_sparse is_sparse_csr is_quantized is_nested is_mkldnn is_mps is_xpu is_ipu is_mtia is_vulkan""".split()
+
+attach(
+    __dlpack__=_dlpack,
+    __dlpack_device__=_dlpack_device,
+    __array_wrap__=_array_wrap,
+    __div__=Tensor.__truediv__,
+    __rdiv__=Tensor.__rtruediv__,
+    __idiv__=Tensor.__itruediv__,
+    __rlshift__=_operator(Op(_swapped(compare.bitwise_left_shift))),
+    __rrshift__=_operator(Op(_swapped(compare.bitwise_right_shift))),
+    __ilshift__=_in_place("bitwise_left_shift_"),
+    __irshift__=_in_place("bitwise_right_shift_"),
+    __reversed__=lambda self: self.flip(*range(self.ndim)) if self.ndim else self,
+    __long__=Tensor.__int__,
+    __nonzero__=Tensor.__bool__,
+    is_cpu=_on("cpu"),
+    is_xla=_on("tpu"),
+    name=property(lambda self: None),
+    **{name: property(lambda self: False) for name in _NEVER},
+)

@@ -1,0 +1,115 @@
+"""Norms, decompositions, equations: the names of ``torch.linalg``, and PyTorch's older ones at the top.
+
+Matrices are the last two dims, whole on every rank; batch dims of a global tensor may be split.
+"""
+
+from __future__ import annotations
+
+from ..table.table import FN, METHOD, alias, op, written
+
+LINEAR_ALGEBRA = "sbpjax._core.functions.linear_algebra"
+READ = FN | METHOD
+NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+FAILS = "\n\nRaises:\n    LinAlgError: a matrix has none; on the CPU and outside compiled programs."
+EIGEN = "eigenvalues eigenvectors"
+
+written("linalg.norm", LINEAR_ALGEBRA, names=NUMPY, out=True, oneflow="self=A ord dim keepdim dtype")
+written(
+    "linalg.vector_norm",
+    LINEAR_ALGEBRA,
+    also="_C.vector_norm",
+    names=NUMPY,
+    out=True,
+    oneflow="self=x ord dim keepdim dtype",
+)
+op("linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", "linalg.matrix_norm.matrix_norm",
+   also="_C.matrix_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
+op("linalg.cond(A, p=None)", "linalg.matrix_norm.cond")
+op("linalg.svd(A, full_matrices=True, *, driver=None)", "linalg.decompose.svd", ignores="driver", result="U S Vh")
+op("linalg.svdvals(A, *, driver=None)", "linalg.decompose.svdvals", ignores="driver")
+op("linalg.qr(A, mode='reduced')", "linalg.decompose.qr", result="Q R")
+op("linalg.eigh(A, UPLO='L')", "linalg.decompose.eigh", result=EIGEN)
+op("linalg.eigvalsh(A, UPLO='L')", "linalg.decompose.eigvalsh")
+op("linalg.eig(A)", "linalg.decompose.eig", result=EIGEN)
+op("linalg.eigvals(A)", "linalg.decompose.eigvals")
+op("linalg.lu(A, *, pivot=True)", "linalg.decompose.lu", result="P L U")
+op("linalg.slogdet(A)", "linalg.decompose.slogdet", also=".slogdet Tensor.slogdet", result="sign logabsdet")
+op("linalg.det(A)", "linalg.decompose.det")
+op("linalg.matrix_exp(A)", "linalg.decompose.matrix_exp")
+op("linalg.householder_product(A, tau)", "linalg.decompose.householder_product")
+op("linalg.cholesky_ex(A, *, upper=False, check_errors: bool = False)", "linalg.decompose.cholesky_ex", result="L info",
+   fails="not_positive")  # fmt: skip
+op("linalg.cholesky(A, *, upper=False)", "linalg.decompose.cholesky_ex", fails="not_positive",
+   text="Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices." + FAILS)  # fmt: skip
+op("linalg.lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False)", "linalg.decompose.lu_factor",
+   result="LU pivots info", ignores="pivot", check="pivoting", fails="zero_in_u")  # fmt: skip
+op("linalg.lu_factor(A, *, pivot: bool = True)", "linalg.decompose.lu_factor", result="LU pivots", ignores="pivot",
+   check="pivoting", fails="zero_in_u",
+   text="Return L and U in one matrix, and the pivots counted from 1." + FAILS)  # fmt: skip
+op("linalg.ldl_factor_ex(A, *, hermitian=False, check_errors: bool = False)", "linalg.ldl.ldl_factor_ex",
+   result="LD pivots info", fails="zero_in_d")  # fmt: skip
+op("linalg.ldl_factor(A, *, hermitian=False)", "linalg.ldl.ldl_factor_ex", result="LD pivots", fails="zero_in_d",
+   text="Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1."
+   + FAILS)  # fmt: skip
+op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "linalg.ldl.ldl_solve")
+op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "linalg.solve.lu_solve")
+op(
+    "linalg.solve_ex(A, B, *, left=True, check_errors: bool = False)",
+    "linalg.solve.solve_ex",
+    result="result info",
+    fails="singular",
+)
+op("linalg.solve(A, B, *, left=True)", "linalg.solve.solve_ex", fails="singular",
+   text="Return x with ``A x = B`` (``x A = B`` if not ``left``)." + FAILS)  # fmt: skip
+op("linalg.inv_ex(A, *, check_errors: bool = False)", "linalg.solve.inv_ex", result="inverse info", fails="singular")
+op("linalg.inv(A)", "linalg.solve.inv_ex", also=".inverse Tensor.inverse _C.inv", fails="singular",
+   text="Return the inverses of matrices." + FAILS)  # fmt: skip
+written("linalg.lstsq", LINEAR_ALGEBRA)
+written("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
+written("linalg.pinv", LINEAR_ALGEBRA, also=".pinverse Tensor.pinverse", out=True)
+op(
+    "linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False)",
+    "linalg.solve.solve_triangular",
+    strict=True,
+)
+op("linalg.tensorsolve(A, B, dims=None)", "linalg.solve.tensorsolve")
+op("linalg.tensorinv(A, ind=2)", "linalg.solve.tensorinv")
+op("linalg.matrix_power(A, n)", "linalg.solve.matrix_power")
+op("linalg.multi_dot(tensors)", "linalg.solve.multi_dot")
+op("linalg.vander(x, N=None, increasing=True)", "linalg.solve.vander")
+op("linalg.cross(input, other, *, dim=-1)", "linalg.matrix.cross", oneflow="input other dim")
+written("linalg.vecdot", LINEAR_ALGEBRA, out=True)
+alias("linalg.diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1)",
+      "diagonal(A, offset, dim1, dim2)", oneflow="input=A offset dim1 dim2")  # fmt: skip
+
+op("det(input)", "linalg.decompose.det", READ)
+op("logdet(input)", "linalg.decompose.logdet", READ)
+op("matrix_exp(input)", "linalg.decompose.matrix_exp", READ)
+op("matrix_power(input, n)", "linalg.solve.matrix_power", READ)
+op("cholesky_solve(input, input2, upper=False)", "linalg.decompose.cholesky_solve", READ)
+op("cholesky_inverse(L, upper=False)", "linalg.decompose.cholesky_inverse", READ)
+op("orgqr(input, input2)", "linalg.decompose.householder_product", READ)
+op("geqrf(input)", "linalg.decompose.reflections", READ, result="a tau")
+op("ormqr(input, tau, other, left=True, transpose=False)", "linalg.decompose.reflect", READ)
+op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linalg.decompose.lu_unpack", result="P L U")
+written("svd_lowrank pca_lowrank", "sbpjax._core.functions.low_rank")
+written("lobpcg", "sbpjax._core.functions.extreme_eigenvalues")
+op("chain_matmul(*matrices)", "linalg.solve.multi_dot")
+op("vander(x, N=None, increasing=False)", "linalg.solve.vander", out=False)
+alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)
+alias(
+    "qr(input: Tensor, some: bool = True) -> tuple",
+    "linalg.qr(input, 'reduced' if some else 'complete')",
+    READ,
+    out=True,
+)
+alias(
+    "lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor)", "linalg.lu_solve(LU_data, LU_pivots, b)", READ, out=True
+)
+alias("lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple",
+      "tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]", READ, out=True)  # fmt: skip
+alias("triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, "
+      "unitriangular: bool = False)",
+      "(linalg.solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular), "
+      "A.clone())", READ, result="solution cloned_coefficient", strict=True, out=True)  # fmt: skip
+written("svd", LINEAR_ALGEBRA, READ, out=True)

@@ -1,0 +1,49 @@
+"""Views, parts of tensors, copies of views, other shapes in place. Views show the same memory and keep a split."""
+
+from __future__ import annotations
+
+from ..table.table import FN, METHOD, written
+
+SLICING = "sbpjax._core.functions.slicing"
+IN_PLACE = "sbpjax._core.tensor.storage.reshape_in_place"
+READ = FN | METHOD
+AXIS = {"axis": "dim"}
+SECTIONS = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+
+VIEWS = "sbpjax._core.tensor.storage.views"
+RESHAPING = "sbpjax._core.tensor.storage.reshaping"
+SPLITTING = "sbpjax._core.tensor.storage.splitting"
+
+written("flatten unflatten ravel", RESHAPING, READ)
+written("t diagonal", VIEWS, READ)
+written("movedim", VIEWS, READ, also="moveaxis")
+written("transpose", VIEWS, READ, also="swapaxes swapdims", names={"axis0": "dim0", "axis1": "dim1"})
+written("narrow select squeeze unsqueeze", VIEWS, READ, names=AXIS)
+written("adjoint contiguous", VIEWS, READ)
+written("reshape", RESHAPING, READ, names={"shape": "*"})
+written("permute", VIEWS, READ, names={"dims": "*"})
+written("view", RESHAPING, READ, names={"size": "*", "dtype": "*"})
+written("expand", VIEWS, READ, names={"size": "*"})
+written("broadcast_to", VIEWS, READ, names={"shape": "size"})
+written("Tensor.expand_as", VIEWS, names={"input": "other"})
+written("Tensor.size", VIEWS, names={"idx": "dim"})
+written("Tensor.view_as Tensor.reshape_as", RESHAPING)
+written("Tensor.unfold Tensor.stride Tensor.is_contiguous", VIEWS)
+written("split", SPLITTING, READ, names={"tensor": "self"})
+written("chunk", SPLITTING, READ, also="unsafe_chunk", names=AXIS)
+written("unbind", SPLITTING, READ, names=AXIS)
+written("tensor_split", SPLITTING, READ, names={"tensor_indices_or_sections": "indices_or_sections", **AXIS})
+written("hsplit vsplit", SLICING, READ, names=SECTIONS)
+written("dsplit split_with_sizes unsafe_split", SLICING, READ)
+written("narrow_copy", SLICING, READ, out=True)
+written("broadcast_shapes slice_update", SLICING)
+written("slice", SLICING, own="slice_")
+written(
+    """alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy split_copy split_with_sizes_copy
+    squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy view_as_complex_copy
+    view_as_real_copy""",
+    SLICING,
+    out=True,
+)
+written("Tensor.squeeze_ Tensor.unsqueeze_ Tensor.t_", IN_PLACE)
+written("Tensor.transpose_", IN_PLACE, also="swapaxes_ swapdims_")

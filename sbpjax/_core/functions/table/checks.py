@@ -1,0 +1,313 @@
+"""What a row's `check` looks at before the op runs; the parameters are those of the call form that it asks for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sbpjax._core.tensor.calls import bounds
+from sbpjax._core.tensor.calls.bounds import check_dim, check_rows, check_size, check_tuples
+from sbpjax._core.tensor.calls.op_errors import describe
+from sbpjax._core.tensor.creation.number_range import check_fits
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax.errors import OpError, OpTypeError, OpValueError
+
+
+def _call(asked: str, *rest) -> str:
+    """Return a call as users write it: of a function ``gather(x, 0, index)``, of a method ``x.gather_(0, index)``."""
+    return f"{asked}({', '.join(map(str, rest if asked.startswith('x.') else ('x', *rest)))})"
+
+
+NUMBERS = frozenset((bool, int, float, complex))
+
+
+def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
+    """Raise `OpTypeError` for the first of several arguments that is a number, where a tensor is asked for."""
+    place = next(i for i, value in enumerate(values) if value.__class__ in NUMBERS)
+    kind = type(values[place]).__name__
+    rule = f"{name}(): argument {parameters[place]!r} (position {place + 1}) must be Tensor, not {kind}"
+    fix = f"{parameters[place]}=sbpjax.tensor({values[place]!r})"
+    raise OpTypeError(f"{name}({', '.join(parameters)})", f"{parameters[place]}={values[place]!r}", rule, fix)
+
+
+def index_in_dim(asked: str, input, dim, index) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place in a dim, counted from the front."""
+    check_dim(_call(asked, dim, "index"), index, input, int(dim))
+
+
+def index_of_elements(asked: str, input, index) -> None:
+    """Raise `OpBoundsError` unless every number of an index names an element, from either end."""
+    check_size(_call(asked, "index"), index, input.shape.numel(), 0, negative=True)
+
+
+def index_in_batch(asked: str, input, indices) -> None:
+    """Raise `OpBoundsError` unless every number names a place in the dim behind the batch."""
+    check_size(_call(asked, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
+
+
+def bounds_given(asked: str, input, min, max) -> None:
+    """Raise `OpTypeError` unless one bound is given at least, and `OpError` for one that an integer dtype lacks."""
+    if min is None and max is None:
+        rule = "At least one of 'min' or 'max' must not be None"
+        raise OpTypeError(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)")
+    lower_bound(asked, input, min)
+    lower_bound(asked, input, max)
+
+
+def lower_bound(asked: str, input, min) -> None:
+    """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
+    if min.__class__ is int and not (-128 <= min < 128) and isinstance(input, Tensor):
+        if not (input.dtype.is_floating_point or input.dtype.is_complex):
+            check_fits(_call(asked, "min", "max"), min, input.dtype.np)
+
+
+def upper_bound(asked: str, input, max) -> None:
+    """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
+    lower_bound(asked, input, max)
+
+
+def value_fits(asked: str, input, value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    if not isinstance(input, Tensor):
+        return
+    check_fits(_call(asked, "mask", "value"), value, input.dtype.np)
+    if isinstance(value, Tensor) and value.dtype.is_complex and not input.dtype.is_complex:
+        rule = f"value cannot be converted to type {input.dtype.name} without overflow"
+        raise OpError(_call(asked, "mask", "value"), f"a value of {value.dtype.name}", rule, "value.real")
+
+
+def fill_value_fits(asked: str, input, fill_value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    check_fits(_call(asked, "value"), fill_value, input.dtype.np)
+
+
+def index_and_value(asked: str, input, dim, index, value) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
+    index_in_dim_from_either_end(asked, input, dim, index)
+    check_fits(_call(asked, dim, "index", "value"), value, input.dtype.np)
+
+
+def index_and_source(asked: str, input, dim, index, src) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless a number fits."""
+    index_in_dim(asked, input, dim, index)
+    if not isinstance(src, Tensor):
+        check_fits(_call(asked, dim, "index", "value"), src, input.dtype.np)
+
+
+# ----------------------------------------------------------------------------------------------- values that are read
+
+
+def _is_integer(x) -> bool:
+    if isinstance(x, Tensor):
+        return not (x.dtype.is_floating_point or x.dtype.is_complex)
+    return x.__class__ in (int, bool)
+
+
+def divisor(asked: str, input, other) -> None:
+    """Raise `OpValueError` if integers are divided by 0; a tensor of divisors is read where it is on the CPU."""
+    if not (_is_integer(other) and _is_integer(input)):
+        return
+    if isinstance(other, Tensor):
+        zero = any(not part.all() for part in bounds.parts_on_cpu(other))
+    else:
+        zero = not other
+    if zero:
+        seen = f"{describe(input)} by {describe(other)}"
+        rule = "ZeroDivisionError: an integer has no quotient by 0, and no remainder"
+        raise OpValueError(_call(asked, "other"), seen, rule, "x.float() / y gives inf and nan, or y.clamp(min=1)")
+
+
+def rounded_divisor(asked: str, input, other, rounding_mode) -> None:
+    """Raise `OpValueError` if integers are divided by 0, where the quotient is rounded."""
+    if rounding_mode is not None:
+        divisor(asked, input, other)
+
+
+def every(asked: str, x, holds, rule: str, fix: str) -> None:
+    """Raise `OpValueError` unless a condition holds for all numbers of a tensor that is at hand on the CPU.
+
+    Args:
+        asked: the call.
+        x: the tensor; others are not looked at.
+        holds: takes an array and returns whether it holds.
+        rule: the rule.
+        fix: what mends it.
+    """
+    for part in bounds.parts_on_cpu(x):
+        if part.size and not holds(part):
+            raise OpValueError(asked, f"{describe(x)}, {part.min()} to {part.max()}", rule, fix)
+
+
+def _is_probability(part: np.ndarray) -> bool:
+    return bool(part.min() >= 0 and part.max() <= 1)  # neither holds of NaN
+
+
+def probabilities(asked: str, input, target) -> None:
+    """Raise `OpValueError` unless inputs and targets at hand on the CPU are between 0 and 1."""
+    fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
+    for name, x in (("input", input), ("target", target)):
+        rule = f"all elements of {name} should be between 0 and 1"
+        every(_call(asked, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
+
+
+def observation_weights(asked: str, fweights, aweights) -> None:
+    """Raise `OpValueError` if a weight of an observation that is at hand on the CPU is negative."""
+    for name, x in (("fweights", fweights), ("aweights", aweights)):
+        if x is not None:
+            rule = f"cov(): {name} cannot be negative"
+            every(f"{asked}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
+
+
+def class_weights(asked: str, input, target, weight, ignore_index) -> None:
+    """Raise unless every target is a class, or ignored, and the weights are one per class."""
+    if isinstance(weight, Tensor) and isinstance(input, Tensor) and input.ndim:
+        count = input.shape[1 if input.ndim > 1 else 0]
+        if tuple(weight.shape) != (count,):
+            rule = f"weight tensor should be defined either for all {count} classes or no classes"
+            raise OpError(_call(asked, "target", "weight"), f"weight {describe(weight)}", rule, "one weight per class")
+    class_numbers(asked, input, target, ignore_index)
+
+
+def margin_classes(asked: str, input, target, weight, reduction) -> None:
+    """Raise unless every target is a class, weights are one per class, and the reduction exists."""
+    if reduction not in ("mean", "sum", "none"):
+        rule = f"{reduction} is not a valid value for reduction"
+        raise OpValueError(f"{asked}(reduction={reduction!r})", repr(reduction), rule, "reduction='mean'")
+    if isinstance(weight, Tensor):
+        if weight.ndim != 1:
+            raise OpValueError(f"{asked}(weight=...)", describe(weight), "weight must be one-dimensional", "weight[0]")
+        if weight.shape[0] != input.shape[-1]:
+            rule = f"inconsistent weight size, expected {input.shape[-1]} but got {weight.shape[0]}"
+            raise OpError(f"{asked}(weight=...)", describe(weight), rule, "one weight per class")
+    if isinstance(target, Tensor) and not target.dtype.is_floating_point:
+        check_rows(f"{asked}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def tolerances(asked: str, rtol, atol) -> None:
+    """Raise `OpValueError` for a negative tolerance."""
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            rule = f"{name} must be greater than or equal to zero, but got {value}"
+            raise OpValueError(_call(asked, "y", f"{name}={value}"), f"{name}={value}", rule, f"{name}={-value}")
+
+
+def positive_margin(asked: str, margin) -> None:
+    """Raise `OpValueError` unless a margin is above 0."""
+    if not margin > 0:
+        rule = f"margin must be greater than 0, got {margin}"
+        raise OpValueError(f"{asked}(...)", f"margin={margin}", rule, "margin=1.0")
+
+
+def positive_lambda(asked: str, lambd) -> None:
+    """Raise `OpValueError` if a threshold is negative."""
+    if lambd < 0:
+        rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
+        raise OpValueError(_call(asked, f"lambd={lambd}"), f"lambd={lambd}", rule, f"lambd={-lambd}")
+
+
+def some_dims(asked: str, dims) -> None:
+    """Raise `OpTypeError` unless a dim is named."""
+    if not dims:
+        raise OpTypeError(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))")
+
+
+def index_in_dim_from_either_end(asked: str, input, dim, index) -> None:
+    """Raise `OpBoundsError` unless every number of an index names a place in a dim, from either end."""
+    check_dim(_call(asked, dim, "index"), index, input, int(dim), negative=True)
+
+
+def indices_along_dim(asked: str, input, indices, dim) -> None:
+    """Raise `OpBoundsError` unless every number names a place in a dim from either end, or in the flattened tensor."""
+    if dim is None:
+        check_size(_call(asked, "indices"), indices, input.shape.numel(), 0)
+    else:
+        check_dim(_call(asked, "indices", dim), indices, input, int(dim), negative=True)
+
+
+def index_of_tuples(asked: str, input, index) -> None:
+    """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a tensor."""
+    check_tuples(_call(asked, "index"), index, tuple(input.shape))
+
+
+def indices_of_tuples(asked: str, tensor, indices) -> None:
+    """Raise `OpBoundsError` unless every row of indices names a place in the first dims of a tensor."""
+    check_tuples(_call(asked, "indices", "updates"), indices, tuple(tensor.shape))
+
+
+def index_of_tuples_in(asked: str, index, shape) -> None:
+    """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a shape."""
+    check_tuples(f"{asked}(index, update, shape)", index, tuple(shape))
+
+
+def enough_elements(asked: str, input, mask, source) -> None:
+    """Raise `OpError` unless a mask that is at hand, broadcast to the tensor, takes no more elements than there are."""
+    own = tuple(input.shape)
+    shape = own if asked.startswith("x.") else np.broadcast_shapes(own, mask.shape)
+    asked = _call(asked, "mask", "source")
+    repeats = math.prod(shape) // max(mask.shape.numel(), 1)
+    taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
+    if taken > source.shape.numel():
+        raise OpError(
+            asked,
+            f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
+            "the source has at least one element for every place",
+            "make the source larger, or masked_fill to write one number",
+        )
+
+
+def size_is_natural(asked: str, size) -> None:
+    """Raise `OpError` if a size is negative."""
+    if size < 0:
+        rule = f"{asked}: 'size' must be an non-negative integer"
+        raise OpError(f"{asked}(size={size})", str(size), rule, "size=1")
+
+
+def class_numbers(asked: str, input, target, ignore_index) -> None:
+    """Raise `OpIndexError` unless every target is a class of logits (C,) or (N, C, ...), or is `ignore_index`."""
+    dim = 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
+    check_rows(f"{asked}(input, target)", target, input, dim, ignore_index)
+
+
+def linear_class_numbers(asked: str, linear_weight, target, ignore_index) -> None:
+    """Raise `OpIndexError` unless every target is a row of weights (C, D), or is `ignore_index`."""
+    ignored = -100 if ignore_index is None else ignore_index
+    check_rows(f"{asked}(input, linear_weight, target)", target, linear_weight, 0, ignored)
+
+
+def depth_is_classes(asked: str, logits, depth) -> None:
+    """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
+    if depth is not None and depth != logits.shape[-1]:
+        seen, rule = f"logits with {logits.shape[-1]} classes", "depth is the number of classes"
+        raise OpError(f"{asked}(depth={depth})", seen, rule, "leave depth out")
+
+
+def floating_maps(asked: str, theta) -> None:
+    """Raise `OpValueError` unless affine maps are of floats."""
+    if not theta.dtype.is_floating_point:
+        rule = "Expected theta to have floating point type"
+        raise OpValueError(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
+
+
+def pivoting(asked: str, pivot) -> None:
+    """Raise `OpError` for an LU factorisation without pivoting."""
+    if not pivot:
+        rule = "LU without pivoting is not implemented on the CPU, and not here"
+        raise OpError(f"{asked}(A, pivot=False)", "pivot=False", rule, "pivot=True")
+
+
+def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that the old options ask for, or `reduction` if neither is given.
+
+    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    if isinstance(size_average, str):
+        return size_average
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"

@@ -1,0 +1,134 @@
+"""A function as users call it: with other names and orders of arguments, ``out=``, and errors in the usual words.
+
+One Python call stands around the function, whatever it takes:
+
+    flow.sum(x, axis=1)            → sum(x, dim=1)             NumPy's names
+    flow.addmm(c, a, b, 2.0, 3.0)  → addmm(c, a, b, alpha=2.0, beta=3.0)      OneFlow's order
+    flow.hstack(xs, out=y)         → into_out(y, hstack(xs))
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sbpjax._core.tensor.calls.argument_errors import misfit, of_call, plain_call, told
+from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, renamed
+from sbpjax._core.tensor.calls.binding import into_out
+from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.plain_values import plain
+from sbpjax.errors import OpError
+
+
+def public(
+    function: Callable, names: dict[str, str], oneflow: str = "", out: bool = False, strict: bool = False
+) -> Any:
+    """Return a function as users call it.
+
+    Args:
+        function: the function.
+        names: other names of arguments; those that lead to none of the function's are left out.
+        oneflow: the form of the call in OneFlow.
+        out: whether to take ``out=`` for it.
+        strict: whether to look at the types of arguments before each call.
+    """
+    parameters = inspect.signature(function).parameters
+    first = next(iter(parameters), "")
+    if first in ("self", "input") and function.__name__ != "__init__":
+        names = {**dict.fromkeys(("x", "input"), first), **names}
+    takes = {there: here for there, here in names.items() if here in parameters or here in (REST, NOTHING)}
+    takes.update((there, here) for there, here in parts(oneflow) if there != here)
+    takes = {
+        a: b for a, b in takes.items() if a not in parameters or parameters[a].kind is inspect.Parameter.VAR_POSITIONAL
+    }
+    order, same = in_oneflow(oneflow, list(parameters.values()))
+    out = out and "out" not in parameters
+    # What makes a tensor of numbers makes it in the dtype of ``out=``.
+    dtype_at = _place_of_dtype(parameters) if out and {"dtype", "device"} <= parameters.keys() else -1
+    if not (takes or order or out):
+        return told(function, strict)
+    flags = oneflow.startswith("flags ")
+    known, longest = takes.keys(), len(order)
+    same = same if order else sys.maxsize
+
+    @functools.wraps(function)
+    def called(*args, **options):
+        target = None
+        if options and not known.isdisjoint(options):
+            args, options = renamed(first, takes, args, options)
+        if same < len(args) <= longest and not (flags and are_flags(args[same : same + 2])):
+            given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
+            if given.keys().isdisjoint(options):
+                args, options = args[:same], {**given, **options}
+        if out and options:  # after OneFlow's order, which may have ``out`` by position
+            target = options.pop("out", None)
+            if target is not None and len(args) <= dtype_at:
+                options["dtype"] = _dtype_of_out(function, target, options.get("dtype"))
+        if strict:
+            wrong = misfit(function, args, options)
+            if wrong is not None:
+                args, options = plain(args), plain(options)
+                if misfit(function, args, options) is not None:
+                    raise wrong
+        try:
+            result = function(*args, **options)
+        except Exception as error:
+            again = plain_call(error, function, args, options)
+            if again is None:
+                better = of_call(error, function, args, options)
+                if better is error:
+                    raise
+                raise better from None
+            (result,) = again
+        return result if target is None else into_out(target, result)
+
+    chosen: Any = called
+    chosen.takes, chosen.oneflow, chosen.is_told = takes, oneflow, True
+    if out:
+        chosen.__signature__ = _with_out(inspect.signature(function))
+    return chosen
+
+
+def _place_of_dtype(parameters: Mapping[str, inspect.Parameter]) -> int:
+    named = parameters["dtype"].kind is inspect.Parameter.KEYWORD_ONLY
+    return sys.maxsize if named else list(parameters).index("dtype")
+
+
+def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
+    """Return the dtype in which a function makes what goes into ``out``; one that was asked for is the same.
+
+    Raises:
+        OpError: it is another.
+    """
+    if dtype is not None and dtypes.of(dtype) != out.dtype:
+        seen, rule = f"out of {out.dtype.name}", f"dtype {dtypes.of(dtype).name} does not match dtype of out parameter"
+        raise OpError(f"{function.__name__}(..., dtype=..., out=...)", seen, rule, "leave out dtype=")
+    return out.dtype
+
+
+def take_oneflow(space: dict[str, Any], room: str) -> None:
+    """Let functions and classes of a module take OneFlow's arguments as well.
+
+    Args:
+        space: the module's ``globals()``, whose functions are replaced.
+        room: which part of `FORMS`.
+    """
+    for form, names in FORMS[room].items():
+        for name in names.split():
+            found = space.get(name)
+            if isinstance(found, type):
+                if getattr(found.__init__, "oneflow", None) != form:
+                    found.__init__ = public(found.__init__, {}, form)
+            elif found is not None:
+                space[name] = public(found, {}, form)
+
+
+def _with_out(signature: inspect.Signature) -> inspect.Signature:
+    option = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = list(signature.parameters.values())
+    place = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_KEYWORD), len(parameters))
+    return signature.replace(parameters=[*parameters[:place], option, *parameters[place:]])

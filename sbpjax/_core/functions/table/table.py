@@ -1,0 +1,220 @@
+"""One table of the public ops: a row says how an op is called, what computes it, and where it shows.
+
+    op("gcd(input, other)", "pairs.gcd", FN | METHOD | INPLACE | INPLACE_FN)
+
+is `sbpjax.gcd`, ``x.gcd(y)``, ``x.gcd_(y)`` and `sbpjax.gcd_`, with ``out=``, NumPy's and OneFlow's names of arguments,
+a signature, a docstring, and errors in the usual words. The rows stand in `_core.functions.rows`, a file per family:
+
+* the call form is what users write. Names that the pure op in `_core.ops` has as attributes are attributes, the
+  others are its tensors, in order. The types of attributes are the op's.
+* `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
+  `alias` rows are other forms of calls that exist: ``alias("_C.rint(x: Tensor)", "x.round()")``.
+* a dotted name, ``special.entr(input)``, lives in that room of the package; `also` gives further names.
+* importing sbpjax reads the rows and imports no op: a name is made when it is first asked for (`found`), a method by a
+  `Late` that stands in the class until then.
+* facts about the op itself (`saves`, `amp`) are handed to the rooms below, which declare where they go.
+
+Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` asks `found("", "gcd")`; the row
+imports `_core.ops.special.pairs`, `derive` writes the function, and the package keeps it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sbpjax._core.tensor.dispatch.op import CASTS, SAVES
+from sbpjax._core.tensor.handle.tensor import Tensor
+
+from .row import FN as FN
+from .row import INPLACE as INPLACE
+from .row import INPLACE_FN as INPLACE_FN
+from .row import METHOD as METHOD
+from .row import NN as NN
+from .row import NN_INPLACE as NN_INPLACE
+from .row import NOTHING_SAVED as NOTHING_SAVED
+from .row import OUTPUT as OUTPUT
+from .row import Row as Row
+
+ROWS: list[Row] = []
+_SHOWN: dict[str, dict[str, tuple[Row, str]]] = {}  # room: name: the row, and which kind of what it gives
+
+
+def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
+    """Add a row whose functions are derived from the call form.
+
+    Args:
+        form: how users write the call.
+        home: module and name of the pure op below `_core.ops`.
+        shows: where it shows.
+        saves: what PyTorch keeps for backward where this package keeps an input: `OUTPUT` or `NOTHING_SAVED`; it
+            decides which write in place is an error.
+        amp: what autocasting does with it, see `_core.tensor.amp.lists`.
+        **facts: further columns, see `Row`.
+    """
+    note(home.rpartition(".")[2], saves, amp)
+    return _add(Row(form, home, shows, **facts))
+
+
+def written(
+    name: str, module: str, shows: int = FN, *, own: str = "", saves: str = "", amp: str = "", **facts: Any
+) -> None:
+    """Add rows for functions with logic of their own.
+
+    Args:
+        name: the name, or several by spaces.
+        module: where they are defined.
+        shows: where they show.
+        own: what the function is called there, if not as the name.
+        saves: see `op`, for the op of the function's name.
+        amp: likewise.
+        **facts: further columns, see `Row`; ``out=True`` gives ``out=`` to a function that does not take it.
+    """
+    for one in name.split():
+        note(one.rpartition(".")[2], saves, amp)
+        _add(Row(one, f"{module}.{own or one.rpartition('.')[2]}", shows, written=True, **{"out": False, **facts}))
+
+
+def alias(form: str, call: str, shows: int = FN, **facts: Any) -> Row:
+    """Add a row for another form of calls that exist.
+
+    Args:
+        form: how users write the call, with types as Python has them; it returns a tensor unless it says otherwise.
+        call: the expression that it stands for. Functions have the names that they have in the package:
+            ``nn.functional.gelu(x, approximate='tanh')``.
+        shows: where it shows.
+        **facts: further columns, see `Row`; ``out=True`` gives it ``out=``.
+    """
+    return _add(Row(form, "", shows, call=call, **{"out": False, **facts}))
+
+
+def note(names: str, saves: str = "", amp: str = "") -> None:
+    """Hand facts about ops to the rooms below; of ops that no row gives, too."""
+    for name in names.split():
+        if saves:
+            SAVES[name] = saves
+        if amp:
+            CASTS[name] = amp
+
+
+def _add(row: Row) -> Row:
+    ROWS.append(row)
+    room, shows = row.room, row.shows
+    own = "nn" if room == "nn.functional" else "function"
+    for name in [row.name, *row.also.split()]:
+        if "." in name:
+            _show(*name.rsplit(".", 1), row, own)
+            continue
+        if shows & FN:
+            _show(room, name, row, own)
+        if shows & METHOD:
+            _show("Tensor", name, row, "method" if row.several else own)
+        if shows & INPLACE:
+            _show("Tensor", f"{name}_", row, "inplace")
+        if shows & INPLACE_FN:
+            _show("", f"{name}_", row, "inplace function")
+        if shows & NN:
+            _show("nn.functional", name, row, "nn")
+        if shows & NN_INPLACE:
+            _show("nn.functional", f"{name}_", row, "inplace function")
+    return row
+
+
+def _show(room: str, name: str, row: Row, kind: str) -> None:
+    _SHOWN.setdefault(room, {})[name] = row, kind
+    if room == "Tensor":
+        setattr(Tensor, name, Late(name))
+
+
+class Late:
+    """A method that is made when it is first asked for, and then stands in the class itself."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        method: Any = found("Tensor", self.name)
+        setattr(Tensor, self.name, method)
+        return method if instance is None else method.__get__(instance, owner)
+
+
+def found(room: str, name: str) -> Callable:
+    """Return what the table gives a room under a name.
+
+    Raises:
+        KeyError: it gives nothing.
+    """
+    row, kind = _SHOWN[room][name]
+    function = row.made.get(kind)
+    if function is None:
+        from .derive import derived
+
+        function = row.made[kind] = derived(row, kind, _at)
+    return function
+
+
+def _at(room: str, name: str) -> Callable | None:
+    return found(room, name) if has(room, name) else None
+
+
+def has(room: str, name: str) -> bool:
+    """Return whether the table gives a room a name."""
+    return name in _SHOWN.get(room, ())
+
+
+def names(room: str) -> list[str]:
+    """Return the names that the table gives a room."""
+    return list(_SHOWN.get(room, ()))
+
+
+def face(
+    room: str, space: dict[str, Any], *beside: str, modules: str = "", tell: Callable[[dict], None] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module that shows a room of the table.
+
+    Args:
+        room: the room.
+        space: the module's ``globals()``.
+        beside: rooms whose names it has too, the first of them first; ``"Tensor"`` has all methods.
+        modules: modules that are imported when they are asked for: ``name`` for a public one in this one, or
+            ``name=module``, or ``name=module:class`` for a class. ``__getattr__.modules`` lists the public ones.
+        tell: called with the name and the class when one of these classes is imported.
+    """
+    within = f"{room}." if room else ""
+    places = {name: place or within + name for name, _, place in (each.partition("=") for each in modules.split())}
+
+    def attribute(name: str) -> Any:
+        if name == "__all__":  # what a star import takes
+            return [name for name in listed() if not name.startswith("_")]
+        if name in places:
+            place, _, inside = places[name].partition(":")
+            module = importlib.import_module(f"sbpjax.{place}")
+            if not inside:
+                return module
+            value = space[name] = getattr(module, inside)
+            if tell is not None:
+                tell({name: value})
+            return value
+        home = next((place for place in (room, *beside) if has(place, name)), None)
+        if home is None:
+            if "Tensor" in beside and callable(getattr(Tensor, name, None)):
+                return getattr(Tensor, name)
+            from sbpjax._core.functions.table.absent_names import absent
+
+            raise absent(room, name)
+        value = space[name] = found(home, name)
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*space, *names(room), *places})
+
+    attribute.modules = [name for name in modules.split() if "=" not in name]  # type: ignore[attr-defined]
+    return attribute, listed
+
+
+def layers() -> Iterator[Row]:
+    """Return the rows that give an activation layer."""
+    return (row for row in ROWS if row.layer)

@@ -1,0 +1,163 @@
+"""Tensor parallelism of a step that nobody annotated: Megatron's rule, found by walking through the program.
+
+For ``down(gelu(up(x)))`` with ``up`` of shape ``(D, 4D)`` and ``down`` of shape ``(4D, D)``:
+
+    x (B, T, D)      B      is whole, so `up` is split by columns
+    up (D, 4D)       S1
+    x · up           S2     and stays split through gelu
+    down (4D, D)     S0     its rows meet the split dim
+    (x · up) · down  P → B  one all-reduce for the pair
+
+The walk knows no names and no layers. It carries the layout of every value of one mesh axis through the strategies of
+the planner's table; a parameter that meets a whole value in a product is split by columns, one that meets a split value
+is split as that value demands, a table is split by the rows it is looked up by, a partial sum is added up at once. What
+a bias or a norm needs follows in the same way. A parameter is decided where it is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sbpjax._core.planner.control import body_program
+from sbpjax._core.programs.normalise import Program, scan_counts
+from sbpjax._core.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
+from sbpjax._core.programs.rules import Strategy, strategies_of
+from sbpjax._core.runtime.jaxprs import Var
+from sbpjax.sbp import algebra
+from sbpjax.sbp.algebra import B, P
+
+# What gives the elements of a parameter again; the split goes back through it to the parameter itself.
+_ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dynamic_slice"}
+_READ_TABLES = PRODUCTS | {"gather"}
+
+
+def tensor_parallel(program: Program, parameters: Iterable[int], size: int) -> dict[int, int]:
+    """Return for parameters the code by which Megatron's rule lays them on one mesh axis.
+
+    Args:
+        program: the flat program of a step.
+        parameters: positions of the inputs that are parameters.
+        size: how many ranks the axis has.
+
+    Returns:
+        position → code; dims that do not divide by ``size`` are never split.
+    """
+    walk = _Walk(size)
+    for i in parameters:
+        walk.waiting[program.invars[i]] = (i, ())
+    walk.run(program)
+    return {i: walk.decided.get(i, B) for i in parameters}
+
+
+class _Walk:
+    """The layouts of values on one axis.
+
+    Attributes:
+        codes: value → code, for values that are no parameters.
+        waiting: value → the parameter that it is, and the equations between the two, the last one first.
+        decided: parameter → code.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.codes: dict[Var, int] = {}
+        self.waiting: dict[Var, tuple[int, tuple]] = {}
+        self.decided: dict[int, int] = {}
+
+    def run(self, program: Program) -> None:
+        for eqn in program.eqns:
+            if len(self.decided) == len({i for i, _ in self.waiting.values()}) and self.waiting:
+                return
+            if eqn.primitive.name == "scan":
+                self._loop(eqn)
+                continue
+            read = [v for v in eqn.invars if isinstance(v, Var)]
+            owned = [v for v in read if v in self.waiting]
+            if len(owned) == 1 and read[:1] == owned and eqn.primitive.name in _ALIASES and len(eqn.outvars) == 1:
+                position, chain = self.waiting[owned[0]]
+                self.waiting[eqn.outvars[0]] = (position, (eqn, *chain))
+                continue
+            self._meet(eqn)
+
+    def _code(self, v) -> int | None:
+        """Return the code of a value; None of a parameter that is not decided."""
+        if not isinstance(v, Var) or v not in self.waiting:
+            return self.codes.get(v, B) if isinstance(v, Var) else B
+        position, chain = self.waiting[v]
+        code = self.decided.get(position)
+        for eqn in reversed(chain):
+            code = None if code is None else _through(eqn, code, self.size, forward=True)
+        return code
+
+    def _meet(self, eqn) -> None:
+        given = [self._code(v) for v in eqn.invars]
+        strategy = self._strategy(eqn, given) if eqn.outvars else None
+        for v, known, code in zip(eqn.invars, given, strategy.ins if strategy else (), strict=False):
+            if known is None:
+                self._decide(v, code)
+        outs = strategy.outs if strategy else (B,) * len(eqn.outvars)
+        self.codes.update((v, B if code == P else code) for v, code in zip(eqn.outvars, outs, strict=True))
+
+    def _strategy(self, eqn, given: list) -> Strategy:
+        """Return the strategy that fits the values at hand: a split one stays as it is, a whole one may be sliced."""
+        every = strategies_of(eqn, self.size)
+        split = any(c is not None and c >= 0 for c in given)
+        fits = [
+            r for r in every if P not in r.ins and all(g in (None, B, c) for g, c in zip(given, r.ins, strict=True))
+        ]
+        fits = [r for r in fits if all(self._even(v, c) for v, c in zip(eqn.invars, r.ins, strict=True))]
+        if not split:
+            whole = every[-1]
+            if not (None in given and eqn.primitive.name in _READ_TABLES):
+                return whole
+            at = given.index(None)
+            own = [r for r in fits if r.ins[at] >= 0 and all(c == B for k, c in enumerate(r.ins) if k != at)]
+            table = [r for r in own if eqn.primitive.name == "gather" and r.outs == (P,)]
+            return max(table or own or [whole], key=lambda r: r.outs[0])  # the last dim: the columns
+        kept = [r for r in fits if all(c == g for g, c in zip(given, r.ins, strict=True) if g is not None and g >= 0)]
+        if None in given and eqn.primitive.name in _READ_TABLES:
+            kept.sort(key=lambda r: r.outs[0] != P)  # the rows meet the split dim
+        else:
+            kept.sort(key=lambda r: sum(c != B for g, c in zip(given, r.ins, strict=True) if g == B))
+        return kept[0] if kept else every[-1]
+
+    def _even(self, v, code: int) -> bool:
+        return code < 0 or v.aval.shape[code] % self.size == 0
+
+    def _decide(self, v: Var, code: int) -> None:
+        position, chain = self.waiting[v]
+        for eqn in chain:
+            code = _through(eqn, code, self.size, forward=False)
+        self.decided.setdefault(position, code)
+
+    def _loop(self, eqn) -> None:
+        """Walk through the body of a loop; a stack of parameters is split as its slices are."""
+        body = body_program(eqn.params["jaxpr"])
+        consts, carry = scan_counts(eqn.params)
+        inner = _Walk(self.size)
+        outer: dict[int, tuple] = {}
+        for k, (v, u) in enumerate(zip(eqn.invars, body.invars, strict=True)):
+            by = 1 if k >= consts + carry else 0
+            if isinstance(v, Var) and v in self.waiting and self._code(v) is None:
+                inner.waiting[u] = (k, ())
+                outer[k] = (v, by)
+            else:
+                code = self._code(v)
+                inner.codes[u] = algebra.shifted((B if code is None else code,), -by)[0] if code != 0 or not by else B
+        inner.run(body)
+        for k, (v, by) in outer.items():
+            self._decide(v, algebra.shifted((inner.decided.get(k, B),), by)[0])
+        for k, (v, u) in enumerate(zip(eqn.outvars, body.outvars, strict=True)):
+            code = inner.codes.get(u, B) if isinstance(u, Var) else B
+            self.codes[v] = algebra.shifted((code,), 0 if k < carry else 1)[0]
+
+
+def _through(eqn, code: int, size: int, *, forward: bool) -> int:
+    """Return the code of an equation's result given that of its first operand, or the other way round; B if none is."""
+    if code == B:
+        return B
+    for strategy in strategies_of(eqn, size):
+        there, here = (strategy.outs[0], strategy.ins[0]) if forward else (strategy.ins[0], strategy.outs[0])
+        if here == code and there >= 0:
+            return there
+    return B

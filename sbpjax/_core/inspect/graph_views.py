@@ -1,0 +1,91 @@
+"""The reports that methods of `Graph` and of compiled functions return."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sbpjax._core.tracing import tree
+from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.signature import TensorSpec
+from sbpjax.graph.fitting import prepared
+from sbpjax.graph.report_registry import shows
+
+from . import memory as _memory
+from .communication import Communication
+from .graph_text import Debug, text
+from .html import page
+from .profile import Profile, example_arguments
+from .profile import profile as _profile
+from .traffic import Traffic, traffic_of
+
+shows(page)
+shows(text)
+shows(Debug)
+
+
+@shows
+def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
+    """Return what a program needs of one device's memory."""
+    if program.pipeline is not None:
+        from sbpjax._core.inspect.pipeline.sizes import memory as of_stages
+
+        return of_stages(program, state, compiled)
+    return _memory.memory(program, state) if compiled else _memory.estimate(program, state)
+
+
+@shows
+def traffic(program: Any) -> Traffic:
+    """Return what a program moves between devices, by kind."""
+    if program.pipeline is not None:
+        from sbpjax._core.inspect.pipeline.sizes import traffic_of as of_stages
+
+        return of_stages(program)
+    return traffic_of(program)
+
+
+@shows
+def explain(graph: Any, program: Any, check: bool) -> Any:
+    """Return what a step moves between devices."""
+    if program.pipeline is not None:
+        from sbpjax._core.inspect.pipeline.explain import PipelineCommunication
+
+        return PipelineCommunication(graph, program)
+    return Communication(graph, program, check)
+
+
+@shows
+def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
+    """Return when each stage of a pipeline works and waits."""
+    from sbpjax._core.inspect.pipeline.report import report
+
+    return report(graph, program, rounds)
+
+
+@shows
+def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | os.PathLike | None) -> Profile:
+    """Return where the time of a step goes; without arguments zeros of the last call's signature are taken."""
+    if not args and not kwargs:
+        leaves, structure = tree.flatten(graph.program.arguments)
+        zeros = iter(example_arguments(graph.program))
+        found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
+        args, kwargs = tree.unflatten(structure, found)
+    state, program, call = prepared(graph, args, kwargs)
+    return _profile(graph, program, state, list(call.tensors), steps, directory)
+
+
+@shows
+def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequence[str] | None) -> Any:
+    """Return how the tensors of a step lie, beside the usual strategies."""
+    from sbpjax._core.inspect.auto.graph_views import report_of
+
+    return report_of(graph, state, program, against)
+
+
+@shows
+def why(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Any:
+    """Return what it would cost to lay one tensor otherwise."""
+    from sbpjax._core.inspect.auto.graph_views import why_of
+
+    return why_of(graph, state, program, name, sbp)

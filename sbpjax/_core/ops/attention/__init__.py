@@ -1,0 +1,1 @@
+"""Scaled dot-product attention: one primitive, kernels for CPU, GPU and TPU."""

@@ -1,0 +1,1 @@
+"""Grouped matrix products: one primitive, kernels for GPU and TPU."""

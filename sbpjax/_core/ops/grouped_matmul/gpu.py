@@ -1,0 +1,64 @@
+"""Grouped products on NVIDIA's Hopper: JAX's ragged_dot_mgpu, in the terms of `_core.ops.grouped_matmul.primitive`.
+
+The kernels take 16-bit floats whose widths whole blocks make up; the rest stays with
+`_core.ops.grouped_matmul.grouped_matmul`. That of the sums of a group's rows asks the device for the number of its
+cores, so it needs one (jax 0.10).
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+_BLOCK = 128
+_DEPTH = 64  # of the sum in one step of a product
+_LOADS = 4  # blocks on their way from memory
+_HOPPER = ("9.0", "9.0a")
+
+
+def _takes(x, *widths: int) -> bool:
+    fits = all(n % _BLOCK == 0 and n for n in widths)
+    return str(x.dtype) in ("bfloat16", "float16") and fits and x.size > 0
+
+
+def takes_matmul(x, w, transposed: bool) -> bool:
+    """Return whether the kernel computes the products of rows ``(L, M, in)``."""
+    return _takes(x, *w.shape[1:]) and _is_hopper()
+
+
+def takes_outer(x, y) -> bool:
+    """Return whether the kernel computes the sums of rows' products."""
+    return _takes(x, x.shape[-1], y.shape[-1]) and _is_hopper() and hasattr(jax.devices()[0], "core_count")
+
+
+def _is_hopper() -> bool:
+    """Return whether the program is for Hopper; one for an absent machine is, where no GPU is there to ask."""
+    try:
+        return getattr(jax.devices("gpu")[0], "compute_capability", None) in _HOPPER
+    except RuntimeError:
+        return True
+
+
+def matmul(x, w, sizes, *, transposed: bool):
+    """Return ``(M, out)``, as `_core.ops.grouped_matmul.tpu.matmul`."""
+    from jax.experimental.pallas.ops.gpu.ragged_dot_mgpu import ragged_dot
+
+    with jax.enable_x64(False):
+        return ragged_dot(
+            x, w, group_sizes=sizes, transpose_rhs=transposed, block_m=_BLOCK, block_n=_BLOCK, block_k=_DEPTH,
+            max_concurrent_steps=_LOADS, grid_block_n=1,
+        )  # fmt: skip
+
+
+def outer(x, y, sizes):
+    """Return ``(E, in, out)``, as `_core.ops.grouped_matmul.tpu.outer`."""
+    from jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu import transposed_ragged_dot
+
+    # Rows of another group in a block are multiplied with zero: they must be numbers.
+    own = (jnp.arange(x.shape[0], dtype=sizes.dtype) < sizes.sum(dtype=sizes.dtype))[:, None]
+    x, y = jnp.where(own, x, 0), jnp.where(own, y, 0)
+    with jax.enable_x64(False):
+        return transposed_ragged_dot(
+            x, y, group_sizes=sizes, block_m=_BLOCK, block_n=_BLOCK, block_k=_DEPTH,
+            max_concurrent_steps=_LOADS, grid_block_n=1,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Reductions, cumulative functions, sorting, statistics."""

@@ -1,0 +1,1 @@
+"""Views, arrangement, indexing, gather and scatter."""

@@ -1,0 +1,202 @@
+"""What XLA:CPU holds: more than compilers for accelerators, since it fuses less.
+
+Take ``gelu(x) = x · (1 + erf(x / √2)) / 2`` between two products. A plan counts ``x`` as what the forward leaves to the
+backward, from which the rest is computed again. XLA:CPU keeps three values: ``x``, the erf, and the result, which the
+gradient of the next weight reads.
+
+* What is computed twice from the same values is computed once and kept, unless a barrier says otherwise.
+* A reduction reads buffers: it takes one pointwise equation in, whose operands are stored. So a layer norm keeps the
+  centred and the scaled values.
+* A pointwise value of two others that forward and backward read is stored; one of a single other value (times a number,
+  plus a row) is made where it is read, and who reads it reads that other one.
+* Layers that run as calls of one function (`_core.programs.outline`) are no part of each other: nothing is shared
+  between them, and all that the backward reads of the forward is stored.
+* A product reads an operand that does not lie as it wants from a transposed copy: the gradient of a weight that sums
+  over batch and time transposes its first operand. Of a GPT's head that is one more block of the logits' size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from sbpjax._core.programs.primitives import BROADCASTS, COSTLY, LIGHT, LOOPS, MOVES, REDUCTIONS, WINDOWS
+from sbpjax._core.programs.repeated_layers import layer_loops
+from sbpjax._core.runtime.jaxprs import Literal, Var
+from sbpjax.sbp.layout import local_shape
+
+from .liveness import Spans
+from .tpu_liveness import OnTpu
+
+_WHERE_READ = BROADCASTS | MOVES | {"optimization_barrier"}
+_REDUCTIONS = REDUCTIONS | WINDOWS
+
+
+def spans_on(device: str, program) -> type[Spans]:
+    """Return how the buffers of a program are counted on a type of device.
+
+    Args:
+        device: the type of the devices.
+        program: the flat program.
+    """
+    if device == "tpu":
+        return OnTpu
+    rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # what a loop leaves is in stacks
+    return OnCpu if device == "cpu" and not rolled else Spans
+
+
+class OnCpu(Spans):
+    """`Spans` as XLA:CPU has them."""
+
+    def _walk(self) -> None:
+        super()._walk()
+        spans: dict = defaultdict(list)
+        for (v, codes), span in self._span.items():
+            if (v, codes) not in self._copies:
+                spans[v].append(span)
+        for i, eqn in enumerate(self.program.eqns):
+            if eqn.primitive.name == "dot_general":
+                ins = self.plan.ins(i) if self.plan else ((), ())
+                for v, codes, dims in zip(eqn.invars, ins, _wanted_orders(eqn), strict=True):
+                    self._transpose(i, v, codes, dims, spans)
+
+    def _transpose(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
+        """Count the copy of a product's operand that wants its dims in another order than they lie."""
+        # A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
+        shape = local_shape(v.aval.shape, codes, self.sizes)
+        wide = [d for d in dims if shape[d] > 1]
+        if wide == sorted(wide):
+            return
+        self._inner[i] = self._inner.get(i, 0) + math.prod(shape) * v.aval.dtype.itemsize
+        # A product or a lookup has a buffer of its own, from which the copy is made.
+        maker = self._producer.get(v)
+        if maker is None or self._name(v) not in LIGHT or (v, codes) in self._copies:
+            return
+        for u in self.program.eqns[maker].invars:
+            for root in self.roots(u) if isinstance(u, Var) else ():
+                for span in spans[root]:
+                    span[1] = max(span[1], i)
+
+    def _find_stored(self) -> set:
+        self._calls = next(iter(layer_loops(self.program)), None) is not None
+        # XLA does not merge equal equations of two calls, nor of a call and what is around it.
+        self._same = {} if self._calls else _merged(self.program.eqns)
+        self._carriers: dict = {}
+        stored = {v for v in super()._find_stored() if v not in self._same}
+        return stored | (self._crossing() if self._calls else self._shared())
+
+    def roots(self, v) -> frozenset:
+        """Return the stored values that a value is computed from; itself if it is one."""
+        return super().roots(self._same.get(v, v))
+
+    def _extend(self, copies, v, codes, i: int) -> None:
+        super()._extend(copies, v, codes, i)
+        eqns = self.program.eqns
+        if not self._calls and i < len(eqns) and eqns[i].primitive.name in LIGHT | COSTLY:
+            carrier = self._carrier(v)
+            if carrier is not v and carrier in copies.known:
+                super()._extend(copies, carrier, codes, i)
+
+    def _crossing(self) -> set:
+        """Return what the backward reads of the forward."""
+        first = self.backward[0]
+        read = {v for e in self.program.eqns[first:] for v in e.invars if isinstance(v, Var)}
+        return {v for v in read if self._producer.get(v, first) < first and self._name(v) not in _WHERE_READ}
+
+    def _shared(self) -> set:
+        """Return the pointwise values that have a buffer because of who reads them."""
+        stored: set = set()
+        readers: dict = defaultdict(set)
+        count: dict = defaultdict(int)
+        reduced = []
+        for i, eqn in enumerate(self.program.eqns):
+            if any(v in self._same for v in eqn.outvars):
+                continue
+            operands = [self._same.get(v, v) for v in eqn.invars if isinstance(v, Var)]
+            if self._single(eqn) is None:
+                for v in operands:
+                    readers[self._carrier(v)].add(i)
+            if eqn.primitive.name not in MOVES:
+                for v in operands:
+                    count[self._behind_aliases(v)] += 1
+            if eqn.primitive.name in _REDUCTIONS:
+                reduced += [self._behind_aliases(v) for v in operands[:1]]
+        for v in reduced:
+            stored.update([v] if count[v] > 1 else self._before_reduction(v))
+        first = self.backward[0]
+        for v, who in readers.items():
+            name = self._name(v)
+            if len(who) > 1 and name in COSTLY:
+                stored.add(v)
+            # XLA:CPU does not reach back over the whole forward for a value that it could compute again.
+            elif name in LIGHT and name not in _WHERE_READ and min(who) < first <= max(who):
+                stored.add(v)
+        return stored
+
+    def _name(self, v) -> str:
+        i = self._producer.get(v)
+        return "" if i is None else self.program.eqns[i].primitive.name
+
+    def _before_reduction(self, v) -> list:
+        i = self._producer.get(v)
+        if i is None or self._name(v) not in LIGHT or self._name(v) in _WHERE_READ:
+            return [v]
+        operands = [self._same.get(u, u) for u in self.program.eqns[i].invars if isinstance(u, Var)]
+        return [self._behind_aliases(u) for u in operands if u.aval.shape == v.aval.shape and not self._is_spread(u)]
+
+    def _is_spread(self, v) -> bool:
+        return self._name(self._behind_aliases(v)) in BROADCASTS
+
+    def _single(self, eqn):
+        """Return the one value of which a pointwise equation is made, None if it is made of more."""
+        if eqn.primitive.name in MOVES:
+            return eqn.invars[0] if isinstance(eqn.invars[0], Var) else None
+        name = eqn.primitive.name
+        # A quotient of two whole values reads both where it is made; by a number or a row it is like a product.
+        if name == "div" and isinstance(eqn.invars[1], Var) and not self._is_spread(eqn.invars[1]):
+            return None
+        if name not in LIGHT and name != "div" or len(eqn.outvars) != 1 or name in _WHERE_READ:
+            return None
+        operands = [self._same.get(u, u) for u in eqn.invars if isinstance(u, Var)]
+        whole = {u for u in operands if u.aval.shape == eqn.outvars[0].aval.shape and not self._is_spread(u)}
+        return whole.pop() if len(whole) == 1 else None
+
+    def _carrier(self, v):
+        """Return the value that is read where ``v`` is."""
+        found = self._carriers.get(v)
+        if found is None:
+            i = self._producer.get(v)
+            before = None if i is None else self._single(self.program.eqns[i])
+            found = self._carriers[v] = v if before is None else self._carrier(self._same.get(before, before))
+        return found
+
+
+def _wanted_orders(eqn) -> list[list[int]]:
+    """Return in which order a product wants the dims of its operands."""
+    # Dims that are common to both come first. Where several are summed over, they become one: the last of the first
+    # operand, the first or last of the other; a single one may stand anywhere.
+    (left, right), (left_batch, right_batch) = eqn.params["dimension_numbers"]
+    orders = []
+    for v, summed, batch in zip(eqn.invars, ((), ()) if len(left) == 1 else (left, ()), (left_batch, right_batch)):
+        rest = [d for d in range(v.aval.ndim) if d not in (*summed, *batch)]
+        orders.append([*batch, *rest, *summed])
+    return orders
+
+
+def _merged(eqns) -> dict:
+    """Return variable → the earlier variable that has the same value, of pointwise equations that are there twice."""
+    same: dict = {}
+    seen: dict = {}
+    for eqn in eqns:
+        name = eqn.primitive.name
+        if name not in LIGHT and name not in COSTLY and name not in _REDUCTIONS:
+            continue
+        # A barrier is there to keep two equal values apart: checkpointing puts it before what is computed again.
+        if name == "optimization_barrier" or len(eqn.outvars) != 1 or eqn.effects:
+            continue
+        operands = [(str(v.val), str(v.aval)) if isinstance(v, Literal) else same.get(v, v) for v in eqn.invars]
+        key = (name, *operands, *sorted((k, str(p)) for k, p in eqn.params.items()))
+        first = seen.setdefault(key, eqn.outvars[0])
+        if first is not eqn.outvars[0]:
+            same[eqn.outvars[0]] = first
+    return same

@@ -1,0 +1,63 @@
+"""Pins inside a program: a value is given a layout where it is made, as if the user had written `to_global` there.
+
+The value's readers read the pinned copy; how the value is made, and what its readers convert it to, stays the
+planner's choice. A value in a loop's body is pinned in every iteration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from sbpjax._core.programs.normalise import Program
+from sbpjax._core.programs.plan import Codes
+from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Var, new_jaxpr_eqn, no_effects
+from sbpjax.sbp.boxing_marker import to_sbp_p
+from sbpjax.sbp.placement import placement as Placement
+
+from .boundaries import Activation
+from .control import body_program
+
+
+def pinned(program: Program, marks: Mapping[Activation, Codes], placement: Placement) -> Program:
+    """Return the program with a pin behind each of some values.
+
+    Args:
+        program: the flat program in which the activations were found.
+        marks: activation → its nd-sbp.
+        placement: where the program runs.
+    """
+    return _pinned(program, {(a.loops, a.eqn, a.position): c for a, c in marks.items()}, placement)
+
+
+def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
+    renamed: dict[Var, Var] = {}
+    eqns = []
+    here = {(eqn, position): codes for (loops, eqn, position), codes in marks.items() if not loops}
+    inside: dict[int, dict] = {}
+    for (loops, eqn, position), codes in marks.items():
+        if loops:
+            inside.setdefault(loops[0], {})[loops[1:], eqn, position] = codes
+    for i, eqn in enumerate(program.eqns):
+        if any(isinstance(v, Var) and v in renamed for v in eqn.invars):
+            eqn = eqn.replace(invars=[renamed.get(v, v) if isinstance(v, Var) else v for v in eqn.invars])
+        if i in inside:
+            body = _closed(eqn.params["jaxpr"], _pinned(body_program(eqn.params["jaxpr"]), inside[i], placement))
+            eqn = eqn.replace(params={**eqn.params, "jaxpr": body})
+        eqns.append(eqn)
+        for position, v in enumerate(eqn.outvars):
+            codes = here.get((i, position))
+            if codes is not None:
+                copy = renamed[v] = Var(v.aval)
+                # No layout for the gradient: the backward is part of the program already, and has pins of its own if
+                # any.
+                params = {"placement": placement, "codes": codes, "grad_codes": None}
+                eqns.append(new_jaxpr_eqn([v], [copy], to_sbp_p, params, no_effects, eqn.source_info))
+    outvars = [renamed.get(v, v) if isinstance(v, Var) else v for v in program.outvars]
+    return dataclasses.replace(program, eqns=eqns, outvars=outvars)
+
+
+def _closed(old, body: Program):
+    """Return a closed jaxpr of a body, in the place of the one it was made from."""
+    jaxpr = old.jaxpr.replace(constvars=list(body.consts), invars=body.invars, outvars=body.outvars, eqns=body.eqns)
+    return ClosedJaxpr(jaxpr, list(body.consts.values()))

@@ -1,0 +1,94 @@
+"""What a forward saves for its backward: the fewest bytes from which pointwise work gives the rest again.
+
+A bfloat16 gelu of ``h`` wants five float32 values of ``h``'s shape in its backward; all of them are pointwise functions
+of ``h``. Saving ``h`` alone is a tenth of the bytes, and to compute the five again costs a pass over ``h`` that the
+compiler fuses into their readers. Of a softmax, where the backward wants ``e`` and ``e / sum``, one is enough.
+
+Which values to save is a minimum cut: every wanted value must be cut off from what is not pointwise (products,
+reductions, random numbers), through equations that are; a cut through a value costs its bytes. A stretch of layers that
+runs as a loop is where this matters: what one loop hands to the next is stored, whatever the compiler could fuse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sbpjax._core.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
+from sbpjax._core.runtime.jaxprs import DropVar, Var
+
+# One pass over the operands, of which a compiler makes part of its reader.
+POINTWISE = CHEAP | TRANSCENDENTAL | MOVES | {"div", "broadcast_in_dim", "slice"}
+_SCALE = 1 << 28  # capacities are 32-bit integers
+
+
+def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
+    """Return the values to save, of the fewest bytes, so that pointwise equations give all that is wanted.
+
+    Args:
+        eqns: the equations of the forward, in order.
+        wanted: what the backward reads.
+        free: what the backward has anyway: inputs, constants and what is made of them at no cost.
+    """
+    maker = {v: e for e in eqns for v in e.outvars if not isinstance(v, DropVar)}
+    wanted = [v for v in dict.fromkeys(wanted) if v not in free and v in maker]
+    values: dict[Var, int] = {}
+    edges: list[tuple[int, int, int]] = []
+    roots = []
+    todo = list(wanted)
+    while todo:
+        v = todo.pop()
+        if v in values or v in free:
+            continue
+        values[v] = len(values)
+        # A product, a reduction or a random draw is never computed again: it is saved, or what is made of it.
+        if not _again(maker.get(v)):
+            roots.append(v)
+            continue
+        todo += [u for u in maker[v].invars if isinstance(u, Var)]
+    if not roots:
+        return set()
+    sizes = {v: _bytes(v) for v in values}
+    # SciPy's maximum flow counts in int32.
+    unit = max(1, sum(sizes.values()) // _SCALE)
+    source, sink = 2 * len(values), 2 * len(values) + 1
+    endless = 2 * _SCALE
+    for v, k in values.items():
+        # A value is an edge of its bytes: to cut it is to save it. From what it is computed of an edge leads to it that
+        # no cut can afford.
+        edges.append((2 * k, 2 * k + 1, max(1, sizes[v] // unit)))
+        if v not in roots:
+            edges += [
+                (2 * values[u] + 1, 2 * k, endless)
+                for u in dict.fromkeys(u for u in maker[v].invars if isinstance(u, Var))
+                if u in values
+            ]
+    edges += [(source, 2 * values[v], endless) for v in roots]
+    edges += [(2 * values[v] + 1, sink, endless) for v in wanted]
+    behind = _behind_cut(edges, source, sink)
+    return {v for v, k in values.items() if 2 * k + 1 in behind and 2 * k not in behind}
+
+
+def _again(eqn) -> bool:
+    """Return whether an equation may be computed again."""
+    return eqn is not None and eqn.primitive.name in POINTWISE and len(eqn.outvars) == 1 and not eqn.effects
+
+
+def _bytes(v: Var) -> int:
+    aval: Any = v.aval
+    return max(1, math.prod(aval.shape) * getattr(aval.dtype, "itemsize", 8))
+
+
+def _behind_cut(edges: list[tuple[int, int, int]], source: int, sink: int) -> set[int]:
+    """Return the nodes on the sink's side of the minimum cut nearest to the sink: the least is computed again."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+    starts, ends, capacities = (np.asarray(column, np.int32) for column in zip(*edges, strict=True))
+    graph = csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
+    left = graph - maximum_flow(graph, source, sink).flow
+    left.eliminate_zeros()
+    return set(breadth_first_order(csr_array(left.T), sink, return_predecessors=False).tolist())

@@ -1,0 +1,403 @@
+"""Trails: the calls that this process made together with others, so that ranks that begin to differ are told so.
+
+Ranks compare a program when it runs for the first time. From then on rank 1 may add where rank 0 multiplies, or step
+with another learning rate, and every collective of the two still finds its partner: nothing hangs, and the numbers are
+wrong. So each process keeps, for every group of processes that it shares programs with, a `Trail`:
+
+    count   state     call                                        line
+    57      -8821...  add(float32[4] as S(0), 1) 1                train.py:31
+    58       1177...  all_reduce(tensor) float32[3] {'op': 'sum'} train.py:34
+
+The state of a call is a hash of all calls so far, so two ranks agree on everything up to call 58 if they agree on its
+state. Local work leaves no trail, nor does what a placement of one process runs, so it may differ. Trails are compared
+at every meeting (`World.exchange`), in the background and at the exit (`sbpjax.distributed.rendezvous.comparison`),
+and with ``SBPJAX_CHECK=always`` before every call; ``off`` keeps none.
+
+Only the main thread leaves trails: the order between threads is not the same on all ranks. Threads as ranks
+(`sbpjax.simulate`) share their programs and leave none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from types import CodeType
+from typing import Any
+
+from sbpjax.errors import AgreementError, OpValueError, is_users_file
+
+from .trace_difference import difference
+
+KEPT = 4096  # calls of each trail that can be named; the states of earlier ones live on in later ones
+EVERY = 32  # calls between those whose states are told
+SOON = 800  # the background is woken after calls of so much weight,
+STEP, OP = 10, 1  # which are those of a program that may be a whole step, and of a single op
+STORED = "sbpjax/calls"  # below it, in the store, what ranks tell of their trails
+CHECK = "the check of a call"  # the meeting before every call under ``SBPJAX_CHECK=always``
+_TOLD = 2048  # calls that a rank tells of when there is a difference
+_SHOWN = 200  # characters of a call's words
+_NEWS_S = 10.0  # a halted main thread waits so long for the text of the difference
+_MAIN = threading.main_thread().ident
+_MODES = ("always", "sampled", "off")
+
+
+_frame = sys._getframe
+
+
+class _Libraries(dict[str, bool]):
+    """Whether a file is a library's or Python's own, rather than the user's; looked up for every frame of a call."""
+
+    def __missing__(self, filename: str) -> bool:
+        self[filename] = found = not is_users_file(filename)
+        return found
+
+
+_libraries = _Libraries()
+
+
+class _Switch:
+    mode: str | None = None
+    slow = False  # a call has more to do than to leave its trail
+    halted = False  # the background has found a difference and is about to say which
+    text: str | None = None  # the difference
+    # how processes compare what they called; `_core.runtime.processes`, which builds on this, says it
+    exchange: Any = None
+
+
+_switch = _Switch()
+wake = threading.Event()
+trails: dict[tuple[int, ...], Trail] = {}
+
+
+def mode() -> str:
+    """Return how often ranks compare what they call: ``SBPJAX_CHECK``, read once: always, sampled or off.
+
+    Raises:
+        OpValueError: it is something else.
+    """
+    if _switch.mode is None:
+        set_mode(os.environ.get("SBPJAX_CHECK") or "sampled")
+    return str(_switch.mode)
+
+
+def set_mode(name: str) -> None:
+    """Choose how often ranks compare what they call, the same on all of them."""
+    if name not in _MODES:
+        rule = f"one of {', '.join(_MODES)}"
+        raise OpValueError(f"SBPJAX_CHECK={name}", f"{name!r}", rule, "SBPJAX_CHECK=sampled")
+    _switch.mode = name
+    _switch.slow = name == "always" or _switch.halted
+
+
+class Trail:
+    """What some processes called together, as this one saw it.
+
+    Args:
+        members: the processes.
+
+    Attributes:
+        count: the number of calls.
+        state: the hash of all of them.
+        programs: how many programs of graphs they ran.
+        load: the weight of the calls since the background was woken.
+        epoch: how often a difference was raised on all members, after which they began anew.
+        waits: whether the last call is a meeting, which may yet fail and be taken back.
+    """
+
+    __slots__ = ("count", "epoch", "load", "members", "programs", "ring", "state", "waits")
+
+    def __init__(self, members: tuple[int, ...]) -> None:
+        self.members = members
+        self.count = self.state = self.programs = self.epoch = self.load = 0
+        self.waits = False
+        self.ring: list = [(0, "", (), None, 0)] * KEPT
+
+    def add(self, what: Any, mark: int, numbers: tuple = (), weight: int = OP) -> None:
+        """Note a call.
+
+        Args:
+            what: its words, or the `Call`.
+            mark: its hash, the same in every process.
+            numbers: what goes into it, for the words.
+            weight: how much it hurries the next comparison.
+        """
+        frame: Any = _frame(2)
+        while _libraries[(code := frame.f_code).co_filename] and frame.f_back is not None:
+            frame = frame.f_back
+        self.state = state = hash((self.state, mark))
+        count = self.count + 1
+        self.ring[count % KEPT] = (state, what, numbers, code, frame.f_lasti)
+        self.count = count  # last: the background reads up to here
+        self.load = load = self.load + weight
+        if load >= SOON:
+            self.load = 0
+            wake.set()
+
+    def take_back(self, epoch: int, count: int, state: int) -> None:
+        """Forget the calls behind a point, which did not take place."""
+        if self.epoch == epoch:
+            self.count, self.state = count, state
+
+    def begin_anew(self) -> None:
+        """Forget all calls."""
+        self.epoch += 1  # first: the background does not compare across it
+        self.count = self.state = 0
+
+    def at(self, count: int) -> int | None:
+        """Return the state behind a call; None if it is not kept any more, or did not happen."""
+        if count == 0:
+            return 0
+        return self.ring[count % KEPT][0] if self.count - KEPT + EVERY < count <= self.count else None
+
+    def account(self) -> list:
+        """Return what another rank needs to find the first difference: ``[count, [[state, words and line], ...]]``."""
+        count = self.count
+        first = max(1, count - _TOLD + 1)
+        return [count, [[self.ring[n % KEPT][0], _words(self.ring[n % KEPT])] for n in range(first, count + 1)]]
+
+
+class Call:
+    """One program that some processes run together.
+
+    Args:
+        trail: their trail.
+        words: what it is, for people.
+        detail: what else of it must be equal on all processes.
+        numbered: whether it has a state of its own, as a graph has: then the order of two that are alike counts.
+        weight: how much it hurries the next comparison.
+        names: those of the numbers that go in, for people.
+
+    Attributes:
+        number: the how-manieth of the programs with a state it is, by the first run; 0 for others.
+    """
+
+    __slots__ = ("_digest", "_mark", "_numbered", "_numbers", "names", "number", "trail", "weight", "words")
+
+    def __init__(
+        self,
+        trail: Trail,
+        words: str,
+        detail: str = "",
+        *,
+        numbered: bool = False,
+        weight: int = STEP,
+        names: Sequence[str] = (),
+    ) -> None:
+        self.trail = trail
+        self.names = names
+        self.weight = weight
+        self.words = words
+        self._digest = self._mark = _digest(f"{words}\n{detail}")
+        self._numbered = numbered
+        self.number = 0
+        self._numbers: tuple = ()
+
+    def note(self, numbers: tuple = ()) -> None:
+        """Leave the trail of a call that is about to run.
+
+        Args:
+            numbers: those that go in.
+
+        Raises:
+            AgreementError: ranks differ, in this or an earlier call.
+        """
+        if get_ident() != _MAIN:
+            return
+        trail = self.trail
+        if self._numbered:
+            trail.programs = self.number = trail.programs + 1
+            self._numbered = False
+            self._digest = self._mark = hash((self._digest, self.number))
+        if numbers != self._numbers:
+            self._numbers = numbers
+            self._mark = hash((self._digest, zlib.crc32(repr(numbers).encode())))
+        trail.add(self, self._mark, numbers, self.weight)
+        if _switch.slow:
+            _settle(trail)
+
+
+def call_of(
+    owners: Sequence[int],
+    words: str,
+    detail: str = "",
+    *,
+    numbered: bool = False,
+    weight: int = STEP,
+    names: Sequence[str] = (),
+) -> Call | None:
+    """Return the call of a program; None if this process runs it alone, or not at all, or nothing is compared.
+
+    Args:
+        owners: the processes that own its devices, in any order.
+        words: see `Call`, as the others.
+        detail: of any length.
+        numbered: see `Call`, as the next.
+        weight: see there.
+        names: see there.
+    """
+    members = tuple(sorted(set(owners)))
+    if len(members) == 1 or mode() == "off":
+        return None
+    return Call(trail_of(members), words, detail, numbered=numbered, weight=weight, names=names)
+
+
+def trail_of(members: tuple[int, ...]) -> Trail:
+    """Return the trail of some processes, in the order of their ranks."""
+    return trails.get(members) or trails.setdefault(members, Trail(members))
+
+
+def key_of(members: Sequence[int], *more: object) -> str:
+    """Return where in the store the trail of some processes is told."""
+    return "/".join([STORED, ".".join(map(str, members)), *map(str, more)])
+
+
+def look() -> None:
+    """Do not let a value be read when a difference was found.
+
+    Raises:
+        AgreementError: there is one.
+    """
+    if _switch.halted and get_ident() == _MAIN:
+        _wait_for_news()
+
+
+# --------------------------------------------------------------------------------------------------------- meetings
+
+
+@contextlib.contextmanager
+def meeting(asked: str, members: tuple[int, ...]) -> Iterator[list | None]:
+    """Note a meeting of some processes, and take it back if it does not take place.
+
+    Yields:
+        What to tell the others: ``[[members, count, state], ...]`` of all trails; None from another thread.
+    """
+    if len(members) == 1 or get_ident() != _MAIN or mode() == "off":
+        yield None
+        return
+    trail = trail_of(members)
+    before = trail.epoch, trail.count, trail.state
+    if asked is not CHECK:
+        words = asked.split("\n")[0]
+        trail.add(words, _digest(words))
+    trail.waits = True
+    try:
+        yield [[list(t.members), t.count, t.state] for t in trails.values()]
+    except BaseException:
+        trail.take_back(*before)
+        raise
+    finally:
+        trail.waits = False
+
+
+def compare(told: dict[int, list | None], swap: Callable[[Trail, tuple[int, int]], dict[int, list]]) -> None:
+    """Compare what the members of a meeting told; all of them call it with the same.
+
+    Args:
+        told: what each of them yielded of `meeting`.
+        swap: tells two ranks' accounts of a trail to all members.
+
+    Raises:
+        AgreementError: they differ.
+    """
+    if None in told.values():
+        return
+    seen: dict[tuple[int, ...], dict[int, tuple[int, int]]] = {}
+    for rank, theirs in told.items():
+        for members, count, state in theirs or ():
+            seen.setdefault(tuple(members), {})[rank] = (count, state)
+    for members, states in seen.items():
+        ranks = [r for r in members if r in told]
+        first, *rest = [states.get(r, (0, 0)) for r in ranks]
+        other = next((r for r, theirs in zip(ranks[1:], rest, strict=True) if theirs != first), None)
+        if other is not None:
+            accounts = swap(trail_of(members), (ranks[0], other))
+            if set(members) <= set(told):  # all of them are told, and begin anew
+                trail_of(members).begin_anew()
+            raise AgreementError(difference(members, accounts))
+
+
+def _settle(trail: Trail) -> None:
+    """Do more than leave a trail: compare it now, or stop because of a difference."""
+    if _switch.halted:
+        _wait_for_news()
+    before = trail.epoch, trail.count - 1, trail.at(trail.count - 1) or 0
+    if mode() != "always":
+        return
+    try:
+        _switch.exchange(CHECK, None, trail.members)
+    except BaseException:
+        trail.take_back(*before)
+        raise
+
+
+# -------------------------------------------------------------------------------------------------------- differences
+
+
+def compare_by(exchange: Callable[[str, Any, tuple[int, ...]], Any]) -> None:
+    """Say how the members of a trail tell each other, now, what they called."""
+    _switch.exchange = exchange
+
+
+def halt() -> None:
+    """Let the main thread stop at its next call: ranks differ, and the text is being made."""
+    _switch.halted = _switch.slow = True
+
+
+def stop(text: str) -> None:
+    """Let the main thread raise an error at its next call."""
+    _switch.text = _switch.text or text
+    halt()
+
+
+def stopped() -> str | None:
+    """Return the difference that ended the agreement of the ranks, None while there is none."""
+    return _switch.text
+
+
+def raise_difference() -> None:
+    """Raise the difference if there is one.
+
+    Raises:
+        AgreementError: there is.
+    """
+    if _switch.text is not None:
+        raise AgreementError(_switch.text)
+
+
+def _wait_for_news() -> None:
+    end = time.monotonic() + _NEWS_S
+    while _switch.text is None and time.monotonic() < end:
+        time.sleep(0.02)
+    stop("ranks do different things; the rank that found it did not say what")
+    raise_difference()
+
+
+# ---------------------------------------------------------------------------------------------------------------- words
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
+
+
+def _words(entry: tuple) -> str:
+    _, what, numbers, code, place = entry
+    words = what.words if isinstance(what, Call) else what
+    words += f", program {what.number}" if isinstance(what, Call) and what.number else ""
+    values = [f"{n:g}" if type(n) is float else repr(n) for n in numbers]
+    if isinstance(what, Call) and len(what.names) == len(values):
+        values = [f"{name} {value}" for name, value in zip(what.names, values, strict=True)]
+    shown = f" with {', '.join(values)}" if values else ""
+    words = words if len(words) <= _SHOWN else words[:_SHOWN] + "…"
+    return f"{words}{shown} at {_line(code, place)}"
+
+
+def _line(code: CodeType, place: int) -> str:
+    lines = (line for start, end, line in code.co_lines() if start <= place < end)
+    return f"{code.co_filename}:{next(lines, None) or code.co_firstlineno}"

@@ -1,0 +1,80 @@
+"""How far a public name is where it is less than the rest, and how a name goes.
+
+    @at_stage("pre-alpha")
+    def auto_stages(...): ...
+
+    @deprecated(since="0.3", instead="sbpjax.summary", gone="0.5")
+    def describe(...): ...
+
+A name without a mark is at the stage of its feature, which `sbpjax.stages()` lists; the reference shows marks.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable)
+
+
+def at_stage(stage: str) -> Callable[[_F], _F]:
+    """Return a decorator that marks a function or class with its stage, in its docstring and as ``__stage__``.
+
+    Args:
+        stage: a key of `_core.inspect.stages.STAGES`, such as ``"pre-alpha"``.
+
+    Example:
+        >>> @at_stage("pre-alpha")
+        ... def f():
+        ...     '''Return nothing.'''
+        >>> f.__stage__
+        'pre-alpha'
+    """
+
+    def mark(found: _F) -> _F:
+        found.__stage__ = stage  # type: ignore[attr-defined]
+        found.__doc__ = _with_note(found, f"Stage: {stage}; see `sbpjax.stages`.")
+        return found
+
+    return mark
+
+
+def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
+    """Return a decorator of a function that goes: each call warns where it stands.
+
+    Args:
+        since: the version that warns first.
+        instead: what to write in its place.
+        gone: the version that will not have it; a minor version at least lies between.
+
+    Example:
+        >>> @deprecated(since="0.3", instead="g", gone="0.5")
+        ... def f():
+        ...     '''Return one.'''
+        ...     return 1
+        >>> f.__deprecated__
+        'f is deprecated since 0.3 and will be gone in 0.5: write g'
+    """
+
+    def mark(function: _F) -> _F:
+        text = f"{function.__qualname__} is deprecated since {since} and will be gone in {gone}: write {instead}"
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            warnings.warn(text, FutureWarning, stacklevel=2)
+            return function(*args, **kwargs)
+
+        called.__deprecated__ = text  # type: ignore[attr-defined]
+        called.__doc__ = _with_note(function, f"Deprecated since {since}, gone in {gone}: write `{instead}`.")
+        return called  # type: ignore[return-value]
+
+    return mark
+
+
+def _with_note(found: Any, note: str) -> str:
+    """Return a docstring with a paragraph behind its first one."""
+    first, _, rest = (inspect.getdoc(found) or "").partition("\n\n")
+    return "\n\n".join(filter(None, (first, note, rest)))

@@ -1,0 +1,418 @@
+"""Who takes part: the processes of this run, and how they tell each other small things.
+
+Four processes of one device each run one script. A tensor's data travel in compiled programs, but before they do,
+some facts must be agreed on: rank 2 says ``float32[2, 3]`` where the others say ``float32[3, 3]``, and all four must
+raise the same error, or the three wait for ever. `World.exchange` is that agreement: every member gives a value and
+gets what all gave, or an error that names the ranks that did not come.
+
+`current()` is the world of this thread: one process alone, the processes of `jax.distributed`, or the threads of
+`sbpjax.simulate`. Values go through the key-value store of JAX's coordination service, encoded and signed
+(`_core.runtime.signed_store`): what is not of a rank of this run is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
+
+from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError
+
+from ..serialization import signing
+from . import collective_trace as calls
+from .signed_store import Store
+
+DEFAULT_TIMEOUT_S = 600.0
+_ACCOUNT_S = 20.0  # a rank that has come to a meeting needs no longer to say what it did before
+ENDED = "sbpjax/ended"  # below it, in the store, the ranks that came to the end of their programs
+POSTS = "sbpjax/posts"
+_BROKEN = re.compile(r"Gloo .*(closed by peer|reset by peer|Broken pipe|Connection refused)")  # of Gloo and the kernel
+_REPORT_S = 2.0  # a rank that fails has reported it before its connections close; the report comes within a second
+_SLICE_MS = 500  # a wait looks up this often, to see whether another process reported a failure
+
+
+def devices_started() -> bool:
+    """Return whether JAX has started its devices, after which their number is fixed."""
+    return _xla_bridge.backends_are_initialized()
+
+
+def timeout_s() -> float:
+    """Return how long ranks wait for each other: ``SBPJAX_TIMEOUT`` in seconds, else 600."""
+    try:
+        return float(os.environ["SBPJAX_TIMEOUT"])
+    except (KeyError, ValueError):
+        return DEFAULT_TIMEOUT_S
+
+
+class World:
+    """One process alone; the other worlds are built on it.
+
+    Attributes:
+        rank: this member's index.
+        size: the number of members.
+        local_rank: the index among the members on this machine.
+        nodes: the number of machines.
+        failure: what another member reported when it failed, None while all is well.
+        key: what only the members know; it signs what they tell each other.
+        report: tells the other members that this one failed, and lets it end with an error code.
+        is_initialized: whether the program began or ended its process group; None while it has not.
+    """
+
+    rank = 0
+    size = 1
+    local_rank = 0
+    nodes = 1
+    failure: str | None = None
+    key: bytes = secrets.token_bytes(signing.TAG_BYTES)  # of this process, in which all members are
+    report: Callable[[str], None] | None = None
+    is_initialized: bool | None = None
+
+    def __init__(self) -> None:
+        self.agreed: set = set()  # what was compared with the other members once
+        self.background: set[threading.Thread] = set()  # what this process finishes before it ends
+        self._board: dict[str, str] = {}
+        self._posted = threading.Condition()
+
+    def visible(self, devices: list) -> list:
+        """Return those of the run's devices that count as ranks of placements."""
+        return devices
+
+    def at_home(self, array):
+        """Return an array on the device where this member's local tensors are."""
+        return array
+
+    def owner(self, device) -> int:
+        """Return the rank of the member that a JAX device belongs to."""
+        return 0
+
+    def exchange(self, asked: str, value, members: tuple[int, ...] | None = None) -> dict[int, Any]:
+        """Give ``value`` and return what every member gave.
+
+        Args:
+            asked: what is being done; all members must do the same.
+            value: a plain value, see `_core.serialization.encoding`.
+            members: the ranks that take part, this one among them; all by default.
+
+        Raises:
+            LostRankError: members did not come in time.
+            AgreementError: members do different things.
+            ForeignMessageError: something without the secret of this job speaks for a member.
+        """
+        return {0: value}
+
+    def device(self, rank: int, platform: str) -> Any:
+        """Return the device that stands for a member in collectives: its first."""
+        return jax.local_devices(backend=platform)[0]
+
+    def post(self, key: str, text: str) -> None:
+        """Put a text where all members can read it; any thread, in any order, beside a rendezvous of others."""
+        with self._posted:
+            self._board[key] = text
+            self._posted.notify_all()
+
+    def read_post(self, key: str, rank: int, deadline: float) -> str:
+        """Wait for a text that the member ``rank`` posts, and return it; any thread.
+
+        Args:
+            key: what it is posted under.
+            rank: who posts it.
+            deadline: until when to wait, as of `time.monotonic`.
+
+        Raises:
+            LostRankError: it did not come in time, or that member came to its end without it.
+        """
+        with self._posted:
+            if not self._posted.wait_for(lambda: key in self._board, deadline - time.monotonic()):
+                raise lost(f"waiting for {key}", [rank], range(self.size), f"waited {timeout_s():g} s")
+            return self._board[key]
+
+    def drop_post(self, key: str) -> None:
+        """Remove a text that all have read."""
+        with self._posted:
+            self._board.pop(key, None)
+
+    def come_along(self, asked: str) -> None:
+        """Wait until all members have come here, where they take turns; processes of their own need not."""
+
+    def end_badly(self, how: str) -> None:
+        """Make this process end with an error code although its program came to its end; the others hear ``how``."""
+        if self.report is not None:
+            self.report(how)
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+    def finish_background(self) -> None:
+        """Wait for what goes on in the background, at most as long as ranks wait for each other."""
+        deadline = time.monotonic() + timeout_s()
+        for thread in list(self.background):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def share(self, asked: str, value, run: Callable[[dict[int, Any]], Any], members: tuple[int, ...] | None = None):
+        """Return ``run`` of the values at hand, keyed by rank: this member's own, or those of all threads.
+
+        Where the members are threads of one process, one of them runs it for all.
+        """
+        return run({self.rank: value})
+
+
+class Processes(World):
+    """The processes that `jax.distributed` connects.
+
+    Args:
+        local_rank: the index among the processes on this machine.
+        nodes: the number of machines.
+        key: the key of the run; the job's own by default.
+    """
+
+    def __init__(self, local_rank: int = 0, nodes: int = 1, key: bytes | None = None) -> None:
+        super().__init__()
+        if key is not None:
+            self.key = key
+        self.rank = _state().process_id
+        self.size = _state().num_processes
+        self.local_rank = local_rank
+        self.nodes = nodes
+        self._counts: dict[tuple[int, ...], int] = {}
+        self._firsts: dict[tuple[int, str], Any] = {}
+
+    @functools.cached_property
+    def key(self) -> bytes:  # type: ignore[override]
+        return signing.job_key()
+
+    @functools.cached_property
+    def store(self) -> Store:
+        """What the processes tell each other."""
+        return Store(_state().client, self.key)
+
+    def owner(self, device) -> int:
+        return device.process_index
+
+    def device(self, rank, platform):
+        found = self._firsts.get((rank, platform))
+        if found is None:
+            found = next(d for d in jax.devices(platform) if d.process_index == rank)
+            self._firsts[rank, platform] = found
+        return found
+
+    def exchange(self, asked, value, members=None):
+        members = tuple(range(self.size)) if members is None else members
+        ordered = tuple(sorted(members))
+        if ordered != members:  # one way for all orders of a group, so that ranks that differ in it find each other
+            asked = f"{asked} in the group {list(members)}"
+        number = self._counts.get(ordered, 0)
+        self._counts[ordered] = number + 1
+        base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
+        mine = f"{base}/{number}/{self.rank}"
+        with calls.meeting(asked, ordered) as trails:
+            self.store.put(mine, (asked, value, trails))
+            if number > 1:  # who is here has read all that was given two meetings ago
+                self.store.drop(f"{base}/{number - 2}/{self.rank}")
+            deadline = time.monotonic() + timeout_s()
+            given = {self.rank: (asked, value, trails)}
+            try:
+                for rank in ordered:
+                    if rank != self.rank:
+                        given[rank] = self._awaited(asked, f"{base}/{number}", rank, ordered, deadline)
+            except LostRankError:  # the meeting did not take place: nobody who comes later may think that it did
+                with contextlib.suppress(jax.errors.JaxRuntimeError):
+                    self.store.drop(mine)
+                    if ordered[0] == self.rank:
+                        self.store.replace(calls.key_of(ordered), None)
+                self._counts[ordered] = number
+                raise
+            values = agreed({rank: (what, value) for rank, (what, value, _) in given.items()})
+        swap = functools.partial(self._accounts, f"{base}/{number}")
+        calls.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
+        return values
+
+    def _accounts(self, meeting: str, trail: calls.Trail, ranks: tuple[int, int]) -> dict[int, list]:
+        """Return what two ranks say of a trail; the members of a meeting call it."""
+        if self.rank in ranks:
+            self.store.replace(f"{meeting}/account/{self.rank}", trail.account())
+        deadline, found = time.monotonic() + _ACCOUNT_S, {}
+        for rank in ranks:
+            while (account := self.store.find(f"{meeting}/account/{rank}")) is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            found[rank] = account or [0, []]
+        return found
+
+    def post(self, key, text):
+        self.store.put(f"{POSTS}/{key}", text)
+
+    def read_post(self, key, rank, deadline):
+        asked = f"waiting for {key}"
+        while True:
+            ended = self.ended(rank)  # looked up first: what it posted before its end is there then
+            try:
+                return self.store.wait(f"{POSTS}/{key}", _SLICE_MS)
+            except jax.errors.JaxRuntimeError as error:
+                if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
+                    raise lost(asked, [0], range(self.size), f"the coordinator does not answer: {error}") from None
+            if ended:
+                raise lost(asked, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
+            if time.monotonic() > deadline:
+                raise lost(asked, [rank], range(self.size), f"waited {timeout_s():g} s")
+
+    def drop_post(self, key):
+        with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
+            self.store.drop(f"{POSTS}/{key}")
+
+    def ended(self, rank: int) -> bool:
+        """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
+        return self._given(f"{ENDED}/{rank}")
+
+    def _awaited(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
+        while True:
+            try:
+                return self.store.wait(f"{base}/{rank}", _SLICE_MS)
+            except jax.errors.JaxRuntimeError as error:
+                if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
+                    raise lost(asked, [0], members, f"the coordinator does not answer: {error}") from None
+            calls.raise_difference()
+            if self.failure is not None:
+                raise lost(asked, [], members, self.failure)
+            if self.ended(rank) and not self._given(f"{base}/{rank}"):
+                raise lost(asked, [rank], members, f"rank {rank} {AT_ITS_END}")
+            if time.monotonic() > deadline:
+                missing = [r for r in members if r != self.rank and not self._given(f"{base}/{r}")]
+                raise lost(asked, missing or [rank], members, f"waited {timeout_s():g} s")
+
+    def _given(self, key: str) -> bool:
+        try:
+            self.store.look(key)
+        except (jax.errors.JaxRuntimeError, ForeignMessageError):
+            return False
+        return True
+
+
+def by_value(told: dict[int, Any]) -> dict[Any, list[int]]:
+    """Return for each value that ranks gave which of them gave it; both in the order of `told`."""
+    ranks: dict[Any, list[int]] = {}
+    for rank, value in told.items():
+        ranks.setdefault(value, []).append(rank)
+    return ranks
+
+
+def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
+    """Return the values of a meeting, keyed by rank in order.
+
+    Raises:
+        AgreementError: the members came for different things.
+    """
+    asked = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
+    if len(asked) > 1:
+        seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in asked.items())
+        rule = "every rank runs the same operations in the same order"
+        fix = "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks"
+        raise AgreementError(next(iter(asked)), seen, rule, fix)
+    return {rank: given[rank][1] for rank in sorted(given)}
+
+
+def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
+    """Return the error for ranks that did not come to a meeting."""
+    seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
+    return LostRankError(
+        asked,
+        seen,
+        "all ranks take part, each within the timeout",
+        "look at the output of the rank named above; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait",
+    )
+
+
+def raise_for_ranks(error: BaseException) -> None:
+    """Raise why another rank came no more, if a program failed because its connection to one broke.
+
+    Raises:
+        AgreementError: the ranks differ, and one of them ended for that.
+        LostRankError: a rank failed, or ended without a word.
+    """
+    world = current()
+    if world.size == 1 or isinstance(error, SbpjaxError) or not _BROKEN.search(str(error)):
+        return
+    end = time.monotonic() + _REPORT_S
+    while world.failure is None and time.monotonic() < end:
+        time.sleep(0.02)
+    calls.raise_difference()
+    seen = f"{world.failure or 'a rank ended without a word'}; here {str(error).splitlines()[0]}"
+    raise lost("a program of several ranks", [], range(world.size), seen) from error
+
+
+def _state() -> Any:
+    from jax._src import distributed  # jax.distributed has no public access to its client
+
+    return distributed.global_state
+
+
+class _Current(threading.local):
+    world: World | None = None
+
+
+_alone = World()
+_processes: World | None = None
+_current = _Current()
+
+
+def current() -> World:
+    """Return the world of this thread."""
+    world = _current.world
+    if world is not None:
+        return world
+    if _processes is not None:
+        return _processes
+    return _found() if _state().client is not None else _alone
+
+
+def _found() -> World:
+    """Return the world of processes that the user's own `jax.distributed.initialize` connected."""
+    global _processes
+    _processes = Processes()
+    return _processes
+
+
+def install(world: World | None) -> None:
+    """Make ``world`` the world of every thread that has none of its own."""
+    global _processes
+    _processes = world
+
+
+def enter(world: World | None) -> None:
+    """Make ``world`` the world of this thread alone; None leaves it."""
+    _current.world = world
+
+
+class _Alone(World):
+    """One member by itself for a while: it meets no other."""
+
+    def __init__(self, outer: World) -> None:
+        super().__init__()
+        self.visible, self.at_home = outer.visible, outer.at_home  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def alone():
+    """Let this thread's work be that of one process alone: it waits for no other member."""
+    outer, own = current(), _current.world
+    if outer.size == 1:
+        yield
+        return
+    enter(_Alone(outer))
+    try:
+        yield
+    finally:
+        enter(own)
+
+
+calls.compare_by(lambda *what: current().exchange(*what))

@@ -1,0 +1,96 @@
+"""The store of JAX's coordination service, with signatures: what is read there was written by a rank of this run.
+
+The service knows no passwords: whoever reaches its port may read, write and delete. So every value is encoded
+(`_core.serialization.encoding`, which runs nothing when it is read) and signed with the key of the run, together with
+the name that it lies under. A stranger's value, a value of another meeting or rank, or one of an earlier run does not
+verify.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from sbpjax.errors import EncodingError, ForeignMessageError, SignatureError, page
+
+from ..serialization import encoding, signing
+
+
+class Store:
+    """Signed values by name.
+
+    Args:
+        client: the client of JAX's coordination service.
+        key: the key of the run.
+    """
+
+    def __init__(self, client: Any, key: bytes) -> None:
+        self._client = client
+        self._key = key
+
+    def put(self, name: str, value: Any) -> None:
+        """Write a value under a name that has none; one that is no rank's is replaced, and said to the caller.
+
+        Raises:
+            EncodingTypeError: it holds something of a type that is not told to others.
+            ForeignMessageError: something that is no rank of this run had written there.
+            JaxRuntimeError: a rank had, or the coordinator does not answer.
+        """
+        data = signing.sign(self._key, name, encoding.encode(value))
+        try:
+            self._client.key_value_set_bytes(name, data)
+        except jax.errors.JaxRuntimeError as error:
+            if "ALREADY_EXISTS" not in str(error):
+                raise
+            try:
+                self.look(name)
+            except ForeignMessageError:
+                self._client.key_value_set_bytes(name, data, allow_overwrite=True)
+                raise
+            raise
+
+    def wait(self, name: str, wait_ms: int) -> Any:
+        """Return the value under a name, waiting for it.
+
+        Raises:
+            ForeignMessageError: no rank of this run wrote it.
+            JaxRuntimeError: it did not come, or the coordinator does not answer.
+        """
+        return self._read(name, self._client.blocking_key_value_get_bytes(name, wait_ms))
+
+    def look(self, name: str) -> Any:
+        """Return the value under a name; errors as of `wait`, NOT_FOUND if there is none."""
+        return self._read(name, self._client.key_value_try_get_bytes(name))
+
+    def replace(self, name: str, value: Any) -> None:
+        """Write a value under a name, whatever was there."""
+        data = signing.sign(self._key, name, encoding.encode(value))
+        self._client.key_value_set_bytes(name, data, allow_overwrite=True)
+
+    def find(self, name: str) -> Any:
+        """Return the value under a name; None if there is none, or one that no rank of this run wrote."""
+        try:
+            return self.look(name)
+        except ForeignMessageError:
+            return None
+        except jax.errors.JaxRuntimeError as error:
+            if "NOT_FOUND" in str(error):
+                return None
+            raise
+
+    def drop(self, name: str) -> None:
+        """Remove a value."""
+        self._client.key_value_delete(name)
+
+    def _read(self, name: str, data: bytes) -> Any:
+        try:
+            return encoding.decode(signing.verified(self._key, name, data))
+        except (SignatureError, EncodingError):
+            raise ForeignMessageError(
+                f"reading {name} from the store of the coordinator",
+                f"{len(data)} bytes that no rank of this run signed",
+                "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
+                "keep strangers from the coordinator's port; give all ranks one secret; see "
+                + page("explanation/security.md"),
+            ) from None

@@ -1,0 +1,1 @@
+"""Plain values as bytes, signatures, and the signed on-disk cache."""

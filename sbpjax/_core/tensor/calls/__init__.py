@@ -1,0 +1,1 @@
+"""Argument checks, argument names and error translation of public calls."""

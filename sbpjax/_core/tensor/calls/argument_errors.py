@@ -1,0 +1,324 @@
+"""What a wrong call of a public function raises: told in four parts, and of the class that PyTorch raises.
+
+    sbpjax.softmax(x, dimm=1)     OpTypeError   seen: ... dimm=1      rule: got an unexpected keyword argument 'dimm'
+                                                fix:  leave out dimm: softmax(input, dim=None, *, dtype=None, out=None)
+    sbpjax.narrow(x, "a", 0, 1)   OpTypeError   seen: dim='a'         rule: 'dim' is an int
+
+`tell` puts `told` around every function of a namespace, where users call it: the library's own calls go to the
+functions themselves. A call that works pays for one more Python call (about 70 ns); annotations and signatures are
+read once something failed. What a user's own code raises, a hook or a distance function, goes through as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import re
+import types
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from sbpjax._core.runtime.sizes import out_of_memory
+from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
+
+from ..handle.plain_values import plain
+from .op_errors import described, of_public
+
+_SIGNATURE = re.compile(
+    r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
+)
+
+
+# Functions that would take "no" for True, or 2.5 for 2, themselves; none of them is fast.
+_TYPED = frozenset(
+    """alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d""".split()
+)
+
+
+def tell(space: type | dict[str, Any]) -> None:
+    """Put `told` around the public functions of a namespace or a class."""
+    members = vars(space) if isinstance(space, type) else space
+    for name, member in list(members.items()):
+        if name.startswith("_") or member is (public := told_once(member)):
+            continue
+        if isinstance(space, type):
+            setattr(space, name, public)
+        else:
+            space[name] = public
+
+
+def tell_constructors(space: dict[str, Any], base: type) -> None:
+    """Put `told` around ``__init__`` of the classes of a namespace that are subclasses of ``base``."""
+    layers = [member for member in space.values() if isinstance(member, type) and issubclass(member, base)]
+    # Also bases that the namespace does not show: their constructor is the one that raises.
+    for cls in {parent for layer in layers for parent in layer.__mro__}:
+        init = vars(cls).get("__init__")
+        if init is not None and issubclass(cls, base) and cls is not base and not hasattr(init, "is_told"):
+            cls.__init__ = told(init)
+
+
+def told_once(member: Any) -> Any:
+    """Return a function under `told`; anything else, or one that is so already, as it is."""
+    own = isinstance(member, types.FunctionType) and member.__module__.startswith("sbpjax")
+    return told(member, member.__name__ in _TYPED) if own and not hasattr(member, "is_told") else member
+
+
+def told(function: Callable, typed: bool = False) -> Callable:
+    """Return a function that tells wrong calls in the usual words.
+
+    Args:
+        function: a function whose errors may be those of Python, NumPy or JAX.
+        typed: whether to look at the arguments before each call, for a function that would turn 2.5 into 2 itself.
+    """
+
+    @functools.wraps(function)
+    def public(*args, **options):
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            again = plain_call(error, function, args, options)
+            if again is not None:
+                return again[0]
+            better = of_call(error, function, args, options)
+            if better is error:
+                raise
+            raise better from None
+
+    @functools.wraps(function)
+    def constructor(*args, **options):
+        # Not on failure only: a layer keeps its options for later.
+        return public(*[args[0], *map(plain, args[1:])], **{k: plain(v) for k, v in options.items()})
+
+    @functools.wraps(function)
+    def typed_public(*args, **options):
+        wrong = misfit(function, args, options)
+        if wrong is not None:
+            again = plain_call(wrong, function, args, options)
+            if again is None:
+                raise wrong
+            return again[0]
+        return public(*args, **options)
+
+    chosen: Any = typed_public if typed else constructor if function.__name__ == "__init__" else public
+    chosen.is_told = True
+    return chosen
+
+
+def plain_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
+    """Return in a tuple what a failed call gives for plain values; None if these fail too, or are no others."""
+    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+        return None
+    simple, named = plain(args), plain(options)
+    if simple is args and named is options:
+        return None
+    try:
+        if misfit(function, simple, named) is not None:
+            return None
+        return (function(*simple, **named),)
+    except Exception:  # the first error is of the values that the user gave
+        return None
+
+
+def of_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
+    """Return what to raise for a failed call; the error itself if it says all, or is of the user's own code."""
+    # What came through a hook or a callback is the user's own, and says more than the call around it.
+    if isinstance(error, OpTypeError) or _of_user(error):
+        return error
+    name = _name(function, args)
+    if not isinstance(error, SbpjaxError):
+        if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
+            return _wrong_signature(error, function, args, options)
+        full = out_of_memory(f"{name}(...)", _seen(_shown_of(function, args), options), error)
+        if full is not None:
+            return full
+        if not isinstance(error, _RAW) or _of_jax_runtime(error):
+            return error
+    wrong = misfit(function, args, options)
+    if wrong is not None:
+        return wrong
+    return error if isinstance(error, SbpjaxError) else of_public(error, name, _shown_of(function, args), options)
+
+
+_RAW = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError)
+
+
+def _of_jax_runtime(error: Exception) -> bool:
+    return type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
+
+
+def _of_user(error: Exception) -> bool:
+    """Return whether an error came through code that is neither the library's nor Python's own."""
+    # From the second frame on: the first is this file's own.
+    trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    while trace is not None:
+        if is_users_file(trace.tb_frame.f_code.co_filename):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _wrong_signature(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
+    name, signature = _name(function, args), inspect.signature(function)
+    rule = str(error).rpartition("() ")[2]
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", rule)
+    # Which is the function's own word: it takes more names than its signature has.
+    if not unknown:
+        try:
+            signature.bind(*args, **options)
+        # Bound once more to the plain signature, Python words it by the names that the user knows.
+        except TypeError as plain:
+            rule = str(plain)
+    fix = f"{name}{shown(signature, function.__name__ == '__init__')}"
+    if unknown:
+        fix = f"leave out {unknown[1]}: {fix}"
+    return OpTypeError(f"{name}(...)", _seen(_shown_of(function, args), options), rule, fix)
+
+
+def shown(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
+    """Return a signature without its types, and without the object that a constructor makes, as an error prints it."""
+    made = made and next(iter(signature.parameters), "") == "self"
+    plain = [p.replace(annotation=p.empty) for p in list(signature.parameters.values())[made:]]
+    return signature.replace(parameters=plain, return_annotation=signature.empty)
+
+
+def _name(function: Callable, args: tuple) -> str:
+    """Return what users call a function; of a constructor, the class."""
+    name = function.__name__
+    return type(args[0]).__name__ if name == "__init__" else name
+
+
+def _shown_of(function: Callable, args: tuple) -> tuple:
+    """Return the arguments that an error shows: not the half-made object of a constructor."""
+    return args[1:] if function.__name__ == "__init__" else args
+
+
+def _seen(args: tuple, options: dict[str, Any]) -> str:
+    return ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())]) or "no arguments"
+
+
+# ------------------------------------------------------------------------------------------------------ types of values
+
+
+def misfit(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError | None:
+    """Return the error for the first argument that is not of its parameter's type, None if all are."""
+    kinds = _kinds(function)
+    for key, value in _given(function, args, options):
+        wanted = kinds.get(key)
+        if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
+            return _unfit(_name(function, args), key, value, wanted)
+    return None
+
+
+def check_attributes(fn: Callable, static: tuple) -> None:
+    """Raise unless the attributes of an op are of the types that it says; called once per op, not per call.
+
+    Raises:
+        OpTypeError: one is not, such as 2.5 for a dim.
+    """
+    kinds = _kinds(fn)
+    for key, value in static:
+        wanted = kinds.get(key)
+        if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
+            raise _unfit(fn.__name__, key, value, wanted)
+
+
+def _unfit(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
+    rule = f"{key!r} is of type {' or '.join(_WORDS[kind] for kind in wanted)}"
+    seen = f"{key}={described(value)} of type {type(value).__name__}"
+    return OpTypeError(f"{name}(...)", seen, rule, f"{key}={_EXAMPLES[wanted[0]]}")
+
+
+def _given(function: Callable, args: tuple, options: dict[str, Any]) -> list[tuple[str, Any]]:
+    try:
+        bound = inspect.signature(function).bind(*args, **options).arguments
+    except (TypeError, ValueError):
+        return []
+    return list(bound.items())
+
+
+@functools.cache
+def _kinds(function: Callable) -> dict[str, tuple[str, ...]]:
+    """Return the types of a function's parameters, of those that say them."""
+    parameters = inspect.signature(function).parameters.values()
+    types = getattr(function, "__annotations__", {})
+    made = function.__name__ == "__init__"
+    found = {p.name: _kinds_of(p, types.get(p.name, p.annotation), i == 0, made) for i, p in enumerate(parameters)}
+    return {name: kinds for name, kinds in found.items() if kinds}
+
+
+def _kinds_of(parameter: inspect.Parameter, said: Any, first: bool, made: bool) -> tuple[str, ...]:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return ()
+    if said is parameter.empty:
+        if isinstance(parameter.default, bool):
+            return ("bool",)
+        return ("Tensor",) if first and parameter.name in ("self", "input", "x", "A") and not made else ()
+    kinds = kinds_of(said if isinstance(said, str) else getattr(said, "__name__", ""))
+    return (*kinds, "None") if kinds and parameter.default is None and "None" not in kinds else kinds
+
+
+def kinds_of(annotation: str) -> tuple[str, ...]:
+    """Return the types that an annotation names, none if it names another than those that can be told."""
+    several = r"(tuple|list|Sequence)\[int[^\[\]]*\]"
+    flat = re.sub(several, lambda found: found[1] if "None" in found[0] else "ints", annotation)
+    flat = re.sub(r"\[[^\[\]]*\]", "", re.sub(r"\[[^\[\]]*\]", "", flat))
+    kinds = tuple(part.strip() for part in flat.split("|"))
+    return kinds if all(kind in _FITS for kind in kinds) else ()
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__")
+
+
+def _is_number(value: Any) -> bool:
+    known = isinstance(value, (int, float, np.generic)) or hasattr(value, "__array__") or hasattr(value, "_array")
+    return known or isinstance(value, (numbers.Real, Decimal))
+
+
+def _is_tensor(value: Any) -> bool:
+    return _is_number(value) or value is None or isinstance(value, (complex, list, tuple)) or hasattr(value, "shape")
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or hasattr(value, "shape")
+
+
+def _is_ints(value: Any) -> bool:
+    return hasattr(value, "shape") or isinstance(value, (list, tuple)) and all(map(_is_int, value))
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": _is_tensor,
+    "int": _is_int,
+    "float": _is_number,
+    "complex": lambda value: _is_number(value) or isinstance(value, complex),
+    "bool": lambda value: value is None or isinstance(value, (bool, int, np.bool_)) or hasattr(value, "_array"),
+    "str": lambda value: isinstance(value, str),
+    "None": lambda value: value is None,
+    "tuple": _is_several,
+    "list": _is_several,
+    "Sequence": _is_several,
+    "Size": _is_ints,
+    "ints": _is_ints,
+}
+_WORDS = {**{kind: kind for kind in _FITS}, "float": "float or int", "Sequence": "tuple or list"}
+_WORDS.update(ints="tuple of ints", Size="tuple of ints")
+_EXAMPLES = {
+    "Tensor": "sbpjax.tensor(value)",
+    "int": "1",
+    "float": "1.0",
+    "complex": "1.0",
+    "bool": "True",
+    "str": "'...'",
+    "None": "None",
+    "tuple": "(1, 2)",
+    "list": "[1, 2]",
+    "Sequence": "(1, 2)",
+    "Size": "(1, 2)",
+    "ints": "(1, 2)",
+}

@@ -1,0 +1,49 @@
+"""What public functions do with their arguments: ``out=``, lists of tensors, what is no tensor."""
+
+from __future__ import annotations
+
+from sbpjax.errors import OpError, OpTypeError
+
+from ..handle.tensor import Tensor
+
+
+def into_out(out, result, exact: bool = False):
+    """Write the result of a function into its ``out=`` argument and return that; indices are written as they are.
+
+    Raises:
+        OpError: ``out`` has another dtype than indices, or than the result if that is to be `exact`.
+    """
+    if isinstance(result, tuple):
+        for target, value in zip(out, result, strict=True):
+            into_out(target, value, exact or value.dtype.name == "int64" != target.dtype.name)
+        return out
+    if exact and out.dtype != result.dtype:
+        rule = f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead"
+        raise OpError("out=...", f"out of {out.dtype.name}", rule, f"out.to({result.dtype!r}), or leave out= out")
+    from ..storage.inplace import assign_out
+
+    return assign_out(out, result)
+
+
+def _wants_tensor(name: str, value) -> OpTypeError:
+    seen = f"{type(value).__name__} as its first argument"
+    return OpTypeError(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)")
+
+
+def must_be_tensor(name: str, value) -> None:
+    """Refuse what is no tensor, for functions that would return it as it is."""
+    if not isinstance(value, Tensor):
+        raise _wants_tensor(name, value)
+
+
+def listed(tensors, asked: str) -> tuple:
+    """Return the tensors of a list that a function was given, and refuse anything else."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise OpTypeError(
+            asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
+        )
+    for position, x in enumerate(tensors):
+        if not hasattr(x, "shape"):
+            rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
+            raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
+    return tuple(tensors)

@@ -1,0 +1,180 @@
+"""Bounds of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class numbers name places that exist.
+
+A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is at hand,
+so it is looked at before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there and not
+a row of NaN, and a write to such a place is an error and not lost. Indices on other devices, in a trace and in partial
+sums are not read.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+from jax.core import Tracer
+
+from sbpjax._core.compiler import conversions
+from sbpjax.errors import OpBoundsError, OpIndexError
+
+from ..handle.tensor import Tensor
+
+
+def parts_on_cpu(index) -> list[np.ndarray]:
+    """Return the values of an index that are at hand on the host; none if they would have to be fetched or computed."""
+    if not isinstance(index, Tensor):
+        return []
+    layout = index._fresh()._layout
+    if not index._kind:
+        return [np.asarray(index._array)] if index.device.type == "cpu" else []
+    if index.is_meta or isinstance(index._array, Tracer):  # a constant that a user's own jit traces
+        return []
+    if layout is None or layout.shape is None or layout.placement.type != "cpu" or layout.partial_axes:
+        return []
+    if all(code == -1 for code in layout.codes) and index._array.addressable_shards:
+        return [np.asarray(index._array.addressable_shards[0].data)]
+    # An error that only one process sees would leave the others waiting.
+    if layout.placement.spans_processes:
+        return []
+    return [np.asarray(part) for part in conversions.local_shards(index._array, layout).values()]
+
+
+# By its id, an array that was looked at: a reference, and the question it passed.
+_inside: dict[int, tuple] = {}
+
+
+def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
+    """Return an element of an index that is not in ``[low, high)``, None if all are or if it is not at hand.
+
+    The places of a sequence come again in every step, and so may tokens: an array that was found inside is not read
+    again.
+    """
+    if not isinstance(index, Tensor):
+        return None
+    array = index._fresh()._array
+    # By id, since arrays cannot be hashed; the reference beside it tells a new array that got the id of a dead one.
+    known = _inside.get(id(array))
+    if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
+        return None
+    bad = _outside(index, low, high, ignored)
+    if bad is None and not index._kind:
+        if len(_inside) >= 1024:
+            _inside.clear()
+        _inside[id(array)] = weakref.ref(array), low, high, ignored
+    return bad
+
+
+def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | None:
+    for part in parts_on_cpu(index):
+        if not part.size or part.dtype.kind not in "iu" or _within(part, low, high):
+            continue
+        bad = part[(part < low) | (part >= high)]
+        bad = bad if ignored is None else bad[bad != ignored]
+        if bad.size:
+            return int(bad.flat[0])
+    return None
+
+
+def _within(part: np.ndarray, low: int, high: int) -> bool:
+    # Read as unsigned, negative numbers are the largest.
+    if low == 0 <= high and part.dtype.kind == "i":
+        return bool(part.view(f"u{part.dtype.itemsize}").max() < high)
+    return bool(part.min() >= low and part.max() < high)
+
+
+def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -> None:
+    """Raise unless every element of an index names a place in a dim of a table, or is the ignored number.
+
+    Raises:
+        OpIndexError: an element is outside.
+    """
+    if not isinstance(table, Tensor) or table.ndim <= dim:
+        return  # the op itself says so
+    size = table.shape[dim]
+    bad = outside(index, 0, size, ignored)
+    if bad is not None:
+        but = "" if ignored is None else f", or is ignore_index={ignored}"
+        parts = [part[part != ignored] if ignored is not None else part for part in parts_on_cpu(index)]
+        least, most = min(int(p.min()) for p in parts if p.size), max(int(p.max()) for p in parts if p.size)
+        raise OpIndexError(
+            asked,
+            f"{bad} among {index.dtype.name}{list(index.shape)}, whose numbers are {least} to {most}",
+            f"index out of range: every number is in [0, {size}){but}",
+            f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input {most + 1} in dim {dim}",
+        )
+
+
+def check_dim(asked: str, index, x, dim: int, negative: bool = False) -> None:
+    """Raise unless every element of an index names a place in a dim of ``x``.
+
+    Args:
+        asked: the op, for the message.
+        index: the index; anything that is no tensor is left to the op.
+        x: the tensor that is read or written.
+        dim: a dim of ``x``; one that it has not is left to the op.
+        negative: whether the op counts negative numbers from the end.
+
+    Raises:
+        OpBoundsError: an element is outside.
+    """
+    if isinstance(x, Tensor) and -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        check_size(asked, index, x.shape[dim] if x.ndim else 1, dim % max(x.ndim, 1), negative)
+
+
+def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -> None:
+    """Raise unless every element of an index names a place in a dim of a size; see `check_dim`."""
+    low = -size if negative else 0
+    bad = outside(index, low, size)
+    if bad is not None:
+        fix = "check the data, e.g. " + (
+            f"index.clamp({low}, {size - 1})" if size else "no index fits an empty dim: use an empty one"
+        )
+        if low <= bad + size < size and not negative:
+            fix = f"this op does not count from the end: index % {size}"
+        raise OpBoundsError(
+            asked,
+            f"{bad} among {index.dtype.name}{list(index.shape)}",
+            f"index {bad} is out of bounds for dimension {dim} with size {size}: every number is in [{low}, {size})",
+            fix,
+        )
+
+
+def check_natural(asked: str, x, what: str) -> None:
+    """Raise if an integer tensor at hand holds a negative number.
+
+    Raises:
+        OpBoundsError: it does.
+    """
+    bad = outside(x, 0, 1 << 62)
+    if bad is not None:
+        raise OpBoundsError(
+            asked,
+            f"{bad} among {x.dtype.name}{list(x.shape)}",
+            f"{what} are non-negative",
+            "x - x.min() counts from the smallest",
+        )
+
+
+def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
+    """Raise unless every row of an index of n-tuples names a place in the first n dims of a shape.
+
+    Raises:
+        OpBoundsError: a number is outside.
+    """
+    count = index.shape[-1] if isinstance(index, Tensor) and index.ndim else 0
+    if not 0 < count <= len(shape):
+        return  # the op itself says so
+    sizes = np.asarray(shape[:count], np.int64)
+    for part in parts_on_cpu(index):
+        if part.dtype.kind not in "iu" or part.shape[-1:] != (count,):
+            continue  # split inside its tuples
+        bad = (part < 0) | (part >= sizes)
+        if bad.any():
+            place = tuple(np.argwhere(bad)[0])
+            dim = int(place[-1])
+            raise OpBoundsError(
+                asked,
+                f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
+                f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
+                f"number of column {dim} is in [0, {shape[dim]})",
+                "check the data: column d of the index names places along dim d",
+            )

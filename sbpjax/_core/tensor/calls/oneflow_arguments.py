@@ -1,0 +1,71 @@
+"""OneFlow's names and order of arguments, where they are not PyTorch's, and its arguments that mean nothing here.
+
+Functions here have PyTorch's signatures; OneFlow's have other names for some arguments, take some in order that
+PyTorch takes by name alone, and have a few of their own. The table of ops says so for its functions (`oneflow=`), and
+`FORMS` for classes and the rest; `_core.functions.table.public` applies it where names are made public:
+
+    relu(x=t)                       # relu(input=t)
+    bmm(a=s, b=t)                   # bmm(s, t)
+    tensor([1.0], pin_memory=True)  # tensor([1.0])
+
+A form lists arguments in OneFlow's order: ``there=here`` has another name there, ``name!`` is taken and ignored
+(`IGNORED` says why; `docs/reference/compatibility.md` lists them), and behind ``*`` are those given by name alone.
+Beyond what both orders have in common, arguments given in order are understood in OneFlow's, unless the form begins
+with ``flags``: then they are PyTorch's `size_average` and `reduce`, if those that stand there are bools or None.
+`tests/api` holds this against what OneFlow 0.9 accepts.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+from .argument_names import NOTHING
+
+# room: {form: functions}
+FORMS: dict[str, dict[str, str]] = {
+    "nn.": {
+        "flags self reduction beta": "SmoothL1Loss",
+        "flags self weight reduction pos_weight": "BCEWithLogitsLoss",
+        "flags self weight ignore_index reduction": "NLLLoss",
+        "flags self weight ignore_index reduction label_smoothing": "CrossEntropyLoss",
+        "flags self reduction log_target": "KLDivLoss",
+    },
+    "comm.": {"input=tensor": "send"},
+    "optim.": {"self parameters=params options=defaults": "Optimizer"},
+}
+
+IGNORED = {
+    "pin_memory": "XLA stages what it copies to an accelerator itself",
+    "layout": "all tensors are dense",
+    "memory_format": "there is one memory format; XLA chooses how an array lies",
+    "use_l2_norm_kernel": "there is one way to compute a norm",
+}
+
+
+def parts(form: str) -> list[tuple[str, str]]:
+    """Return ``(name there, name here)`` for the arguments of a form; `NOTHING` if it is ignored here."""
+    found = []
+    for part in form.removeprefix("flags ").replace("*", "").split():
+        there, _, here = part.partition("=")
+        found.append((there[:-1], NOTHING) if there.endswith("!") else (there, here or there))
+    return found
+
+
+def are_flags(values: tuple) -> bool:
+    """Return whether arguments in order can be PyTorch's `size_average` and `reduce`."""
+    return all(value is None or value is True or value is False for value in values)
+
+
+def in_oneflow(form: str, parameters: list[inspect.Parameter]) -> tuple[list[str], int]:
+    """Return the arguments that a function takes in OneFlow's order, and how many stand there in its own order.
+
+    Args:
+        form: the form; no arguments are returned where it has none that the function's own order has not.
+        parameters: the function's.
+    """
+    order = [here for _, here in parts(form.partition("*")[0])]
+    own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    if order and order[0] in ("self", "input"):
+        order[0] = own[0]
+    same = next((i for i, (a, b) in enumerate(zip(order, own)) if a != b), min(len(order), len(own)))
+    return (order, same) if len(order) > same else ([], same)

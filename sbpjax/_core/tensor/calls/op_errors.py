@@ -1,0 +1,177 @@
+"""Errors of an op, in the house's four-part form and with the exception type that PyTorch raises."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sbpjax import errors
+from sbpjax._core.ops import dims
+from sbpjax._core.runtime import sizes
+
+
+def describe(x) -> str:
+    """Return what an error says of one input: kind, dtype, shape, and where it lies."""
+    from ..handle.tensor import Tensor
+
+    if not isinstance(x, Tensor):
+        return repr(x) if not hasattr(x, "shape") else f"{type(x).__name__} {tuple(x.shape)}"
+    text = f"{x.dtype.name}{list(x.shape)}"
+    if x.is_meta:
+        text = f"abstract {text}"
+    if x._layout is not None:
+        return f"{text} {x._layout}"
+    return text
+
+
+_SHAPES = ("shape", "broadcast", "dimension", "size", "rank")
+
+
+def _speaks_of_shapes(error: BaseException) -> bool:
+    """Return whether an error of JAX complains about shapes: a TypeError there, a RuntimeError in PyTorch."""
+    text = str(error)
+    return any(word in text for word in _SHAPES)
+
+
+def _on_two_devices(op, inputs) -> Exception:
+    from ..handle.tensor import Tensor
+
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    return errors.MixedTensorError(
+        op.name,
+        "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
+        "all inputs of a local op lie on one device",
+        f"x.to({str(tensors[0].device)!r}) for the others",
+    )
+
+
+def _lacks_data(inputs) -> bool:
+    from ..handle.tensor import Tensor
+
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    return any(x.is_meta and x._layout is None for x in tensors) and not all(x.is_meta for x in tensors)
+
+
+def _constant_without_data(op, inputs) -> Exception:
+    return errors.AbstractError(
+        op.name,
+        ", ".join(describe(x) for x in inputs),
+        "a local tensor without data cannot be a constant of a program, nor meet local tensors with data",
+        "give it to the program as an argument or as state, or make it outside sbpjax.abstract()",
+    )
+
+
+def of_public(error: Exception, name: str, args: tuple, options: dict) -> Exception:
+    """Return the error to raise for a public function that failed on arguments before an op ran."""
+    arguments = ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())])
+    full = sizes.out_of_memory(f"{name}(...)", arguments or "no arguments", error)
+    if full is not None or type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        return full or error
+    return _kind_of(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
+
+
+def described(value: Any) -> str:
+    """Return what an error says of one argument of a function."""
+    return describe(value) if hasattr(value, "dtype") else repr(value)[:60]
+
+
+def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
+    """Return the class that a Python, NumPy or JAX error stands for; to parse text as a number is a wrong type."""
+    if isinstance(error, IndexError):
+        return errors.OpIndexError
+    if isinstance(error, (AttributeError, KeyError)):
+        return errors.OpTypeError
+    # Before TypeError: JAX raises that for shapes which do not fit, and PyTorch's users catch RuntimeError.
+    if _speaks_of_shapes(error):
+        return errors.OpError
+    if isinstance(error, TypeError) or str(error).startswith(("invalid literal", "could not convert")):
+        return errors.OpTypeError
+    return errors.OpValueError if isinstance(error, ValueError) else errors.OpError
+
+
+def _line_of(error: Exception) -> str:
+    if _NO_BROADCAST.search(str(error)):  # JAX's words for it are many
+        found = [tuple(map(int, re.findall(r"\d+", text))) for text in _SHAPE.findall(str(error))]
+        rule = dims.broadcast_rule(found) if len(found) > 1 else None
+        if rule is not None:
+            return rule
+    return str(error).strip().split("\n\n")[0].split("\n")[0] or type(error).__name__
+
+
+_NO_BROADCAST = re.compile(r"ncompatible (shapes|types) for broadcasting|cannot be broadcast")
+_SHAPE = re.compile(r"[(\[]((?:\d+(?:, ?)?)+)[)\]]")
+_FIX = "make the inputs fit the rule, e.g. with reshape, to(dtype) or another dim"
+
+
+def translate(error: Exception, op, inputs) -> Exception:
+    """Return the error to raise for an op that failed on these inputs."""
+    if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
+        return _constant_without_data(op, inputs)
+    if isinstance(error, FloatingPointError) and not isinstance(error, errors.SbpjaxError):
+        rule = f"under jax.debug_nans a program ends at the first op that makes one: {_line_of(error)}"
+        fix = "look at the values of its inputs, with print or x.min()"
+        return errors.NanError(op.name, ", ".join(map(describe, inputs)), rule, fix)
+    full = sizes.out_of_memory(op.name, ", ".join(map(describe, inputs)) or "no inputs", error)
+    if full is not None:
+        return full
+    if isinstance(error, errors.SbpjaxError) or not isinstance(
+        error, (TypeError, ValueError, IndexError, RuntimeError)
+    ):
+        return error
+    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        return error
+    # By its words: JAX has no class for it (jax 0.10).
+    if "incompatible devices" in str(error):
+        return _on_two_devices(op, inputs)
+    kind, text = _kind_of(error), _line_of(error)
+    arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
+    return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)
+
+
+def mixed(asked: str, inputs) -> errors.MixedTensorError:
+    """Return the error for inputs that live on different placements, or are partly local."""
+    from ..handle.tensor import Tensor
+
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    seen = []
+    for i, x in enumerate(tensors):
+        kind = "local" if x._layout is None else "global"
+        what = "a parameter, " if _is_parameter(x) else ""
+        where = x.device if x._layout is None else repr(x.placement)
+        seen.append(f"input {i}: {what}{kind} {tuple(x.shape)} on {where}")
+    rule = "all inputs of one op are local, or lie on one placement (hierarchy included)"
+    return errors.MixedTensorError(asked, "; ".join(seen), rule, _joining(tensors))
+
+
+def _is_parameter(x) -> bool:
+    return any(kind.__name__ == "Parameter" for kind in type(x).__mro__)  # a class of a package above this one
+
+
+def _joining(tensors: list) -> str:
+    """Return the line that brings the inputs of an op together."""
+    placed = [x for x in tensors if x._layout is not None]
+    if not placed:
+        return "move the inputs to one device with x.to(device)"
+    # Data move to the parameters, or to an activation that came from them.
+    target = max(placed, key=lambda x: (_is_parameter(x), x.requires_grad))
+    local = [x for x in tensors if x._layout is None]
+    count = len(target.placement.hierarchy)
+    if any(map(_is_parameter, local)):
+        alike = ", ".join(["sbpjax.sbp.broadcast"] * count)
+        return f"model.to_global({target.placement!r}, [{alike}])  # the parameters are local, the data global"
+    if not local:
+        number, moving = next((i, x) for i, x in enumerate(placed) if x.placement != target.placement)
+        sbp = moving.sbp if len(moving.sbp) == count else target.sbp
+        return f"x.to_global({target.placement!r}, {list(sbp)!r})  # for input {number}"
+    return _joining_local(target, count)
+
+
+def _joining_local(target, count: int) -> str:
+    where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
+    if not target.placement.spans_processes:
+        return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"
+    own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (count - 1)])
+    return (
+        f"x.to_global({where}, [{own}]) where each process has its own rows (a batch), "
+        f"x.to_global({where}, [{alike}]) where all have the same values"
+    )

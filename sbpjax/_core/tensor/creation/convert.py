@@ -1,0 +1,461 @@
+"""From tensors to NumPy, JAX and Python values, and between local and global.
+
+``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under
+``broadcast`` a copy, under ``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both
+are on the tape: the gradient travels back to the source's layout, or takes ``grad_sbp`` if that is given. With several
+processes the parts are theirs, and so are their gradients (`sbpjax.sbp.process_local`).
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import processes as _world
+from sbpjax._core.tensor.nodes.node import Node, record
+from sbpjax.errors import (
+    AT_ITS_END,
+    ENDS_ALIKE,
+    READ_BY_ALL,
+    AgreementError,
+    DataDependentError,
+    DistributedError,
+    LostRankError,
+    MixedTensorError,
+    OpError,
+    OpTypeError,
+    OpValueError,
+    PlacementTypeError,
+    message,
+)
+from sbpjax.sbp import algebra, broadcast, partial_sum
+from sbpjax.sbp import process_local as members
+from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.placement import placement as Placement
+
+from ..dispatch import abstract, dispatch
+from ..dispatch.placed import boxed
+from ..handle.mode import mode
+from ..handle.tensor import Tensor, attach, restore, wrap, wrap_any
+
+
+class BoxingNode(Node):
+    """The tape's node of `to_global` and `to_local`: its backward moves the gradient to where the input lies."""
+
+    __slots__ = ("move",)
+
+    label = "to_global_backward"
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        return (self.move(grads[0]),)
+
+
+def _record(x: Tensor, out: Tensor, move) -> Tensor:
+    if mode.grad and x._edge is not None:
+        node = BoxingNode()
+        node.move = move
+        record(node, (x._edge,), (x._idx,), (out,))
+    return out
+
+
+def to_global(
+    self: Tensor,
+    placement=None,
+    sbp=None,
+    *,
+    grad_sbp=None,
+    check_meta: bool = True,
+    check_values: bool | None = None,
+    copy: bool = False,
+) -> Tensor:
+    """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+    In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+    partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+    first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
+
+    Args:
+        self: a local or global tensor.
+        placement: where it should lie; a global tensor's own by default.
+        sbp: the nd-sbp it should have; a global tensor's own by default.
+        grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+        check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+            be equal.
+        check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
+            1 ms per MB). Where they differ, the first rank's are taken with a warning; True raises instead, and False
+            does not compare. Nothing is compared under ``check_meta=False`` or ``SBPJAX_CHECK=off``.
+        copy: return a new tensor even if nothing changes.
+
+    Returns:
+        A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+    Raises:
+        MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+        SbpError: the sbp does not fit the tensor or the placement.
+        PlacementTypeError: ``placement`` is no placement.
+        AgreementError: processes give different values for a broadcast tensor, under ``check_values=True``.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> flow.ones(4, 4).to_global(p, flow.sbp.split(0)).sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
+    self._fresh()
+    if placement is not None and not isinstance(placement, Placement):
+        raise PlacementTypeError(
+            "x.to_global(placement, sbp)",
+            f"placement of type {type(placement).__name__}",
+            "placement is a sbpjax.placement",
+            'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
+        )
+    if mode.capture is not None and (self._layout is not None or _world.current().size == 1):
+        # A tensor from outside is converted by the program, whenever that runs.
+        self = _in_trace(self)
+    layout = self._layout
+    # A local tensor in a trace is the logical value: what it is on each rank is for the program to say.
+    if layout is None and isinstance(self._array, Tracer):
+        return pin(self, placement, sbp, grad_sbp)
+    if layout is None:
+        return _from_local(self, placement, sbp, grad_sbp, check_meta, check_values)
+    placement = layout.placement if placement is None else placement
+    if isinstance(self._array, Tracer):
+        return pin(self, placement, sbp, grad_sbp)
+    ndim = len(layout.shape)
+    codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
+    wanted = algebra.to_sbp(codes)
+    if grad_sbp is not None:
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
+    # The tensor itself, as in OneFlow: `to_global` of what lies so already costs nothing and copies nothing.
+    elif codes == layout.codes and placement == layout.placement:
+        return self.clone() if copy else self
+    source = layout
+
+    def back(grad: Tensor) -> Tensor:
+        if grad_sbp is not None:
+            return grad.to_global(placement, grad_sbp).to_global(source.placement, _gradient_sbp(source, grad_sbp))
+        return grad.to_global(source.placement, _gradient_sbp(source, grad._layout.sbp, as_source=True))
+
+    return _record(self, boxed(self, placement, wanted)._as_asked(), back)
+
+
+def _in_trace(x: Tensor) -> Tensor:
+    """Return a tensor on the tracer that the running trace reads for it."""
+    if isinstance(x._array, Tracer):
+        return x
+    from ..dispatch.traced import as_traced, logical
+
+    return restore(logical(x), as_traced(x._layout), x._edge, x._idx)
+
+
+def _no_partial(sbp: tuple) -> tuple:
+    """Return an nd-sbp with broadcast for partial_sum: the gradient of each summand is the gradient of the sum."""
+    return tuple(broadcast if s.code == algebra.P else s for s in sbp)
+
+
+def _of_copies(sbp: tuple) -> tuple:
+    """Return the nd-sbp that the gradients of all processes' parts make: those of copies of a value add up."""
+    swapped = {partial_sum: broadcast, broadcast: partial_sum}
+    return tuple(swapped.get(s, s) for s in sbp)
+
+
+def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
+    """Return the nd-sbp in which a gradient arrives where its tensor lies."""
+    # Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in
+    # vain; where the tensor is split, it is split alike if ``as_source``.
+    if len(own) != len(source.codes):
+        return _no_partial(source.sbp)
+    return tuple(s if as_source and s.is_split else g for s, g in zip(source.sbp, own, strict=True))
+
+
+def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
+    """`to_global` inside a trace: a marker that the planner obeys; of entries it may choose itself it asks nothing."""
+    from sbpjax.sbp.boxing_marker import to_sbp
+
+    from ..dispatch.op import op_of
+    from ..dispatch.traced import TracedLayout
+
+    if placement is None or (sbp is None and x._layout is None):
+        raise _incomplete(x, placement, sbp)
+    axes, ndim = placement.hierarchy, x._array.ndim
+    free = (algebra.FREE,) * len(axes)
+    codes = free if sbp is None else algebra.parse(sbp, axes, ndim, allow_free=True)
+    grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, axes, ndim, allow_free=True)
+    if x._layout is not None:
+        # Only the placement was asked for: what was pinned stays so.
+        if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(axes):
+            codes = x._layout.pinned
+        same = x._layout is TracedLayout(placement, codes)
+        x = moved_to_stage(x, placement)
+        if same and grad_codes == free and (mode.auto is None or sbp is None):  # auto releases what was pinned
+            return x
+    layout = TracedLayout(placement, codes)
+    if mode.auto is not None and mode.auto.ignore_user:
+        codes = grad_codes = free
+        layout = TracedLayout(placement)
+    # Nothing is pinned, so there is nothing that an equation would tell the planner.
+    if codes == grad_codes == free:
+        return restore(x._array, layout, x._edge, x._idx)
+    wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
+    static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", wanted))
+    out = dispatch.run(op_of(to_sbp, static), (x,))
+    # The op's own result is unpinned, as that of every traced op.
+    out._layout = layout
+    return out
+
+
+def moved_to_stage(x: Tensor, placement) -> Tensor:
+    """Return a traced global tensor on another placement, in a layout of the planner's choice."""
+    from sbpjax.sbp.stage import stage_transfer
+
+    from ..dispatch.op import op_of
+    from ..dispatch.traced import TracedLayout
+
+    if x._layout.placement == placement:
+        return x
+    static = (("source", x._layout.placement), ("target", placement))
+    out = dispatch.run(op_of(stage_transfer, static), (x,))
+    out._layout = TracedLayout(placement)
+    return out
+
+
+def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
+    return MixedTensorError(
+        f"x.to_global(placement={placement!r}, sbp={sbp!r})",
+        f"local {x.dtype.name}{list(x.shape)}",
+        "a local tensor becomes global when both placement and sbp are given",
+        'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
+    )
+
+
+def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool | None) -> Tensor:
+    if placement is None or sbp is None:
+        raise _incomplete(x, placement, sbp)
+    shape = tuple(x._array.shape)
+    codes = algebra.parse(sbp, placement.hierarchy, len(shape))
+    nd_sbp = algebra.to_sbp(codes)
+    if grad_sbp is not None:
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, len(shape)))
+    world = _world.current()
+    several = world.size > 1 and placement.is_present and not x.is_meta
+    if several:
+        made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
+        out = wrap_any(*made)._as_asked()
+    else:
+        # One process has all ranks: its tensor is the whole, and each rank takes its part.
+        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._as_asked()
+    # The gradient goes back to the device of the tensor, which need not be the first of the placement.
+    owner = None if x.is_meta else next(iter(x._array.devices()))
+
+    def back(grad: Tensor) -> Tensor:
+        if grad._layout is None:
+            return grad
+        if grad_sbp is not None:
+            grad = grad.to_global(placement, grad_sbp)
+        if several:
+            grad = grad.to_global(placement, _no_partial(nd_sbp))
+            # Under broadcast the values of one process were taken: only its tensor has a gradient, those of the others
+            # zero, so that the sum over processes is right.
+            if not members.speaks(placement, codes, world):
+                return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
+        local = grad.to_local()
+        if owner is not None and next(iter(local._array.devices())) != owner:
+            local = wrap(jax.device_put(local._array, owner))
+        return local
+
+    return _record(x, out, back)
+
+
+def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
+    """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+
+    With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
+    sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
+    communicated.
+
+    Args:
+        copy: return a new tensor even if nothing has to be computed.
+
+    Raises:
+        MixedTensorError: the tensor is local already.
+
+    Example:
+        >>> x = flow.tensor([1.0, 2.0]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> x.to_local()
+        tensor([1., 2.])
+    """
+    self._fresh()
+    layout = self._layout
+    # Under a global view every tensor is global, and code that asks for the local one means this.
+    if mode.everywhere is not None and layout is not None:
+        return self
+    if layout is None:
+        raise MixedTensorError(
+            "x.to_local()",
+            f"local {self.dtype.name}{list(self.shape)}",
+            "Expected global tensor for to_local but got local tensor!",
+            "use x itself",
+        )
+    world = _world.current()
+    several = world.size > 1 and layout.placement.is_present and not self.is_meta
+    if several:
+        # Where processes were found to differ, a value would be wrong, or never come.
+        calls.look()
+        out = wrap_any(apart(members.own_part(self._array, layout, world)))
+    else:
+        out = wrap_any(conversions.to_logical(self._array, layout, own=True))
+
+    def back(grad: Tensor) -> Tensor:
+        return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))
+
+    return _record(self, out, back)
+
+
+def local_shards(self: Tensor) -> dict:
+    """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
+    self._fresh()
+    if self._layout is None:
+        return {(self.device.index or 0): np.asarray(self._array)}
+    return conversions.local_shards(self._array, self._layout)
+
+
+def host(x: Tensor) -> np.ndarray:
+    """Return the logical value on the host."""
+    x._fresh()
+    if isinstance(x._array, Tracer):
+        raise DataDependentError(
+            "reading a value inside a traced program",
+            f"{x.dtype.name}{list(x.shape)}",
+            "a traced tensor has no value yet: the program is compiled before it runs",
+            "sbpjax.where(condition, a, b) chooses elements, sbpjax.cond(condition, true_fn, false_fn, *operands) "
+            "what runs; or return the tensor and read it outside",
+        )
+    if x.is_meta:
+        raise abstract.needs_data("reading a value", x)
+    if x._layout is None:
+        return np.asarray(x._array)
+    calls.look()
+    try:
+        return np.asarray(conversions.to_logical(x._array, x._layout))
+    # The other ranks did not come: most likely ``if rank == 0: print(x)``, which the text of a lost rank does not say.
+    except (AgreementError, LostRankError) as error:
+        raise _of_a_read(error) from None
+    except (ValueError, jax.errors.JaxRuntimeError) as error:
+        _world.raise_for_ranks(error)
+        raise
+
+
+def _of_a_read(error: DistributedError) -> DistributedError:
+    """Return the error of ranks that do not all read a value, in words about reading."""
+    seen = next((line[8:] for line in str(error).splitlines() if line.startswith("  seen: ")), str(error))
+    asked = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
+    return type(error)(message(asked, seen, *(ENDS_ALIKE if AT_ITS_END in seen else READ_BY_ALL)))
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """Return the logical value as a NumPy array (a copy).
+
+    Args:
+        force: also of a tensor that requires grad.
+
+    Returns:
+        The logical value, under any sbp.
+
+    Example:
+        >>> flow.tensor([1, 2]).numpy()
+        array([1, 2])
+    """
+    return np.array(host(self))
+
+
+def item(self: Tensor):
+    """Return the one element of a tensor as a Python number.
+
+    Returns:
+        The logical value, under any sbp.
+
+    Raises:
+        OpValueError: the tensor has not exactly one element.
+
+    Example:
+        >>> flow.tensor([2.5]).sum().item()
+        2.5
+    """
+    if self.shape.numel() != 1:
+        # A RuntimeError, as from item(), and a ValueError, as from int() and float().
+        raise OpValueError(
+            "x.item()",
+            f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",
+            "only a tensor with one element becomes a Python number",
+            "x.tolist(), or reduce it first, e.g. x.sum().item()",
+        )
+    return host(self).reshape(()).item()
+
+
+def tolist(self: Tensor):
+    """Return the value as nested lists of Python numbers.
+
+    Returns:
+        The logical value, under any sbp.
+
+    Example:
+        >>> flow.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
+    return host(self).tolist()
+
+
+def _bool(self: Tensor) -> bool:
+    if self.shape.numel() != 1:
+        raise OpError(
+            "bool(x)",
+            f"{self.dtype.name}{list(self.shape)}",
+            "bool value of Tensor with more than one value is ambiguous, and of one without values",
+            "x.any() or x.all()",
+        )
+    return bool(item(self))
+
+
+def _index(self: Tensor) -> int:
+    value = item(self)
+    if isinstance(value, (bool, int)):
+        return int(value)
+    raise OpTypeError(
+        "an integer from a tensor", f"a {self.dtype!r} tensor", "only integer tensors are indices", "x.long()"
+    )
+
+
+def jax_array(self: Tensor, mesh=None):
+    """Return the payload as a `jax.Array`: of a global tensor the sharded logical array.
+
+    Args:
+        self: a tensor; a global one without partial sums and without unevenly split dims.
+        mesh: name the mesh axes as this mesh does.
+
+    Raises:
+        SbpError: an ordinary array cannot hold this layout.
+    """
+    self._fresh()
+    layout = self._layout
+    if layout is None or layout.shape is None:
+        return self._array
+    from sbpjax._core.compiler import interop
+
+    return interop.to_jax(self._array, layout, mesh)
+
+
+def _attach() -> None:
+    for function in (local_shards, numpy, item, tolist):
+        setattr(Tensor, function.__name__, function)
+    attach(jax=jax_array, to_numpy=numpy)
+    attach(__bool__=_bool)
+    attach(__int__=lambda self: int(item(self)))
+    attach(__float__=lambda self: float(item(self)))
+    attach(__complex__=lambda self: complex(item(self)))
+    attach(__index__=_index)
+
+
+_attach()

@@ -1,0 +1,1 @@
+"""Dispatch: local, global and traced execution of an op."""

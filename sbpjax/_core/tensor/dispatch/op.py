@@ -1,0 +1,401 @@
+"""`Op`: a pure function with its static attributes, compiled once; `Entry`: its backward, made by liveness.
+
+Worked case: for ``mul(x, y)`` where only ``x`` requires grad, the jaxpr of the vjp is ``g * y``. It reads ``y`` and
+not ``x``, so `Entry.keep` is ``(1,)``: a recorded op saves ``y`` alone, and its backward runs a cached program on
+``(y, g)``. For ``add`` nothing is saved. This is the *recompute form*: what the backward needs of the forward's
+intermediate values it computes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src.core import trace_state_clean  # no public name
+from jax.interpreters import partial_eval as pe
+
+from sbpjax._core.compiler.eager import disk_cache as program_cache
+from sbpjax._core.ops.refused import RULES, check
+from sbpjax._core.programs.fp32_sums import with_wide_sums
+from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
+from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax.sbp.abstract import of_aval
+
+from ...compiler.eager import shape_cache as shapes
+from ...compiler.eager.background_compile import FirstCall, compile_ahead
+from ...compiler.eager.tiered import cold
+from ..calls.argument_errors import check_attributes
+
+_OPS = Recent(most_programs())
+_MAX_ENTRIES = 128  # backwards of one op, two keys each
+
+
+class Op:
+    """A pure function of arrays with fixed static attributes.
+
+    Attributes:
+        fn: the function over logical arrays, called ``fn(*arrays, **dict(static))``.
+        static: ``(name, value)`` pairs.
+        traced: the function with its attributes bound.
+        call: the compiled function.
+        entries: backward entries by ``(which inputs need grad, avals)``.
+        shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
+        options: XLA's options for it, see `_core.compiler.eager.options`.
+        programs: how many shapes it was compiled for.
+    """
+
+    __slots__ = ("call", "check", "entries", "fn", "name", "options", "programs", "shapes", "static", "traced")
+
+    def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
+        self.fn = fn
+        self.static = static
+        self.name = name or getattr(fn, "__name__", "op")
+        # A user's own function may have the name of one of ours; it refuses nothing.
+        of_ops = getattr(fn, "__module__", "").startswith(("sbpjax._core.ops.", "sbpjax._core.functions."))
+        rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
+        self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
+        self.entries = {}
+        self.shapes = {}
+        self.options = None
+        self.programs = 0
+        self.check = SAVES.get(self.name, "inputs")
+
+    def __getattr__(self, name: str):
+        """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
+        if name != "call":
+            raise AttributeError(name)
+        self.call = FirstCall(self)
+        return self.call
+
+    def function(self) -> Callable:
+        """Return the function to compile, a fresh one each time: jit's cache is keyed by the function."""
+
+        def call(*arrays):
+            shapes.traced(self, arrays)
+            results = self.traced(*arrays)
+            sizes.check_trace(self.name, results)
+            return results
+
+        call.__name__ = self.name
+        return call
+
+    def jitted(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
+        """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
+        function = self.function()
+        return cold(function, jax.jit(function, compiler_options=self.options), arrays, replace)
+
+    def without_data(self, arrays: list):
+        """Return what the op would return for these arrays, as `Abstract` payloads."""
+        outs = jax.eval_shape(self.traced, *arrays)
+        for out in jax.tree.leaves(outs):
+            sizes.check_bytes(self.name, out.shape, out.dtype)
+        return jax.tree.map(of_aval, outs)
+
+    def spread(self) -> None:
+        """Go over to programs that are dropped one by one."""
+        self.call = shapes.ByShape(self, self.call, self.jitted)
+
+
+def _closed(fn, keywords: dict, name: str, rule: str | None = None):
+    """Return a function with its attributes bound; `rule` names the dtypes that it refuses, where there are such."""
+
+    def closed(*arrays):
+        if rule is not None:
+            check(rule, arrays)
+        return fn(*arrays, **keywords)
+
+    closed.__name__ = name
+    # Its name on disk, see `_core.compiler.eager.disk_cache`.
+    closed.made_of = ("closed", fn, tuple(keywords.items()))
+    return closed
+
+
+# What PyTorch saves for backward where this package saves something else, "outputs" or "none", by the op's name: it
+# decides which in-place write is an error. The table of ops says it.
+SAVES: dict[str, str] = {"put_row": "none"}
+# what autocasting does with an op, by its name, from the table too; see `_core.tensor.amp.lists`
+CASTS: dict[str, str] = {}
+
+
+def op_of(fn, static: tuple = ()) -> Op:
+    """Return the one `Op` of a function and its static attributes."""
+    # the classes tell 2 from 2.0 and True, which are equal as keys
+    key = (fn, static, *[value.__class__ for _, value in static]) if static else fn
+    found = _OPS.get(key)
+    # Bounded, as programs have attributes that always change: ``x[:i]``.
+    if found is None:
+        if static:
+            check_attributes(fn, static)
+        found = _OPS.recall(key) or _OPS.keep(key, Op(fn, static))
+    return found
+
+
+_KEPT = Recent(most_programs())
+# In `_KEPT`: the op runs as others do.
+_NOT_KEPT: Any = object()
+
+
+def call_kept(op: Op, inputs: list, device=None):
+    """Run an op on local arrays by a program that earlier processes may have compiled.
+
+    For ops that create: a start makes many, of a few shapes each, and drawing random numbers takes long to lower.
+
+    Args:
+        op: the op.
+        inputs: arrays and numbers.
+        device: where to run it; by default JAX's default device.
+    """
+    # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
+    key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
+    # In a trace the op becomes a part of the program.
+    call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT
+    if call is None:
+        call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or _NOT_KEPT)
+    if call is not _NOT_KEPT:
+        try:
+            return call(*inputs)
+        except (TypeError, ValueError):
+            # An input lies elsewhere, or is a tracer: the program takes what it was made for.
+            _KEPT[key] = _NOT_KEPT
+    if device is None:
+        return op.call(*inputs)
+    with jax.default_device(device):
+        return op.call(*inputs)
+
+
+def _kept(op: Op, inputs: list, device):
+    """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
+    where = jax.local_devices()[0] if device is None else device
+    # A kept program is bound to its device; under a default device of the user's JAX chooses per call.
+    if device is None and jax.config.jax_default_device is not None:
+        return None
+    for x in inputs:
+        if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or x.devices() != {where}:
+            return None
+    facts = tuple([(x.shape, str(x.dtype), bool(x.aval.weak_type)) for x in inputs])
+    on_disk = program_cache.key_of("local", op.traced, facts, (where.id, where.device_kind))
+    if on_disk is None:
+        return None
+    found = program_cache.load(on_disk)
+    compiled = None if found is None else program_cache.unpacked(found, [where])
+    call = None if compiled is None else program_cache.fast_call(compiled)
+    if call is None:
+        with jax.default_device(where):
+            # A function of its own: `op.call` may be compiled already.
+            _, again = FirstCall(op).chosen(inputs)
+            compiled = program_cache.compiled_afresh(again.lower(*inputs))
+        found = program_cache.packed(compiled)
+        if found is not None:
+            program_cache.store(on_disk, found)
+            call = program_cache.fast_call(compiled)
+    return call
+
+
+# Linear in their input, so that their backward reads none of it; yet PyTorch records it there, and a second derivative
+# is zeros. With others, such as ``x * 3``, an input without influence is an error in both.
+KEEPS_INPUTS = frozenset(
+    """avg_pool avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    pow_scalar pad nll_loss""".split()
+)
+
+
+class Entry:
+    """The backward of an op at given avals.
+
+    Attributes:
+        needs: the inputs that get a gradient.
+        keep: the inputs the backward reads, so the recorded op saves them.
+        diff_outs: the outputs that can have a cotangent.
+        n_out: the number of outputs; 0 dims of structure: a single array has 1.
+        single: whether the function returns one array rather than a tuple.
+        passed: where some gradients of `first` are cotangents as they come, per gradient the cotangent's number or
+            None; None where there are none such. A compiled program would copy them.
+        rest: the backward of the other gradients; None if there are no others.
+    """
+
+    __slots__ = (
+        "_structs",
+        "_variants",
+        "diff_outs",
+        "first",
+        "keep",
+        "keep_all",
+        "n_out",
+        "needs",
+        "op",
+        "out_structs",
+        "passed",
+        "rest",
+        "single",
+    )
+
+    def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple, on_disk: bool = False) -> None:
+        self.op = op
+        self.needs = needs
+        self._structs = structs
+        self._variants = {}
+        self.first = self.rest = self.passed = None
+        key = program_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
+        known = program_cache.load(key)
+        if known is None:
+            out = jax.eval_shape(op.traced, *structs)
+            outs = (out,) if hasattr(out, "shape") else tuple(out)
+            known = not isinstance(out, (tuple, list)), tuple([(o.shape, o.dtype) for o in outs]), None
+        self.single, outs, used = known
+        self.out_structs = tuple([jax.ShapeDtypeStruct(*o) for o in outs])
+        self.n_out = len(outs)
+        self.diff_outs = tuple(i for i, o in enumerate(self.out_structs) if _is_float(o.dtype))
+        self.keep = ()
+        if self.diff_outs and needs:
+            program = None
+            if used is None:
+                program, used = self._program(self.diff_outs)
+                program_cache.store(key, (self.single, outs, used))
+            present = [i for i, s in enumerate(structs) if s is not None]
+            # What the vjp without its dead code still reads: nobody writes down per op what its backward needs.
+            self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
+            name = getattr(op.fn, "__name__", "")
+            if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
+                self.keep = tuple(sorted({*self.keep, *needs}))
+            self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
+            if program is not None:
+                self._pass_through(*program, used)
+        self.keep_all = self.keep == tuple(range(len(structs)))
+
+    def variant(self, mask: tuple[int, ...]) -> Op:
+        """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
+        found = self._variants.get(mask)
+        if found is None:
+            # A missing cotangent is not a zero array: a program of its own leaves out all that hangs on it.
+            found = self._variants[mask] = self._variant(mask, *self._program(mask))
+        return found
+
+    def adding(self, places: tuple[int, ...]) -> Op:
+        """Return `first` with further inputs, to be added to the gradients at ``places``."""
+        found = self._variants.get((self.diff_outs, places))
+        if found is None:
+            plain, count = self.first, len(self.keep) + len(self.diff_outs)
+
+            def backward(*arguments):
+                grads = list(plain.traced(*arguments[:count]))
+                for place, held in zip(places, arguments[count:], strict=True):
+                    grads[place] = held + grads[place]
+                return tuple(grads)
+
+            backward.__name__ = plain.name
+            found = self._variants[self.diff_outs, places] = Op(backward)
+        return found
+
+    def compile_ahead(self) -> None:
+        """Let another thread compile the backward that will probably run, see `first_call`."""
+        mask = self.diff_outs
+        # Outputs of other shapes than the first are statistics: those of batch norm have no gradient.
+        if self.n_out > 1 and len({o.shape for o in self.out_structs}) > 1:
+            mask = mask[:1]
+        op = self.variant(mask) if mask != self.diff_outs else self.first if self.passed is None else self.rest
+        if op is not None:
+            compile_ahead(op, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
+
+    def _program(self, mask: tuple[int, ...]):
+        """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
+        op, needs, structs = self.op, self.needs, self._structs
+        present = [i for i, s in enumerate(structs) if s is not None]
+
+        def backward(*arguments):
+            primals = [None] * len(structs)
+            for i, value in zip(present, arguments, strict=False):
+                primals[i] = value
+            cotangents = arguments[len(present) :]
+
+            def forward(*wanted):
+                merged = list(primals)
+                for i, value in zip(needs, wanted, strict=True):
+                    merged[i] = value
+                out = op.traced(*merged)
+                outs = (out,) if self.single else out
+                return tuple(outs[i] for i in mask)
+
+            grads = jax.vjp(forward, *[primals[i] for i in needs])[1](tuple(map(_conjugate, cotangents)))
+            return tuple(map(_conjugate, grads))
+
+        cotangents = [jax.ShapeDtypeStruct(self.out_structs[i].shape, self.out_structs[i].dtype) for i in mask]
+        closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
+        if jax.default_backend() == "cpu":
+            closed = with_wide_sums(closed)
+        # Not `jax.vjp`'s own residuals: a GPT's forward saves 6.0 MB so, and 14.6 MB with those (PyTorch 5.5).
+        jaxpr, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
+        return (jaxpr, closed.consts), tuple(used)
+
+    def _pass_through(self, jaxpr, consts, used) -> None:
+        """Find the gradients that are cotangents as they come, and make a program of the others."""
+        present = sum(s is not None for s in self._structs)
+        cotangents = [k - present for k, u in enumerate(used) if u and k >= present]
+        number = dict(zip(jaxpr.invars[len(jaxpr.invars) - len(cotangents) :], cotangents, strict=True))
+        passed = tuple([number.get(v) if isinstance(v, Var) else None for v in jaxpr.outvars])
+        if all(k is None for k in passed):
+            return
+        self.passed = passed
+        wanted = [k is None for k in passed]
+        if any(wanted):
+            fewer, reads = pe.dce_jaxpr(jaxpr, wanted)
+            still = iter(reads)
+            reads = tuple([u and next(still) for u in used])
+            self.rest = self._variant(self.diff_outs, (fewer, consts), reads, "rest")
+
+    def _variant(self, mask: tuple[int, ...], program, used, part: str = "all") -> Op:
+        """Return a backward as an op; its program is made when it is traced, if that was not yet done."""
+        present = [i for i, s in enumerate(self._structs) if s is not None]
+        reads = {i for i, u in zip(present, used[: len(present)], strict=True) if u}
+        picks = [k for k, i in enumerate(self.keep) if i in reads]
+        picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
+
+        def backward(*arguments):
+            # On a second start the program is known by what it reads (`used`, from disk), so it is traced only if it
+            # has to be compiled anew.
+            nonlocal program
+            if program is None:
+                program = self._program(mask)[0]
+            run = jaxpr_as_fun(ClosedJaxpr(*program))
+            return tuple(run(*[arguments[k] for k in picks]))
+
+        backward.__name__ = f"{self.op.name}_backward"
+        backward.made_of = ("backward", part, self.op.traced, self.needs, self._structs, mask)
+        return Op(backward)
+
+
+def _conjugate(x):
+    """Turn JAX's gradient of a complex value into PyTorch's, or back: one is the conjugate of the other."""
+    return jax.lax.conj(x) if np.issubdtype(x.dtype, np.complexfloating) else x
+
+
+def _is_float(dtype) -> bool:
+    # NumPy does not count bfloat16 and the float8 types as floats; JAX does.
+    return np.issubdtype(dtype, np.inexact) or jax.dtypes.issubdtype(dtype, np.floating)
+
+
+def struct_of(aval):
+    """Return the `ShapeDtypeStruct` of an aval, weak type included; None stays None."""
+    if aval is None:
+        return None
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False) -> Entry:
+    """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use.
+
+    With `on_disk` an earlier process may have found what it reads, and nothing is traced until its program is.
+    """
+    key = (needs, avals)
+    found = op.entries.get(key)
+    if found is None:
+        # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
+        while len(op.entries) >= _MAX_ENTRIES:
+            op.entries.pop(next(iter(op.entries)), None)
+        found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
+        # The op has run, not only been asked for its shapes, so its backward may run too.
+        if op.programs and not on_disk and found.first is not None:
+            found.compile_ahead()
+    return found

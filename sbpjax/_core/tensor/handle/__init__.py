@@ -1,0 +1,1 @@
+"""The `Tensor` handle with its dtype, device and size."""

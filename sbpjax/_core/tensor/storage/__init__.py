@@ -1,0 +1,1 @@
+"""Storage: views, in-place writes, indexing, lazy and offloaded payloads."""

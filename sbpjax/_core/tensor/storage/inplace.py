@@ -1,0 +1,404 @@
+"""Writing in place: what may be written, and how an op's result becomes the tensor's new value.
+
+``x.mul_(w)`` runs ``mul(x, w)`` as any op, then gives ``x`` the result's payload and its place on the tape, and
+counts the version up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where
+PyTorch raises one.
+
+A global tensor keeps its layout. An in-place op on a tensor that the user asked for as a partial sum must be linear,
+since each rank can only write its own summand: ``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not. Where an op
+left a partial sum, as ``x[0]`` of rows does, the write converts it, so that ``x[0].relu_()`` means the same in every
+layout of ``x``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from sbpjax._core import naming
+from sbpjax._core.ops import dims
+from sbpjax._core.ops.promote import category
+from sbpjax._core.tensor.nodes.node import AccumulateGrad
+from sbpjax.errors import OpTypeError, SbpError
+from sbpjax.sbp import broadcast
+
+from ..creation import host_constants as made_on_host
+from ..creation.creation import where_to
+from ..creation.number_range import check_fits
+from ..dispatch import dispatch
+from ..dispatch.op import Op, op_of
+from ..handle.mode import mode
+from ..handle.tensor import LOCAL, PLACED, Tensor, inplace_error, wrap
+from ..nodes.op_node import OpNode
+from ..tape.grad_mode import no_grad
+from .lazy_random import is_undrawn, overwrite, place_to_fill, replace
+from .storage import base_of, repeated_by, write
+
+# What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
+# PyTorch merely warns of.
+_HARMLESS = frozenset(
+    """fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_ index_fill_ setitem_ fill_diagonal_ threshold_ triu_
+ tril_""".split()
+)
+
+
+def check_writable(x: Tensor, asked: str) -> None:
+    """Raise unless ``x`` may be written in place now.
+
+    Raises:
+        InplaceError: a leaf that requires grad, a view of one, a view that shows an element more than once, ….
+    """
+    seen = f"{x.dtype.name}{list(x.shape)}"
+    if mode.grad:
+        leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's word
+        if x._edge.__class__ is AccumulateGrad:
+            raise inplace_error(
+                asked,
+                f"{seen}, a leaf with requires_grad=True",
+                f"a leaf {leaf} that requires grad is being used in an in-place operation",
+                "write under sbpjax.no_grad(), or to x.clone()",
+            )
+        base = base_of(x)
+        if base is not None and base._edge is not None:
+            meta = x._meta
+            if base._edge.__class__ is AccumulateGrad and not meta.no_grad_view:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, a view of a leaf with requires_grad=True",
+                    f"a view of a leaf {leaf} that requires grad is being used in an in-place operation",
+                    "write under sbpjax.no_grad(), or to x.clone()",
+                )
+            if meta.no_grad_view:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, a view made under no_grad() of a tensor that requires grad",
+                    "such a view is not on the tape, so a recorded write to it would be lost",
+                    "make the view outside no_grad(), or write under no_grad()",
+                )
+            if meta.multi:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, one of several views that one op returned",
+                    "an output of a function that returns multiple views must not be modified in place while "
+                    "it is recorded",
+                    "write to x.narrow(...) instead, or under no_grad()",
+                )
+    by = None if asked in _HARMLESS else repeated_by(x)
+    if by is not None:
+        raise inplace_error(
+            asked,
+            f"{seen}, a view by {by}",
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
+            "x.clone() the tensor before the operation",
+        )
+
+
+def fits(x: Tensor, out: Tensor, asked: str) -> None:
+    """Raise unless a result can become the value of ``x``."""
+    if out.shape != x.shape:
+        raise inplace_error(
+            asked,
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}",
+            "the result of an in-place op has the shape of the tensor",
+            "use the out-of-place op",
+        )
+    if asked == "abs_" and x.dtype.is_complex:
+        rule = "In-place abs is not supported for complex tensors."
+        raise inplace_error(asked, f"a tensor of {x.dtype.name}", rule, "x.abs()")
+    if category(out.dtype.np) > category(x.dtype.np):
+        raise inplace_error(
+            asked,
+            f"result type {out.dtype.name} can't be cast to the desired output type {x.dtype.name}",
+            "the result's kind (bool < integer < float < complex) is at most the tensor's",
+            f"x.to({out.dtype!r}) first, or use the out-of-place op",
+        )
+
+
+# Their result can be a partial sum whatever ``x`` is.
+_ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))
+
+
+_COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def _beside(x, other, /):
+    """Return ``x``: as in PyTorch what a comparison writes hangs on the tape, with a gradient of zero for the other."""
+    return lax.convert_element_type(x, other.dtype)
+
+
+_BESIDE = Op(_beside, name="beside")
+
+
+def _on_tape(value) -> bool:
+    return isinstance(value, Tensor) and value._edge is not None and _can_have_gradient(value)
+
+
+def _can_have_gradient(x: Tensor) -> bool:
+    return x.dtype.is_floating_point or x.dtype.is_complex
+
+
+def _to_dtype(x, /, dtype):
+    return lax.convert_element_type(x, dtype)
+
+
+def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
+    """Run ``op(x, *others)`` and make its result the value of ``x``; return ``x``."""
+    asked = f"{op.name}_"
+    if not isinstance(x, Tensor):
+        raise _no_tensor(x, asked)
+    x._fresh()
+    check_writable(x, asked)
+    layout = x._layout
+    pins = None
+    partial = layout is not None and layout.shape is not None and layout.partial_axes
+    # As an input of every rank a number would be added to every summand. Where the user asked for the sum that is
+    # refused; where the planner chose it, it is reduced first.
+    number = op.name in ("add", "sub", "rsub") and not (isinstance(others[0], Tensor) and others[0]._layout is not None)
+    if partial and number and _is_asked_sum(x):
+        raise _not_linear(x, asked, "a number would be added")
+    if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
+        # This converts the other term (from broadcast at no cost) and never ``x``.
+        pins = (layout.sbp,)
+    # As in PyTorch: the tensor that is written says the precision.
+    before, mode.autocast = mode.autocast, None
+    try:
+        out = dispatch.run(op, (x, *others), pins)
+    except (RuntimeError, ValueError):
+        if pins is None:
+            raise
+        # The pin does not fit, e.g. for another shape; `fits` says so.
+        out = dispatch.run(op, (x, *others))
+    finally:
+        mode.autocast = before
+    # ``x.eq_(y)`` of a y that requires grad makes x require grad in PyTorch.
+    if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
+        out = dispatch.run(_BESIDE, (out, others[0]))
+    return _become(x, out, asked, op.check == "outputs")
+
+
+def _no_tensor(x, asked: str) -> OpTypeError:
+    rule = "its first argument is a tensor, which it writes to"
+    return OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
+
+
+def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
+    """Make ``result``, just computed from ``x``, the value of ``x``; return ``x``."""
+    if not isinstance(x, Tensor):
+        raise _no_tensor(x, asked)
+    x._fresh()
+    check_writable(x, asked)
+    edge = result._edge
+    return _become(x, result, asked, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
+
+
+def assign_out(out: Tensor, result: Tensor) -> Tensor:
+    """Write a result into an ``out=`` tensor, which takes its shape; neither may be on the tape."""
+    if mode.grad and (out.requires_grad or result._edge is not None):
+        raise inplace_error(
+            "out=...",
+            "arguments that require grad",
+            "functions with out=... do not support automatic differentiation",
+            "assign the result instead, or call under sbpjax.no_grad()",
+        )
+    if repeated_by(out) is not None:
+        check_writable(out, "out=...")
+    # PyTorch resizes an ``out=`` of another shape, where an in-place op would raise.
+    if out.shape != result.shape or out._layout is not None:
+        out._set(result._array.astype(out.dtype.np), result._layout)
+        return out
+    return _become(out, result, "out=...", False)
+
+
+def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
+    layout: Any = x._layout
+    if layout is not None and layout.shape is None:  # of a trace
+        layout = None
+    fits(x, out, asked)
+    if out.dtype != x.dtype:
+        pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
+        out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
+    if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
+        # What the user laid out as a sum stays one, or the write is refused; what the planner chose is laid out again.
+        if layout.partial_axes and _is_asked_sum(x):
+            out = _still_partial(x, out, asked)
+        else:
+            out = out.to_global(layout.placement, layout.sbp)
+    # The old value counts no more: its gradient is zero.
+    if out._edge is None and x._edge is not None and mode.grad:
+        pins = (layout.sbp,) if layout is not None else None
+        out = dispatch.run(COPY, (x, out), pins)
+    _forget_self(x, out)
+    write(x, out)
+    edge = out._edge
+    # Backward reads the result (of ``exp_``), which is ``x`` from now on: the check moves from the result's handle,
+    # which goes, to ``x`` at its new version.
+    if saves_result and isinstance(edge, OpNode) and edge.checks:
+        edge.checks = (weakref.ref(x), x._version)
+    return x
+
+
+def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
+    layout, got = x._layout, out._layout
+    if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
+        raise _not_linear(x, asked, f"the result is in {got.sbp}")
+    return out if got is layout else out.to_global(layout.placement, layout.sbp)
+
+
+def _is_asked_sum(x: Tensor) -> bool:
+    return x._meta is not None and x._meta.asked_sum
+
+
+def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
+    return SbpError(
+        asked,
+        f"a tensor in {x._layout.sbp}; {seen}",
+        "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
+        "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
+    )
+
+
+def _forget_self(x: Tensor, out: Tensor) -> None:
+    """The old value of ``x`` is saved for its own op's backward; that ``x`` is written now is no mistake."""
+    node = out._edge
+    while isinstance(node, OpNode):
+        if node.checks:
+            pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
+            node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))
+            return
+        # Behind a cast of the result, which `_become` puts in between.
+        node = node.edges[0] if node.entry.op.fn is _to_dtype else None
+
+
+# ----------------------------------------------------------------------------------------------- assigning whole values
+
+
+def copy_into(x, source, /):
+    """Return ``source`` in the shape and dtype of ``x``."""
+    source = jnp.asarray(source)
+    if jnp.issubdtype(source.dtype, np.complexfloating) and not jnp.issubdtype(x.dtype, np.complexfloating):
+        source = jnp.real(source)
+    source = lax.convert_element_type(source, x.dtype)
+    return source if source.shape == x.shape else jnp.broadcast_to(source, x.shape)
+
+
+COPY = Op(copy_into, name="copy")
+
+
+def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values, broadcast and cast, into this one.
+
+    Args:
+        source: a tensor that broadcasts to this one. A NumPy array may be written into a leaf that requires grad
+            without `no_grad`, since no gradient goes to it.
+        non_blocking: accepted.
+
+    Returns:
+        The tensor, in its own sbp and dtype.
+
+    Example:
+        >>> flow.zeros(2, 2).copy_(flow.tensor([1.0, 2.0]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
+    if isinstance(source, Tensor) and source._fresh()._layout is not None and self._layout is not None:
+        # A copy may come from anywhere, where all other ops want one placement.
+        if source.placement != self.placement:
+            source = source.to_global(self.placement, self.sbp if source.shape == self.shape else None)
+        # The tensor stays a sum: from broadcast that moves nothing, the value becomes the summand of the first rank.
+        if self._layout.shape is not None and self._layout.partial_axes and source.shape == self.shape:
+            source = source.to_global(self.placement, self.sbp)
+    if isinstance(source, np.ndarray):
+        if self._layout is not None:  # the logical value, which every process has
+            source = wrap(jnp.asarray(source)).to_global(self.placement, [broadcast] * len(self.sbp))
+        if self._edge.__class__ is AccumulateGrad:
+            with no_grad():
+                return _copy(self, source)
+    return _copy(self, source)
+
+
+def _copy(x: Tensor, source) -> Tensor:
+    if is_undrawn(x):
+        return overwrite(x, lambda: inplace(x, COPY, (source,)))
+    return inplace(x, COPY, (source,))
+
+
+def fill_(self: Tensor, value) -> Tensor:
+    """Write one number into every element.
+
+    Args:
+        value: a number, or a tensor of one element.
+
+    Returns:
+        The tensor, in its own sbp.
+
+    Example:
+        >>> flow.ones(2).fill_(7)
+        tensor([7., 7.])
+    """
+    check_fits("x.fill_(value)", value, self.dtype.np)
+    return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
+
+
+FILL = Op(copy_into, name="fill")
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros.
+
+    Returns:
+        The tensor, in its own sbp.
+
+    Example:
+        >>> flow.ones(2).zero_()
+        tensor([0., 0.])
+    """
+    return self if _filled_on_host(self, 0, "zero_") else inplace(self, ZERO)
+
+
+def _filled_on_host(x: Tensor, value, asked: str) -> bool:
+    """Write a number into a tensor without a program of its shape; return whether that was done."""
+    if not isinstance(x, Tensor):
+        return False
+    undrawn = is_undrawn(x)
+    if not (undrawn or x._fresh()._kind in (LOCAL, PLACED)) or (x._edge is not None and mode.grad):
+        return False
+    layout = x._layout
+    if undrawn:
+        place = where_to(*place_to_fill(x), asked)
+    else:
+        place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(x._array),)
+    made = made_on_host.filled(tuple(x.shape), x.dtype.np, value, *place)
+    if made is None:
+        return False
+    check_writable(x, asked)
+    if undrawn:
+        replace(x, lambda: made)
+    else:
+        _become(x, made, asked, False)
+    return True
+
+
+def _zero(x, /):
+    return jnp.zeros_like(x)
+
+
+ZERO = Op(_zero, name="zero")
+
+
+def set_part(x, value, /, *starts, steps):
+    """Return ``x`` with a value, broadcast, where view steps look; see `_core.tensor.storage.view_steps.put`."""
+    from .view_steps import look, put
+
+    value = jnp.asarray(value)
+    target = look(x, *starts, steps=steps).shape
+    # NumPy and PyTorch take ``x[0] = ones(1, 3)``; `broadcast_to` does not.
+    while value.ndim > len(target) and value.shape[0] == 1:
+        value = value[0]
+    if dims.broadcast_rule([target, value.shape]) is not None:
+        rule = dims.expand_rule(value.shape, target)
+        dims.fail("shape", "x[...] = value", f"a value {value.shape} for a part {target}", rule, "value.reshape(...)")
+    return put(x, jnp.broadcast_to(value, target) if value.shape != target else value, *starts, steps=steps)

@@ -1,0 +1,190 @@
+"""Random numbers in place that are drawn when somebody reads them.
+
+A layer fills its weights, a model fills them again as its paper says, and a checkpoint writes over both. Only numbers
+that are read are drawn: `normal_` and its like take their key from the generator, in its order, and leave the drawing
+to the first read.
+
+    w = flow.empty(768, 768)
+    w.uniform_(-1, 1)             # takes a key
+    w.normal_(0, 0.02)            # takes the next key; the uniform numbers are never drawn
+    w.numpy()                     # draws
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax._core.ops.randoms import random
+
+from ..creation import host_constants as made_on_host
+from ..creation.creation import where_to
+from ..creation.like import place_like
+from ..handle import dtype as dtypes
+from ..handle.mode import mode
+from ..handle.tensor import STORED, Tensor, wrap_any
+from .offloaded import Elsewhere
+from .payload import is_array, put_from
+from .storage import Cell, drop_own_cell
+
+
+class Undrawn(Cell):
+    """The storage of a tensor whose numbers are not drawn yet, and of others that show the same: ``w.data``.
+
+    Attributes:
+        draw: draws them.
+        options: where the tensor lies: ``(device, placement, sbp)``.
+        shown: references to the tensors, where there are others.
+        lock: held while they are drawn: two threads that read a tensor get one array.
+    """
+
+    __slots__ = ("draw", "lock", "options", "shown")
+
+    def __init__(self, draw: Callable[[], Tensor], options: tuple, version: int) -> None:
+        super().__init__(None, None, version)
+        self.draw, self.options = draw, options
+        self.shown: list[weakref.ref[Tensor]] = []
+        self.lock = threading.RLock()
+        # Never equal to the `_seen = 0` of its tensors, so every reader comes to `materialize`.
+        self.stamp = 1
+
+    def materialize(self, x: Tensor) -> None:
+        """Draw the numbers. A tensor that is alone has no storage to share afterwards."""
+        with self.lock, ExitStack() as stack:
+            if x._cell is not self:
+                return
+            # Whoever reads may be tracing, or have chosen another device or no 64 bits for what it makes itself.
+            if not trace_state_clean():
+                stack.enter_context(jax.ensure_compile_time_eval())
+            stack.enter_context(jax.default_device(None))
+            stack.enter_context(jax.enable_x64(True))
+            value = self.draw()
+            others = self.others(x)
+            cell = Cell(value._array, value._layout, self.version) if others else None
+            for tensor in (x, *others):
+                tensor._hold(value._array, value._layout)
+                tensor._ver = self.version
+                tensor._cell = cell
+
+    def others(self, x: Tensor) -> list[Tensor]:
+        """Return the other tensors that show these numbers."""
+        found = [reference() for reference in self.shown]
+        return [t for t in found if t is not None and t is not x and t._cell is self]
+
+    def drop(self, x: Tensor) -> bool:
+        """Draw the numbers; return whether nobody else shows them."""
+        self.materialize(x)
+        return x._cell is None
+
+    def leave(self, x: Tensor) -> bool:
+        """Let a tensor that is written over go; False if others show the same, for whom the numbers are drawn."""
+        if self.others(x):
+            self.materialize(x)
+            return False
+        x._ver, x._cell = self.version, None
+        return True
+
+    def detached(self, x: Tensor) -> Tensor:
+        """Return a tensor off the tape that shows the same numbers, without drawing them."""
+        alias = wrap_any(x._array, x._layout)
+        alias._kind, alias._cell, alias._seen, alias._ver = STORED, self, 0, self.version
+        alias._own_meta()
+        self.shown = [weakref.ref(t) for t in (x, *self.others(x), alias)]
+        return alias
+
+
+def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
+    """Return ``(device, placement, sbp)`` of a tensor whose value does not matter, since it is written next."""
+    cell = x._cell
+    return cell.options if cell.__class__ is Undrawn else place_like(x, None, None, None)
+
+
+def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str, then=None) -> bool:
+    """Fill a tensor with random numbers; return False where a program of their shape is to draw them.
+
+    Args:
+        x: the tensor, which may be written, and whose tape is no concern.
+        fn: a function of `_core.ops.randoms.random`.
+        static: its attributes.
+        inputs: a key, and numbers.
+        options: what `place_to_fill` gave.
+        asked: what the user called.
+        then: see `made_on_host.draw`.
+    """
+    draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
+    if draw is None:
+        return False
+    sure, at_once = _is_sure(fn, static), _traces()
+    if is_undrawn(x) and not at_once:
+        replace(x, draw if sure else _given(draw()))
+    elif sure and not at_once and is_array(x) and drop_own_cell(x):
+        x._cell = Undrawn(draw, options, x._ver + 1)
+        x._seen = 0
+        x._array = Elsewhere(x._array)  # shape and dtype are asked for all the time, and must not draw
+        x._kind = STORED
+    else:
+        put_from(x, draw())
+    return True
+
+
+def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
+    """Give an undrawn tensor, and those that show the same, another value."""
+    cell = x._cell
+    if cell.__class__ is Undrawn:
+        with cell.lock:
+            if x._cell is cell:
+                cell.draw = draw
+                if not (x._meta is not None and x._meta.data_alias):  # as of writes to what is drawn
+                    cell.version += 1
+                return
+    put_from(x, draw())  # another thread has drawn it meanwhile
+
+
+def _given(value: Tensor) -> Callable[[], Tensor]:
+    return lambda: value
+
+
+def _is_sure(fn, static: tuple) -> bool:
+    """Return whether a draw refuses nothing: whoever reads a tensor must not be told what is wrong with its filling."""
+    options = dict(static)
+    if not dtypes.of(options["dtype"]).is_floating_point:
+        return False
+    if fn is random.uniform:
+        return -math.inf < options["low"] <= options["high"] < math.inf
+    return fn is random.normal
+
+
+def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
+    """Return what a function returns that writes every element of an undrawn tensor, without drawing its numbers."""
+    cell = x._cell
+    blank = None
+    if not _traces() and not cell.others(x):
+        blank = made_on_host.filled(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
+    if blank is None:
+        x._fresh()
+        return write()
+    before = x._array, x._layout, x._kind, x._ver
+    x._hold(blank._array, blank._layout)
+    x._cell, x._ver = None, cell.version
+    try:
+        return write()
+    except BaseException:  # it may not be written, or not with this
+        x._array, x._layout, x._kind, x._ver = before
+        x._cell, x._seen = cell, 0
+        raise
+
+
+def is_undrawn(x: Any) -> bool:
+    """Return whether a tensor's numbers are not drawn yet."""
+    return isinstance(x, Tensor) and x._cell.__class__ is Undrawn
+
+
+def _traces() -> bool:
+    return mode.touch is not None or mode.capture is not None

@@ -1,0 +1,264 @@
+"""Lazy views: nobody has read them yet; a chain of them is one program, on the way forward and on the way back.
+
+``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` asks for five views and reads the last three. A view of a local
+tensor has no payload until somebody looks: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
+fills them (`_View`). Shape, dtype and device are known before. What is read runs from the nearest view
+that has a payload, all steps between in one program, with one node on the tape; so does a copy of a lazy view
+(`through`). A write to the storage meanwhile counts the stamp up, and the view is read anew from there, as any other
+(`storage.regenerate`).
+
+A view that a node passed by may be read later, for its value or for a hook: then the node is hung on it
+(`_hang`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``; asked for its
+node, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.tensor.nodes.node import sequence
+
+from ..calls.op_errors import translate
+from ..dispatch import dispatch
+from ..dispatch.local import LocalNode
+from ..dispatch.op import Op, entry_of, op_of, struct_of
+from ..handle.mode import mode
+from ..handle.tensor import LOCAL, STORED, Meta, Tensor
+from ..nodes.op_node import record_op
+
+# Programs are kept per chain of steps, and chains of every length and kind would be endless.
+_DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
+_new = Tensor.__new__
+
+
+class Pending:
+    """The outputs of one view op that have not been read.
+
+    Attributes:
+        op: the op, of one input.
+        array: the payload at the beginning of the chain.
+        edge, idx: its place on the tape, None where nothing is recorded.
+        parent: the lazy views that the op is applied to, or None; ``place`` says to which of them.
+        depth: the number of steps from the payload.
+        avals: shapes and dtypes of the outputs.
+        arrays: their payloads, once read.
+        node: their node, once read; None where nothing is recorded.
+        seq: the node's place on the tape.
+        passed: nodes that lead past these views: a reference with the distance to the view that the node leads to,
+            the distance to this one, which of these outputs that is, and the steps from it.
+    """
+
+    __slots__ = (
+        "array", "arrays", "avals", "depth", "edge", "idx", "node", "op", "parent", "passed", "place", "seq",
+    )  # fmt: skip
+
+    def __init__(self, x: Tensor, op: Op, avals: tuple | None) -> None:
+        meta = x._meta
+        parent = None if meta is None else meta.pending
+        self.op, self.avals = op, avals
+        self.arrays = self.node = self.passed = None
+        # Its place on the tape too: backward runs nodes by this number, and hooks fire in the order in which the user
+        # wrote.
+        self.seq = sequence()
+        if parent is None:
+            self.array = x._array
+            self.edge, self.idx = x._edge, x._idx
+            self.parent, self.place, self.depth = None, 0, 1
+        else:
+            self.array = parent.array
+            self.edge, self.idx = parent.edge, parent.idx
+            self.parent, self.place, self.depth = parent, meta.place, parent.depth + 1
+        # Whether it is recorded is decided when it is asked for, not when it is read: that may be in another mode.
+        if not mode.grad:
+            self.edge = None
+
+    def read(self) -> tuple:
+        """Run the program; return the payloads."""
+        if self.arrays is not None:
+            return self.arrays
+        steps, missed = [(self.op, None)], []
+        at, array, edge, idx = self, self.array, self.edge, self.idx
+        # Back to the nearest payload that is there: the steps from it run as one program.
+        while at.parent is not None:
+            above, place = at.parent, at.place
+            if above.arrays is not None:
+                array, idx = above.arrays[place], place
+                edge = None if edge is None else above.node
+                break
+            missed.append((above, place, tuple(steps)))
+            steps.insert(0, (above.op, place))
+            at = above
+        op = _chain(tuple(steps))
+        try:
+            # A concrete view that is first read inside a trace stays concrete: as a tracer it would leak, since the
+            # tensor outlives the trace.
+            with contextlib.nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval():
+                out = op.call(array)
+        except Exception as error:
+            raise translate(error, op, ()) from None
+        self.arrays = out if out.__class__ is tuple else (out,)
+        if edge is not None:
+            self._record(op, array, edge, idx, missed)
+        if self.passed is not None:
+            self._hang()
+        # The root's payload must not live as long as the view does.
+        self.parent = self.array = self.passed = None
+        return self.arrays
+
+    def _record(self, op: Op, array, edge, idx: int, missed: list) -> None:
+        entry = entry_of(op, (0,), (array.aval,))
+        if not entry.diff_outs:
+            return
+        node = self.node = record_op(LocalNode, entry, (edge,), (idx,), (), (), None)
+        node.seq = self.seq
+        # Weak: views that were passed by live on with their tensors, the node only as long as something hangs on it.
+        passing = [weakref.ref(node), len(missed)]
+        for count, (views, place, steps) in enumerate(missed):
+            if views.passed is None:
+                views.passed = []
+            # A view that is never read itself, in a loop of thousands of readers, would collect references to dead
+            # nodes.
+            elif len(views.passed) >= 64:
+                views.passed = [other for other in views.passed if other[0][0]() is not None]
+            views.passed.append((passing, count, place, steps))
+
+    def _hang(self) -> None:
+        """Let nodes that led past these views lead to their node."""
+        if self.node is None or mode.walks:  # a walk has counted the edges it goes along
+            return
+        for passing, count, place, steps in self.passed:
+            node = passing[0]()
+            if node is not None and count < passing[1]:  # it does not lead to a view nearer to it
+                node.entry = entry_of(_chain(steps), (0,), (self.arrays[place].aval,))
+                node.edges, node.idxs = (self.node,), (place,)
+                passing[1] = count
+
+
+def views(x: Tensor, op: Op) -> tuple | None:
+    """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
+    # In a trace a view is an equation, which XLA removes; laziness would gain nothing, and could outlive the trace.
+    if (x._kind and (x._kind != STORED or x._fresh()._kind)) or not trace_state_clean():
+        return None
+    cell, meta = x._cell, x._meta
+    if cell is not None and cell.stamp != x._seen:
+        x._fresh()
+    if meta is None or meta.pending is None:
+        aval = x._array.aval
+    elif meta.pending.arrays is None and meta.pending.depth < _DEEPEST:
+        aval = meta.pending.avals[meta.place]
+    else:
+        aval = x._array.aval  # reading it fills it
+    avals = op.shapes.get(aval)
+    if avals is None:
+        try:
+            # All at once: shapes that ever change, such as those of a growing cache, do not come back one by one
+            # either.
+            if len(op.shapes) >= _MAX_SHAPES:
+                op.shapes.clear()
+            avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
+        except Exception:  # the op itself says what is wrong
+            return None
+    found = Pending(x, op, avals)
+    if len(avals) == 1:
+        return (_tensor(found, 0),)
+    return tuple([_tensor(found, place) for place in range(len(avals))])
+
+
+class _View(Tensor):
+    """A tensor that has not been read, and a `Tensor` to all but ``type``; it becomes one when it is.
+
+    A class of its own, since a class with ``__getattr__`` pays for it at every attribute that is there.
+    """
+
+    __slots__ = ()
+    # Code that compares ``x.__class__`` with `Tensor` must not tell a lazy view from one.
+    __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
+
+    def __getattr__(self, name: str):
+        if name in ("_array", "_edge", "_idx"):
+            fill(self)
+            return getattr(self, name)
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
+
+
+# ``x.__class__ = Tensor`` would go through the property above, which cannot be set.
+_set_class = object.__dict__["__class__"].__set__
+
+
+def _tensor(pending: Pending, place: int) -> Tensor:
+    t = _new(_View)
+    t._layout = t._cell = None
+    t._ver = 0
+    t._kind = LOCAL
+    meta = t._meta = Meta()
+    meta.pending, meta.place = pending, place
+    return t
+
+
+def through(x: Tensor, op: Op) -> Tensor:
+    """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
+    meta = x._meta
+    # Written since it was made, a lazy view no longer shows what its chain began with.
+    if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
+        return dispatch.unary(op, x)
+    found = Pending(x, op, None)
+    out = _new(Tensor)
+    out._layout = out._cell = out._meta = None
+    (out._array,) = found.read()
+    out._edge, out._idx, out._ver = found.node, 0, 0
+    out._kind = LOCAL
+    return out
+
+
+def fill(x: Tensor) -> None:
+    """Give a tensor the payload and the place on the tape that it was asked for."""
+    if x._cell is not None and x._cell.stamp != x._seen:  # written meanwhile
+        x._fresh()
+        return
+    meta = x._meta
+    pending, place = meta.pending, meta.place
+    array = pending.read()[place]
+    meta.pending = None
+    _set_class(x, Tensor)
+    node = pending.node
+    x._edge = node if node is not None and place in node.entry.diff_outs else None
+    x._idx = place
+    x._array = array
+
+
+def forget(x: Tensor) -> None:
+    """Let a tensor that will be read anew from its storage hold nothing."""
+    x._meta.pending = None
+    _set_class(x, Tensor)
+    x._array = x._edge = None
+    x._idx = 0
+
+
+_CHAINS = Recent(most_programs())
+_MAX_SHAPES = 4096  # a few hundred bytes each
+
+
+def _chain(steps: tuple) -> Op:
+    """Return the op that takes several steps, each ``(op, which of its outputs the next one takes)``."""
+    # The program of the op itself is most likely there already.
+    if len(steps) == 1:
+        return steps[0][0]
+    found = _CHAINS.get(steps)
+    if found is None:
+        found = _CHAINS.recall(steps) or _CHAINS.keep(steps, op_of(chain, (("steps", steps),)))
+        found.name = steps[-1][0].name
+    return found
+
+
+def chain(x, /, steps):
+    """Return what the steps show of an array; all outputs of the last one."""
+    for op, place in steps:
+        x = op.traced(x)
+        if place is not None and x.__class__ is tuple:
+            x = x[place]
+    return x

@@ -1,0 +1,181 @@
+"""Stored tensors: the payload lies elsewhere, in another layout or as one slice of a stack.
+
+A graph may keep parameters as it needs them from step to step: divided over the data-parallel ranks (ZeRO-3), or the
+same weight of all layers in one stack. The user's tensor says nothing of that: its shape, dtype, placement and sbp are
+what they were. Its payload waits on a `Stack`, and is fetched when somebody reads or writes it:
+
+    stack = Stack(array, layout)
+    stack.store(weights)           # weights[i] is stack[i] from now on; nothing is copied
+    weights[3].numpy()             # fetches one slice; the others stay where they are
+
+A fetched tensor that was not written is still on its stack, so a look at a weight costs the next step nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+import jax
+
+from ..handle.mode import mode
+from ..handle.tensor import STORED, Tensor
+from .exchange import Assignment, assigned, commit
+from .storage import Cell, drop_own_cell
+
+
+class Elsewhere:
+    """The payload of a stored tensor: its facts without its data."""
+
+    __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
+
+    def __init__(self, array) -> None:
+        self.aval, self.sharding = array.aval, array.sharding
+        self.shape, self.dtype, self.committed = array.shape, array.dtype, array.committed
+
+
+class Stored(Cell):
+    """The storage of a stored tensor: where to fetch it.
+
+    Attributes:
+        stack: where its payload is.
+        index: its place in a stack, None if the stack holds this tensor alone.
+    """
+
+    __slots__ = ("index", "stack")
+
+    def __init__(self, stack: Stack, index: int | None, version: int) -> None:
+        super().__init__(None, None, version)
+        self.stack = stack
+        self.index = index
+        # Never equal to the `_seen = 0` that `store` leaves, so every reader comes to `materialize`.
+        self.stamp = 1
+
+    def materialize(self, x: Tensor) -> None:
+        """Fetch the payload; the tensor has no cell afterwards."""
+        array = self.stack.fetch(self.index, x._layout)
+        self.stack.remember(self.index, array)
+        x._hold(array, x._layout)
+        x._cell = None
+        x._ver = self.version
+
+    def drop(self, x: Tensor) -> bool:
+        """Return False: the tensor stays where it is."""
+        return False
+
+    def leave(self, x: Tensor) -> bool:
+        """Take a tensor that is written over from its stack."""
+        x._ver, x._cell = self.version, None
+        return True
+
+    def detached(self, x: Tensor) -> None:
+        """Return None: what shares its storage needs it here."""
+
+
+class Stack:
+    """A payload that stands for one tensor, or for a stack of them.
+
+    Attributes:
+        array: the payload.
+        layout: its layout, None if local.
+        ndim: the number of its dims.
+        fetched: index → the array that a tensor of that place was given.
+    """
+
+    def __init__(self, array, layout, ndim: int | None = None) -> None:
+        self.array = array
+        self.layout = layout
+        self.ndim = len(array.shape if layout is None else layout.shape) if ndim is None else ndim
+        self.fetched: dict = {}
+
+    def fetch(self, index: int | None, layout):
+        """Return the payload of one tensor in its own layout."""
+        if layout is None:
+            return self.array if index is None else _slice(self.array, index)
+        from sbpjax._core.compiler import conversions
+        from sbpjax._core.compiler.eager import global_ops as eager
+
+        if index is None:
+            return conversions.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
+        arrays, _ = eager.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))
+        return arrays[0]
+
+    def remember(self, index: int | None, array) -> None:
+        """Note that a tensor of the stack was given this array."""
+        # Weak: else every weight that was ever looked at would be held twice.
+        self.fetched[index] = weakref.ref(array)
+
+    def store(self, tensors: Sequence[Tensor], written: bool = True) -> None:
+        """Make tensors the slices of this stack, or the one tensor that it holds.
+
+        Args:
+            tensors: the tensors.
+            written: whether their values are new; else the stack was made of them.
+        """
+        for index, x in enumerate(tensors):
+            place = index if self.layout_is_stack(x) else None
+            shared = not is_stored(x) and not drop_own_cell(x)
+            if shared and not written:
+                self.remember(place, x._array)
+                continue
+            if shared:  # with a view or alias: they must see it
+                x._set(self.fetch(place, x._layout), x._layout)
+                self.remember(place, x._array)
+                continue
+            if written and mode.touch is not None:
+                mode.touch(x)
+            commit(assigned(self._stored(x, place, written)))
+
+    def planned(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
+        """Return what makes written tensors the slices of this stack; None if one of them is shown by others too."""
+        found: list[Assignment] = []
+        for index, x in enumerate(tensors):
+            if not is_stored(x) and not drop_own_cell(x):
+                return None
+            if mode.touch is not None:
+                mode.touch(x)
+            found += self._stored(x, index if self.layout_is_stack(x) else None, True)
+        return found
+
+    def _stored(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
+        version = x._cell.version if x._cell is not None else x._ver
+        # Shape and dtype are asked for all the time, and must not fetch the payload.
+        facts = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
+        cell = Stored(self, place, version + written)
+        return [(x, "_cell", cell), (x, "_seen", 0), (x, "_array", facts), (x, "_kind", STORED)]
+
+    def layout_is_stack(self, x: Tensor) -> bool:
+        """Return whether the stack has one dim more than a tensor: its slices are the tensors."""
+        return self.ndim > len(x.shape)
+
+    def holds(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether the stack still has the values of all these tensors."""
+        for index, x in enumerate(tensors):
+            place = index if self.layout_is_stack(x) else None
+            cell = x._cell
+            if cell.__class__ is Stored:
+                if cell.stack is not self or cell.index != place:
+                    return False
+            elif place not in self.fetched or self.fetched[place]() is not x._array:
+                return False
+        return True
+
+
+# The index is an input: one program for all layers.
+@jax.jit
+def _slice(stack, index):
+    return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
+
+
+def _take(stack, /, index: int):
+    return jax.lax.index_in_dim(stack, index, 0, keepdims=False)
+
+
+def stack_of(x: Tensor) -> Stack | None:
+    """Return where the payload of a tensor lies, None if the tensor holds it itself."""
+    return x._cell.stack if is_stored(x) else None
+
+
+def is_stored(x: Tensor) -> bool:
+    """Return whether the payload of a tensor lies elsewhere."""
+    return x._cell.__class__ is Stored

@@ -1,0 +1,215 @@
+"""`from_flax`: a Flax module, NNX or Linen, as an `nn.Module` with parameters, buffers and a state dict.
+
+Worked case: ``from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))`` has the parameters ``kernel`` and ``bias``; its forward
+is one op whose inputs are those and the argument, so it trains with any optimizer, lies on any placement, and goes into
+any graph. What Flax changes while it runs (batch statistics, counters of random streams) are buffers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import default_generator
+from sbpjax._core.tensor.handle.tensor import wrap_any
+from sbpjax._core.tensor.storage.payload import payload
+from sbpjax.errors import OpTypeError
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter
+
+# Names of the argument that says whether a module trains, and of the opposite.
+_TRAINS = ("train", "training", "is_training")
+_EVALUATES = ("deterministic", "use_running_average", "eval", "inference")
+
+
+class FlaxModule(Module):
+    """A Flax module's parameters under their own names, and its call as `forward`; made by `from_flax`."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.__dict__["_places"] = []
+        self.__dict__["_source"] = source
+
+    def _own(self, path: tuple[str, ...], array, is_parameter: bool) -> None:
+        """Register an array under a path, in modules made on the way."""
+        owner: Module = self
+        for name in path[:-1]:
+            if name not in owner._modules:
+                owner.add_module(name, Module())
+            owner = owner._modules[name]
+        tensor = wrap_any(jnp.asarray(array))
+        if is_parameter:
+            owner.register_parameter(path[-1], Parameter(tensor))
+        else:
+            owner.register_buffer(path[-1], tensor)
+        self._places.append((owner, path[-1], is_parameter))
+
+    def _tensors(self, parameters: bool) -> list[Tensor]:
+        return [
+            (owner._parameters if is_parameter else owner._buffers)[name]
+            for owner, name, is_parameter in self._places
+            if is_parameter == parameters
+        ]
+
+    def forward(self, *args, **kwargs):
+        """Run the Flax module, and keep what it changed in the buffers."""
+        key = [wrap_any(w) for w in jax.random.key_data(default_generator.key())] if self._draws else None
+        buffers = self._tensors(False)
+        outs, new = self._call(self._tensors(True), buffers, key, self.training, args, kwargs)
+        if self.training or self._always:
+            for buffer, value in zip(buffers, new, strict=True):
+                buffer.copy_(value.detach())
+        return outs
+
+    def extra_repr(self) -> str:
+        """Return the Flax module's class."""
+        return self._source
+
+
+def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = None, **kwargs) -> FlaxModule:
+    """Return a Flax module as an `nn.Module`.
+
+    Args:
+        module: an ``nnx.Module`` with its values, or a ``linen.Module``, which is initialised here.
+        example: for Linen, example inputs: arrays or tensors.
+        rngs: for Linen, the key or keys of ``init``; ``jax.random.key(0)`` by default.
+        train: the name of the argument by which the module is told that it trains (``"train"``), or the opposite of it
+            (``"deterministic"``, ``"use_running_average"``); then `train()` and `eval()` say it.
+        **kwargs: for Linen, further arguments of ``init``.
+
+    Returns:
+        The module. Its inputs and outputs are tensors.
+
+    Raises:
+        OpTypeError: it is no Flax module, or a Linen module cannot be initialised with these inputs.
+    """
+    from flax import linen, nnx
+
+    if isinstance(module, nnx.Module):
+        return _from_nnx(module, train)
+    if isinstance(module, linen.Module):
+        return _from_linen(module, example, rngs, train, kwargs)
+    raise OpTypeError(
+        "nn.from_flax(module)",
+        f"a {type(module).__name__}",
+        "the module is a flax.nnx.Module or a flax.linen.Module",
+        "nn.from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))",
+    )
+
+
+def _as_op(call, name: str):
+    from .wrap_jax import wrap_jax  # builds on this package
+
+    op = wrap_jax(call, name=name)
+    op.check = "none"  # `forward` writes the buffers that backward reads; backward has the arrays from before
+    return op
+
+
+def _names(path) -> tuple[str, ...]:
+    found = []
+    for entry in path:
+        name = getattr(entry, "key", getattr(entry, "name", getattr(entry, "idx", None)))
+        if name is not None and str(name) not in ("value", "raw_value"):
+            found.append(str(name).replace(".", "_"))
+    return tuple(found)
+
+
+def _is_key(x) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _plain(x):
+    return jax.random.key_data(x) if _is_key(x) else x
+
+
+def _said(train: str | None, training: bool, kwargs: dict) -> dict:
+    if train is None or train in kwargs:
+        return kwargs
+    return {**kwargs, train: training if train in _TRAINS else not training}
+
+
+def _from_nnx(module, train: str | None) -> FlaxModule:
+    from flax import nnx
+
+    graph, params, rest = nnx.split(module, nnx.Param, ...)
+    made = FlaxModule(type(module).__name__)
+    held, held_tree = jax.tree_util.tree_flatten_with_path(params)
+    other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
+    keys = [_is_key(x) for _, x in other]
+    for path, value in held:
+        made._own(_names(path), value, True)
+    for path, value in other:
+        made._own(_names(path), _plain(value), False)
+
+    def call(parameters, buffers, key, training, args, kwargs):
+        values = [jax.random.wrap_key_data(x) if is_key else x for x, is_key in zip(buffers, keys, strict=True)]
+        whole = nnx.merge(
+            graph,
+            jax.tree_util.tree_unflatten(held_tree, list(parameters)),
+            jax.tree_util.tree_unflatten(other_tree, values),
+        )
+        if train is None:
+            (whole.train if training else whole.eval)()
+        outs = whole(*args, **_said(train, training, kwargs))
+        _, _, after = nnx.split(whole, nnx.Param, ...)
+        return outs, [_plain(x) for x in jax.tree_util.tree_leaves(after)]
+
+    made.__dict__.update(_call=_as_op(call, name=type(module).__name__), _draws=False, _always=any(keys))
+    return made
+
+
+def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
+    """Return the error for example inputs with which a Linen module's ``init`` does not run."""
+    name = type(module).__name__
+    if example and isinstance(example[0], Mapping) and "params" in example[0]:
+        seen = f"variables (a {type(example[0]).__name__} with {sorted(example[0])}) where an example input is wanted"
+        fix = f"m = nn.from_flax({name}(...), x), then write the values: m.get_parameter(name).copy_(value)"
+    else:
+        given = ", ".join(type(x).__name__ for x in example) or "none"
+        seen = f"example inputs: {given}; init raised {type(error).__name__}: {str(error).splitlines()[0]}"
+        fix = f"nn.from_flax({name}(...), sbpjax.ones(batch, features)), with what its __call__ takes"
+    said = [n for n in inspect.signature(type(module).__call__).parameters if n in (*_TRAINS, *_EVALUATES)]
+    if isinstance(error, TypeError) and said and repr(said[0]) in str(error):
+        fix = f"nn.from_flax({name}(...), x, train={said[0]!r}): then train() and eval() give that argument"
+    rule = "a flax.linen.Module is initialised here, with example inputs of the shapes that it will be called with"
+    return OpTypeError(f"nn.from_flax({name}(...), *example)", seen, rule, fix)
+
+
+def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -> FlaxModule:
+    inputs = jax.tree_util.tree_map(lambda x: payload(x) if isinstance(x, Tensor) else x, example)
+    rngs = jax.random.key(0) if rngs is None else rngs
+    try:
+        variables = module.init(rngs, *inputs, **_said(train, False, kwargs))
+    except Exception as error:  # of any class: it comes from the module's own code
+        raise _not_initialised(module, example, error) from error
+    params = variables.get("params", {})
+    rest = {k: v for k, v in variables.items() if k != "params"}
+    made = FlaxModule(type(module).__name__)
+    held, held_tree = jax.tree_util.tree_flatten_with_path(params)
+    other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
+    for path, value in held:
+        made._own(_names(path), value, True)
+    taken = {_names(path) for path, _ in held}
+    for path, value in other:  # without the name of the collection, unless that makes two of a name
+        name = _names(path)
+        made._own(name if name[1:] in taken else name[1:], value, False)
+        taken.add(name[1:])
+
+    def call(parameters, buffers, key, training, args, kwargs):
+        state = {
+            "params": jax.tree_util.tree_unflatten(held_tree, list(parameters)),
+            **jax.tree_util.tree_unflatten(other_tree, list(buffers)),
+        }
+        stream = jax.random.wrap_key_data(jnp.stack(key))
+        outs, after = module.apply(
+            state, *args, **_said(train, training, kwargs), mutable=list(rest), rngs={"dropout": stream}
+        )
+        return outs, jax.tree_util.tree_leaves(after)
+
+    made.__dict__.update(_call=_as_op(call, name=type(module).__name__), _draws=True, _always=False)
+    return made

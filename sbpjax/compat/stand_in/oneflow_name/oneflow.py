@@ -1,6 +1,0 @@
-"""`oneflow` in a process that a script under ``python -m sbpjax.run --as oneflow`` started."""
-
-from sbpjax.compat import oneflow_alias
-from sbpjax.compat.stand_in import take_over
-
-take_over(oneflow_alias.peer, oneflow_alias.enable)

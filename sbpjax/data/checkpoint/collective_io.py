@@ -1,0 +1,48 @@
+"""Work that each rank does by itself before all of them read or write together: if it fails on one, all raise.
+
+Rank 1 runs on a machine that does not see the directory. It raises at once; rank 0, which sees it, would wait for
+rank 1 in the middle of the reading. So the ranks tell each other how it went before they begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sbpjax._core.runtime import processes as _world
+from sbpjax.errors import CheckpointError
+
+Result = TypeVar("Result")
+
+
+def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], Any]) -> tuple[Result, dict[int, Any]]:
+    """Return what ``work()`` gives here, and ``tell`` of it from every rank; all ranks call it.
+
+    Args:
+        asked: what is being done, the same words on all ranks.
+        work: what this rank does by itself.
+        tell: what of its result the others are to know.
+
+    Raises:
+        CheckpointError: it failed on another rank; the text names it. Where it failed, its own error is raised.
+    """
+    failure, result, value = None, None, None
+    try:
+        result = work()
+        value = tell(result)
+    except Exception as error:
+        failure = error
+    told = _world.current().exchange(
+        asked, (None if failure is None else f"{type(failure).__name__}: {failure}", value)
+    )
+    if failure is not None:
+        raise failure
+    failed = {rank: text for rank, (text, _) in told.items() if text is not None}
+    if failed:
+        raise CheckpointError(
+            asked,
+            "; ".join(f"rank {rank} failed with {text}" for rank, text in failed.items()),
+            "all ranks reach the checkpoint, and save or load the same tensors",
+            f"look at rank {next(iter(failed))}: its path, its disk, its model",
+        )
+    return result, {rank: value for rank, (_, value) in told.items()}  # type: ignore[return-value]

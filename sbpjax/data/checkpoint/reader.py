@@ -1,0 +1,214 @@
+"""A checkpoint on the disk: where it is, what it says of itself, whether it is whole, and its arrays.
+
+`Contents` is one interface to all formats: today's blocks, and the two of `legacy`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime import processes as _world
+from sbpjax.errors import CheckpointError
+from sbpjax.sbp import Layout
+
+from . import blocks, legacy, manifest
+from . import tree as document
+from .codec import numpy_dtype
+from .manifest import CHECKSUMS, STATE, STEP, damaged
+from .saving import on_disk
+
+
+def located(path: str | os.PathLike) -> Path:
+    """Return where a checkpoint is: at its path, or beside it if a crash came between the two renames of a save.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = Path(path).absolute()
+    for candidate in (path, path.with_name(path.name + ".old")):
+        if (candidate / CHECKSUMS).exists() or legacy.is_numpy(candidate):
+            return candidate
+    asked = f"the checkpoint {str(path)!r}"
+    rule = "a checkpoint is a directory that sbpjax.save or sbpjax.checkpoint.save wrote"
+    steps = sorted(p for p in path.iterdir() if STEP.match(p.name)) if path.is_dir() else []
+    if steps:
+        seen = f"the directory of a checkpoint.Manager, with {steps[-1].name} in it"
+        raise CheckpointError(asked, seen, rule, "give manager.path(step), or manager.restore(step)")
+    seen = "no such directory" if not path.exists() else f"no {CHECKSUMS} in it: it was not written to the end"
+    fix = "check the path; sbpjax.checkpoint.Manager(directory).latest() finds the last complete one"
+    raise CheckpointError(asked, seen, rule, fix)
+
+
+class _Reading:
+    def __init__(self, directory: Path, what: str) -> None:
+        self._directory, self._what = directory, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, CheckpointError):
+            seen = f"{self._what}: {type(error).__name__}: {str(error)[:300]}"
+            raise damaged(self._directory, seen) from None
+
+
+class Contents:
+    """A checkpoint that was found and whose descriptions are sound.
+
+    Args:
+        path: where it is.
+
+    Attributes:
+        directory: where it was found.
+        version: of its format; 0 is one of ``.npy`` files.
+        tensors: what is known of each tensor and array, by name: shape, dtype, sbp, placement.
+        state: its structure.
+
+    Raises:
+        CheckpointError: there is none, its descriptions are damaged, or it is of a later version.
+    """
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.directory = located(path)
+        self._files: dict[str, tuple[int, int | None]] = {}
+        self.version = 0
+        if (self.directory / CHECKSUMS).exists():
+            with self.reading(CHECKSUMS):
+                self.version, self._files = manifest.read(self.directory)
+                self._check_version()
+        self._blocks = blocks.Files(self.directory)
+        self._described = {n for n in self._files if n.endswith(".json")} if self.version == 2 else set()
+        with self.reading("its index"):
+            for name in sorted(self._described | ({STATE} if self.version == 2 else set())):
+                self._check(name)
+        with self.reading(STATE):
+            facts = json.loads((self.directory / STATE).read_text(encoding="utf-8"))
+            self.tensors, self.state = self._facts(facts)
+            self._check_facts()
+
+    def _check_version(self) -> None:
+        if self.version > manifest.VERSION:
+            rule = f"this version of sbpjax reads checkpoints up to version {manifest.VERSION}"
+            asked = f"loading {self.directory}"
+            raise CheckpointError(asked, f"version {self.version}", rule, "use a newer sbpjax")
+
+    def _facts(self, facts: Any) -> tuple[dict[str, Any], Any]:
+        if self.version == 0:
+            facts = legacy.numpy_facts(facts)
+            for known in facts["tensors"].values():
+                known["shape"] = list(legacy.read_numpy(self.directory, known).shape)
+        return facts["tensors"], facts["state"]
+
+    def _check(self, name: str) -> None:
+        if name not in self._files:
+            raise ValueError(f"{CHECKSUMS} does not name {name}")
+        fault = manifest.fault(self.directory, name, *self._files[name])
+        if fault is not None:
+            raise damaged(self.directory, fault)
+        if name != STATE:
+            process = int(Path(name).stem)
+            if name != blocks.names(process)[1]:
+                raise ValueError(f"{CHECKSUMS} names {name!r}")
+            self._blocks.add(process, json.loads((self.directory / name).read_text(encoding="utf-8")))
+
+    def _check_facts(self) -> None:
+        for number, facts in enumerate(self.tensors.values()):
+            shape, dtype = tuple(facts["shape"]), numpy_dtype(facts["dtype"])
+            if not all(type(n) is int and n >= 0 for n in shape):
+                raise ValueError(f"a shape {shape}")
+            if self.version == 2:
+                self._blocks.check_covered(number, shape, dtype.itemsize)
+        unknown = [n for n in document.names_of(self.state) if n not in self.tensors]
+        if unknown:
+            raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
+
+    def reading(self, what: str) -> _Reading:
+        """Return a block in which whatever a damaged file raises becomes a CheckpointError."""
+        return _Reading(self.directory, what)
+
+    def verify(self) -> None:
+        """Compare the size and checksum of every file; all processes call it, each reads its share.
+
+        Raises:
+            CheckpointError: a file is missing, truncated or changed; all processes raise it.
+        """
+        world = _world.current()
+        faults: list[str] = []
+        try:
+            with self.reading("verifying"):
+                files = [item for item in sorted(self._files.items()) if item[0] not in self._described]
+                faults += [f for n, (size, crc) in files[world.rank :: world.size] if (f := self._fault(n, size, crc))]
+                for process, block in [] if faults else self._blocks.all_blocks()[world.rank :: world.size]:
+                    if not self._blocks.is_intact(process, block):
+                        name = list(self.tensors)[block.tensor]
+                        faults.append(f"{blocks.names(process)[0]} has changed: the checksum of {name} is another")
+        except CheckpointError as error:
+            faults.append(str(error).split("\n")[1].strip())
+        told = world.exchange(f"verifying {self.directory}", faults)
+        faults = [f for theirs in told.values() for f in theirs]
+        if faults:
+            more = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
+            raise damaged(self.directory, "; ".join(faults[:4]) + more)
+
+    def _fault(self, name: str, size: int, crc: int | None) -> str | None:
+        return manifest.fault(self.directory, name, size, crc)
+
+    def dtype(self, name: str) -> np.dtype:
+        """Return the dtype that a tensor was saved in."""
+        return numpy_dtype(self.tensors[name]["dtype"])
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the logical shape of a tensor."""
+        return tuple(self.tensors[name]["shape"])
+
+    def is_array(self, name: str) -> bool:
+        """Return whether it was a NumPy array, not a tensor."""
+        return "index" in self.tensors[name]
+
+    def read(self, targets: dict[str, Layout | None]) -> dict[str, Any]:
+        """Return the physical arrays of the wanted layouts, whole NumPy arrays where there is none.
+
+        Raises:
+            CheckpointError: a file cannot be read.
+        """
+        even = {n: None if layout is None else on_disk(layout) for n, layout in targets.items()}
+        with self.reading("reading"):
+            if self.version == 1:
+                numbers = {n: i for i, n in enumerate(self.tensors) if n in targets}
+                wanted = {numbers[n]: (self.shape(n), self.dtype(n), e and e.sharding) for n, e in even.items()}
+                read = legacy.read_orbax(self.directory, wanted) if wanted else {}
+                found = {n: read[numbers[n]] for n in targets}
+            else:
+                numbers = {n: i for i, n in enumerate(self.tensors)}
+                found = {n: self._read(n, numbers[n], e) for n, e in even.items()}
+        for name, layout in targets.items():
+            start = even[name]
+            if layout is not None and start is not None:
+                found[name], _ = conversions.convert(found[name], start, layout.placement, layout.sbp)
+        return found
+
+    def _read(self, name: str, number: int, layout: Layout | None) -> Any:
+        shape, dtype = self.shape(name), self.dtype(name)
+        if self.version == 0:
+            array = legacy.read_numpy(self.directory, self.tensors[name])
+            if array.shape != shape:
+                raise ValueError(f"{name} has the shape {list(array.shape)}")
+            part = lambda index: np.array(array[index])  # noqa: E731
+        else:
+            part = lambda index: self._blocks.read(number, shape, dtype, index)  # noqa: E731
+        if layout is None:
+            return part(tuple(slice(0, n) for n in shape))
+        return jax.make_array_from_callback(shape, layout.sharding, part)
+
+
+def nbytes(facts: dict) -> int:
+    """Return the bytes of a tensor's logical value."""
+    return numpy_dtype(facts["dtype"]).itemsize * math.prod(facts["shape"])

@@ -1,0 +1,277 @@
+"""How a checkpoint goes into a state that is there: what must be read, what does not fit, and what is set then.
+
+    into = {"model": model, "optimizer": optimizer, "epoch": 0}
+
+`Fit` walks both trees side by side before anything is read or changed. Tensors are wanted in the layout that they have
+here, the new state of an optimizer in that of its parameters; what one side has and the other has not is collected by
+name. Afterwards `finish` writes tensors in place, hands objects their state, and sets plain values.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sbpjax._core.tensor.creation.from_data import tensor
+from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tensor.tape.grad_mode import no_grad
+from sbpjax.errors import CheckpointError
+from sbpjax.nn.module import Module
+from sbpjax.optim import Optimizer
+from sbpjax.sbp import Layout
+
+from .casts import holds
+from .reader import Contents
+from .tree import LEAVES, MISSING, below, is_object, names_of, unpack
+
+Finish = Callable[[], Any]
+
+
+class Fit:
+    """The plan of a load into a state: the arrays to read, the entries that do not fit, and the writes.
+
+    Args:
+        contents: the checkpoint.
+        names: the tensors that are wanted.
+        cast: whether tensors may lose something by their dtype here.
+        parts: whether only some tensors are wanted, and everything else stays as it is.
+        above: the key of the checkpoint under which the state is; names in errors begin below it.
+
+    Attributes:
+        targets: the layout in which each tensor is read, by name; None for a local one.
+        missing: what the state has and the checkpoint has not.
+        unexpected: what the checkpoint has and the state has not.
+        wrong: what is of another shape, dtype or kind here.
+        arrays: what was read, once it was.
+    """
+
+    def __init__(self, contents: Contents, names: list[str], cast: bool, parts: bool, above: str | None = None) -> None:
+        self.contents, self.names, self.cast, self.parts = contents, set(names), cast, parts
+        self._above = "" if above is None else f"{above}/"
+        self.targets: dict[str, Layout | None] = {}
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.wrong: list[str] = []
+        self.arrays: dict[str, Any] = {}
+        self._make: Callable[[str], Any] = lambda name: MISSING
+
+    def finish(self, done: Finish, arrays: dict[str, Any], make: Callable[[str], Any]) -> Any:
+        """Change the state, now that everything is read, and return it."""
+        self.arrays, self._make = arrays, make
+        return done()
+
+    def walk(self, target: Any, document: Any, name: str = "", strict: bool = True) -> Finish:
+        """Compare a part of the state with its part of the checkpoint; return what sets it."""
+        if isinstance(target, (Tensor, np.ndarray)):
+            return self._leaf(target, document, name)
+        if is_object(target):
+            return self._object(target, document, name, strict)
+        if isinstance(target, dict) and (entries := entries_of(document)) is not None:
+            return self._dict(target, entries, name, strict)
+        if type(target) in (list, tuple) and (items := _items(document)) is not None:
+            return self._sequence(target, items, name, strict)
+        if isinstance(target, (dict, list, tuple)) and names_of(document) + _tensors(target):
+            self.wrong.append(
+                f"{name or 'the state'}: a {type(target).__name__} here, {_said(document)} in the checkpoint"
+            )
+            return lambda: target
+        return lambda: self._value(document, target)
+
+    def _value(self, document: Any, kept: Any = MISSING) -> Any:
+        if self.parts and kept is not MISSING and not self.names & set(names_of(document)):
+            return kept
+        return unpack(document, self._made)
+
+    def _made(self, name: str) -> Any:
+        return self._make(name) if name in self.targets else MISSING
+
+    def _leaf(self, target: Any, document: Any, name: str) -> Finish:
+        if not isinstance(document, dict) or document.get("") not in LEAVES:
+            self.wrong.append(f"{name}: a tensor here, {_said(document)} in the checkpoint")
+            return lambda: target
+        stored = document["name"]
+        if stored not in self.names:
+            return lambda: target
+        self._want(stored, target, name)
+        return lambda: self._write(target, stored)
+
+    def _want(self, stored: str, target: Any, name: str) -> None:
+        """Note that a tensor is to be read into one that is here."""
+        shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
+        here = dtypes.of(target.dtype).np if isinstance(target, Tensor) else target.dtype
+        if tuple(target.shape) != shape:
+            self.wrong.append(f"{name}: {list(target.shape)} here, {list(shape)} in the checkpoint")
+        elif not self.cast and not holds(here, dtype):
+            self.wrong.append(f"{name}: {here.name} here, {dtype.name} in the checkpoint; cast=True allows the loss")
+        layout = refreshed(target).layout if isinstance(target, Tensor) else None
+        self.targets[stored] = layout and Layout(layout.placement, layout.sbp, shape, dtype)
+
+    def _write(self, target: Any, stored: str) -> Any:
+        made = self._make(stored)
+        if isinstance(target, np.ndarray):
+            target[...] = made.numpy() if isinstance(made, Tensor) else made
+            return target
+        if not isinstance(made, Tensor):
+            made = tensor(np.asarray(made))
+        with no_grad():
+            target.copy_(made.to(target.dtype) if made.dtype != target.dtype else made)
+        return target
+
+    def _dict(self, target: dict, entries: dict, name: str, strict: bool) -> Finish:
+        if not self.parts:
+            self.missing += [below(name, k) for k in target if k not in entries]
+        else:
+            self.missing += [n for k in target if k not in entries for n in _tensors(target[k], below(name, k))]
+        self._unexpected([(below(name, k), v) for k, v in entries.items() if k not in target])
+        done = {k: self.walk(v, entries[k], below(name, k), strict) for k, v in target.items() if k in entries}
+
+        def finish() -> dict:
+            for key, set_it in done.items():
+                value = set_it()
+                if value is not target[key] and value is not MISSING:
+                    target[key] = value
+            return target
+
+        return finish
+
+    def _sequence(self, target: Any, items: list, name: str, strict: bool) -> Finish:
+        count = min(len(target), len(items))
+        self.missing += [below(name, i) for i in range(count, len(target))]
+        self._unexpected([(below(name, i), items[i]) for i in range(count, len(items))])
+        done = [self.walk(target[i], items[i], below(name, i), strict) for i in range(count)]
+
+        def finish() -> Any:
+            values = [target[i] if (v := set_it()) is MISSING else v for i, set_it in enumerate(done)]
+            if isinstance(target, tuple):
+                return (*values, *target[count:])
+            target[:count] = values
+            return target
+
+        return finish
+
+    def _unexpected(self, entries: list[tuple[str, Any]]) -> None:
+        for name, document in entries:
+            found = [stored.removeprefix(self._above) for stored in names_of(document)]
+            if not self.parts:
+                self.unexpected += found or [name]
+
+    def _object(self, target: Any, document: Any, name: str, strict: bool) -> Finish:
+        """Give an object its state, its tensors read into the layouts that they will have."""
+        if self.parts and not self.names & set(names_of(document)):
+            return lambda: target
+        own = target.state_dict()
+        if isinstance(target, Module) and (entries := entries_of(document)) is not None:
+            self.missing += [below(name, k) for k in own if k not in entries]
+            self._unexpected([(below(name, k), v) for k, v in entries.items() if k not in own])
+        self._like(document, own, name, _parameters(target))
+        options = (
+            {"strict": False} if not strict and "strict" in inspect.signature(target.load_state_dict).parameters else {}
+        )
+
+        def finish() -> Any:
+            state = self._value(document)
+            target.load_state_dict(state, **options)
+            return target
+
+        return finish
+
+    def _like(self, document: Any, own: Any, name: str, owner: dict[Any, Tensor] | Tensor | None) -> None:
+        """Want the tensors of an object's state as they are now, new ones like the parameter that they belong to."""
+        if isinstance(document, dict) and document.get("") in LEAVES:
+            stored = document["name"]
+            if stored not in self.names:
+                return
+            if isinstance(own, Tensor):
+                self._want(stored, own, name)
+                return
+            layout = refreshed(owner).layout if isinstance(owner, Tensor) else None
+            shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
+            fits = layout is not None and layout.shape == shape
+            self.targets[stored] = Layout(layout.placement, layout.sbp, shape, dtype) if fits else None  # type: ignore
+            return
+        entries, items = entries_of(document), _items(document)
+        for key, part in (entries or dict(enumerate(items or []))).items():
+            inner = own.get(key) if isinstance(own, dict) else own[key] if _has(own, key) else None
+            who = owner.get(key) if isinstance(owner, dict) and not isinstance(owner, Tensor) else owner
+            self._like(part, inner, below(name, key), who)
+
+
+def refused(fit: Fit, strict: bool) -> CheckpointError | None:
+    """Return the error for what does not fit, None if all does."""
+    seen = list(fit.wrong)
+    if strict or fit.parts:
+        seen += [f"{len(fit.missing)} are not in the checkpoint: {_some(fit.missing)}"] if fit.missing else []
+    if strict:
+        seen += (
+            [f"{len(fit.unexpected)} of the checkpoint are not here: {_some(fit.unexpected)}"] if fit.unexpected else []
+        )
+    if not seen:
+        return None
+    rule = "the checkpoint and `into` have the same names, and tensors of the same shapes, whose dtypes lose nothing"
+    fix = "give modules and optimizers themselves, built as they were saved; strict=False skips what one side lacks"
+    if fit.wrong:
+        fix = "build the model as it was saved; pattern= loads a part; cast=True rounds"
+    more = f"; and {len(fit.wrong) - 4} more" if len(fit.wrong) > 4 else ""
+    text = "; ".join([*fit.wrong[:4]]) + more + "; ".join(["", *seen[len(fit.wrong) :]] if fit.wrong else seen)
+    return CheckpointError(f"loading {str(fit.contents.directory)!r}", text, rule, fix)
+
+
+def _some(names: list[str]) -> str:
+    return f"{names[:6]}" + (" …" if len(names) > 6 else "")
+
+
+def _parameters(target: Any) -> Any:
+    """Return the parameters of an optimizer as its state refers to them: ``{"state": {0: parameter}}``."""
+    if not isinstance(target, Optimizer):
+        return None
+    numbered: dict[int, Tensor] = {}
+    for group in target.param_groups:
+        for parameter in group["params"]:
+            if not any(parameter is p for p in numbered.values()):
+                numbered[len(numbered)] = parameter
+    return {"state": numbered}
+
+
+def entries_of(document: Any) -> dict | None:
+    """Return the entries of a dict in a structure, None if it is none."""
+    if not isinstance(document, dict):
+        return None
+    if "" not in document:
+        return document
+    if document[""] in ("dict", "OrderedDict", "defaultdict"):
+        return {unpack(k, lambda name: MISSING): v for k, v in document["items"]}
+    return None
+
+
+def _items(document: Any) -> list | None:
+    if isinstance(document, list):
+        return document
+    return document["items"] if isinstance(document, dict) and document.get("") == "tuple" else None
+
+
+def _has(value: Any, key: Any) -> bool:
+    return isinstance(value, (list, tuple)) and isinstance(key, int) and key < len(value)
+
+
+def _tensors(target: Any, name: str = "") -> list[str]:
+    """Return the names of the tensors in a state."""
+    if isinstance(target, (Tensor, np.ndarray)):
+        return [name]
+    if is_object(target):
+        target = target.state_dict()
+    pairs = (
+        target.items() if isinstance(target, dict) else enumerate(target) if isinstance(target, (list, tuple)) else ()
+    )
+    return [n for k, v in pairs for n in _tensors(v, below(name, k))]
+
+
+def _said(document: Any) -> str:
+    if isinstance(document, dict):
+        kind = document.get("", "dict")
+        return f"a {kind}" if isinstance(kind, str) else "something else"
+    return "nothing" if document is None else f"a {type(document).__name__}"

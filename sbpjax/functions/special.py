@@ -1,9 +1,0 @@
-"""Special functions: the names of ``torch.special``; the table of ops has them (`sbpjax.functions.rows.special`).
-
->>> flow.special.expit(flow.tensor(0.0))
-tensor(0.5000)
-"""
-
-from .table import face as _face
-
-__getattr__, __dir__ = _face("special", globals())

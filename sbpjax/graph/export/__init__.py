@@ -1,0 +1,1 @@
+"""Export: compiled programs as files, and loading them without the model's code."""

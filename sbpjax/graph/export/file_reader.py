@@ -1,0 +1,201 @@
+"""The files of an exported graph as they are read: whole, of the stated digests, and harmless unless vouched for.
+
+A program from a file is checked before it may run (`sbpjax.graph.export.custom_calls`). Who has a *key* that the
+exporter had too can do without: `manifest.sig` is the signature of the manifest, and the manifest holds the digests of
+the program and of the weights. ``trust=True`` is the user's own word for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+
+from sbpjax._core.serialization.signing import TAG_BYTES, sign, verified
+from sbpjax.errors import ExportError, SignatureError
+
+from . import manifest
+
+_CONTEXT = "the manifest of an exported graph"
+_LEAST_KEY = 16  # bytes
+_PARSE_SECONDS = 60
+_PARSE = f"""
+import signal
+import sys
+signal.alarm({_PARSE_SECONDS})  # also where no process waits for it any more
+from jaxlib.mlir import ir  # what jax.extend.mlir is, without the time to import JAX
+from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+context = ir.Context()
+for dialect in (stablehlo, chlo, sdy):
+    dialect.register_dialect(context)
+with context:
+    try:
+        stablehlo.deserialize_portable_artifact(context, sys.stdin.buffer.read())
+    except ValueError as error:
+        sys.exit(str(error))
+"""
+
+
+def checked_key(key: Any, asked: str) -> bytes:
+    """Return a key.
+
+    Raises:
+        SignatureError: it is none, or too short to protect anything.
+    """
+    if isinstance(key, bytes) and len(key) >= _LEAST_KEY:
+        return key
+    seen = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
+    rule = f"a key is at least {_LEAST_KEY} bytes that nobody can guess"
+    raise SignatureError(
+        asked,
+        f"key= of {seen}",
+        rule,
+        "key=sbpjax.graph.private_key(), or secrets.token_bytes(32)",
+    )
+
+
+def signature(key: bytes, content: bytes) -> bytes:
+    """Return the signature of a manifest."""
+    return sign(key, _CONTEXT, content)[:TAG_BYTES]
+
+
+def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> None:
+    """Compare the signature of the manifest that was read.
+
+    Raises:
+        SignatureError: there is none, or it is not of this key.
+    """
+    path = folder / manifest.SIGNATURE
+    if not path.is_file():
+        seen, rule = f"no {manifest.SIGNATURE}", "with key= only what was exported with that key is loaded"
+        raise SignatureError(asked, seen, rule, "graph.export(path, ..., key=key)")
+    with open(path, "rb") as file:
+        tag = file.read(TAG_BYTES)
+    # The content that was read before, not the file again: it may be another one by now.
+    verified(key, _CONTEXT, tag + content)
+
+
+def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.Exported:
+    """Return the program of an export.
+
+    Args:
+        folder: where it is.
+        found: its manifest.
+        asked: for errors.
+        vouched: the program is signed, or the user trusts it: it may call whatever is no Python of another process.
+
+    Raises:
+        ExportError: the file is damaged, of another version of JAX, or calls what it must not.
+    """
+    blob = (folder / manifest.PROGRAM).read_bytes()
+    said = found["program"]
+    # Compared even without a key: it tells a file that was cut off from one that JAX cannot read.
+    if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
+        seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
+        raise manifest.damaged(asked, seen)
+    calling = said.get("calling_convention_version")
+    least = jax.export.minimum_supported_calling_convention_version
+    most = jax.export.maximum_supported_calling_convention_version
+    if calling.__class__ is not int or not least <= calling <= most:
+        raise _version(asked, found, f"a program of calling convention {calling}", f"reads {least} to {most}")
+    try:
+        exported = jax.export.deserialize(bytearray(blob))
+        # Before anything of it is compiled: compiling runs passes that read the attributes of its calls.
+        _check_calls(exported, asked, vouched)
+    except ExportError:
+        raise
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise _version(asked, found, f"a program that cannot be read: {lines[0]}", "does not read it") from error
+    return exported
+
+
+def same_digest(made: str, said: Any) -> bool:
+    """Return whether a digest is the stated one."""
+    # `compare_digest` raises for text that is not ASCII, and a manifest may say anything.
+    return isinstance(said, str) and said.isascii() and hmac.compare_digest(made, said)
+
+
+def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> None:
+    from .custom_calls import callbacks, foreign, parsed  # MLIR, not for those who import sbpjax and load nothing
+
+    if not vouched:
+        _parse_elsewhere(exported.mlir_module_serialized)
+    module = parsed(exported.mlir_module_serialized)
+    if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
+        what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
+        rule = "a call back into Python is a number that stands for an object of the process that exported"
+        raise ExportError(asked, f"a program with {what}", rule, "export the graph without it")
+    if not vouched and (found := foreign(module)):
+        more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        raise ExportError(
+            asked,
+            "a program with " + "; ".join(found[:4]) + more,
+            "an unsigned program calls no code outside of it but known functions of linear algebra, on buffers of "
+            "the sizes that they write",
+            "export and load it with key=, or load_graph(path, trust=True) if you know who wrote it",
+        )
+
+
+def _parse_elsewhere(text: bytes) -> None:
+    """Parse a program in a process of its own first: the parser is native code, and a crafted file may end it."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PARSE], input=text, capture_output=True, timeout=_PARSE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"reading it took more than {_PARSE_SECONDS} s") from None
+    # Also where the parser refused it in words: it may have spoilt the memory before.
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines() or [""]
+        raise ValueError(f"a process that read it ended with code {done.returncode}: {words[-1][:200]}")
+
+
+def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
+    made = found["packages"]
+    return ExportError(
+        asked,
+        f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
+        f"jax {jax.__version__} {able}",
+        f'pip install "jax=={made.get("jax")}", or export again with this version',
+    )
+
+
+def weights(folder: Path, found: dict, asked: str) -> dict[str, np.ndarray]:
+    """Return the arrays of the weights file by name.
+
+    Raises:
+        ExportError: the file is damaged, or does not fit the manifest.
+    """
+    from safetensors import SafetensorError, safe_open  # not for those who import sbpjax and load nothing
+
+    path, state = folder / manifest.WEIGHTS, found["state"]
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if not same_digest(digest, found["weights"].get("sha256")):
+        raise manifest.damaged(asked, f"{manifest.WEIGHTS}, not that which {manifest.MANIFEST} was written with")
+    wanted = [*state["tensors"], *state["captured"]]
+    try:
+        with safe_open(path, "np") as file:
+            names = set(file.keys())
+            missing = [t["path"] for t in wanted if t["path"] not in names]
+            if missing:
+                raise manifest.damaged(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
+            read = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
+    except SafetensorError as error:
+        raise manifest.damaged(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
+    for facts in wanted:
+        array = read[facts["path"]]
+        kept = facts["stored_as"] or facts["dtype"]
+        shape = tuple(facts["shape"]) + ((np.dtype(facts["dtype"]).itemsize,) if facts["stored_as"] else ())
+        if array.dtype.name != kept or array.shape != shape:
+            seen = f"{facts['path']} of {array.dtype.name}{list(array.shape)} in {manifest.WEIGHTS}, "
+            raise manifest.damaged(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
+    return read

@@ -1,0 +1,165 @@
+"""`Scope`: what a graph knows of its modules while it is traced.
+
+Every call of a module inside ``build`` comes here (`mode.blocks`): its name goes onto the ops that it traces, so that
+plans, profiles and compiled programs name modules, and what goes in and comes out is kept for ``repr``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.convert import moved_to_stage
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tracing import tree
+from sbpjax._core.tracing.capture import State
+from sbpjax.sbp import Layout
+
+from .module_proxy import checkpoints_of, stages_of
+from .policies import POLICIES
+from .repeated_layers import Blocks
+
+
+class Seen(NamedTuple):
+    """A tensor that went into or came out of a module.
+
+    Attributes:
+        shape: its shape.
+        dtype: its dtype.
+        placement: None for a local one.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    placement: Any
+
+
+class Called(NamedTuple):
+    """One call of a module.
+
+    Attributes:
+        inputs: for every leaf of its arguments the tensor that it was, else None.
+        outputs: the same for its results.
+        arguments: the structure of ``(args, kwargs)``.
+        results: the structure of what it returned.
+    """
+
+    inputs: list[Seen | None]
+    outputs: list[Seen | None]
+    arguments: Any
+    results: Any
+
+
+class Scope:
+    """The module calls of one trace.
+
+    Args:
+        graph: the graph that is traced.
+        state: its state.
+        gradients: place of a state tensor → the layout in which its gradient is wanted.
+
+    Attributes:
+        calls: of each module name its calls, in order.
+    """
+
+    def __init__(self, graph, state: State, gradients: dict[int, Layout]) -> None:
+        self._paths: dict[int, str] = {}
+        for name, block in graph._g.blocks.items():
+            for path, module in block.named_modules(prefix=name):
+                self._paths[id(module)] = path
+        self.calls: dict[str, list[Called]] = {}
+        self._around = ""
+        self._stages = {id(module): place for module, place in stages_of(graph).items()}
+        policies = {id(m): "nothing" if p is True else POLICIES[p] for m, p in checkpoints_of(graph).items()}
+        reuse = graph.config.block_scan is not False
+        named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
+        self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
+        if self._blocks is not None:
+            self._blocks.inside, self._blocks.follow = _Inside(self), self._follow
+
+    @contextlib.contextmanager
+    def active(self):
+        """Let calls of modules come here within the block."""
+        # A program may be traced several times, until all that it captures is known; only the last trace counts.
+        self.calls.clear()
+        before, mode.blocks = mode.blocks, self
+        try:
+            yield
+        finally:
+            mode.blocks = before
+            if self._blocks is not None:
+                self._blocks.forget()
+
+    def call(self, module, args: tuple, kwargs: dict) -> Any:
+        """Run a module under its name."""
+        return self.named(module, args, kwargs, self._inner)
+
+    def named(self, module, args: tuple, kwargs: dict, run: Callable) -> Any:
+        """Run a module under its name by a function of module and arguments."""
+        path = self._paths.get(id(module))
+        stage = self._stages.get(id(module))
+        if stage is not None:
+            args, kwargs = _on_stage((args, kwargs), stage)
+        if path is None:
+            return run(module, args, kwargs)
+        around = self._around
+        self._around = path
+        try:
+            # Only what the name adds to the one around it: JAX joins nested scopes, and readers of names join them
+            # again by dots.
+            with jax.named_scope(path.removeprefix(f"{around}.") if around else path):
+                result = run(module, args, kwargs)
+        finally:
+            self._around = around
+        inputs, arguments = _seen((args, kwargs))
+        outputs, results = _seen(result)
+        self.calls.setdefault(path, []).append(Called(inputs, outputs, arguments, results))
+        return result
+
+    def _inner(self, module, args: tuple, kwargs: dict) -> Any:
+        if self._blocks is not None:
+            return self._blocks.call(module, args, kwargs)
+        return module._call_impl(args, kwargs)
+
+    def _follow(self, first, module) -> None:
+        """Note for the parts of a block that was not traced itself what those of its twin got."""
+        if first is module:
+            return
+        here, there = self._paths.get(id(module)), self._paths.get(id(first))
+        for name, part in first.named_modules() if here and there else ():
+            calls = self.calls.get(f"{there}.{name}")
+            if part is not first and calls:
+                self.calls.setdefault(f"{here}.{name}", []).append(calls[-1])
+
+
+class _Inside:
+    """Takes the calls of modules while a block is traced: names them, and makes no blocks of them."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def call(self, module, args: tuple, kwargs: dict) -> Any:
+        return self._scope.named(module, args, kwargs, lambda m, a, k: m._call_impl(a, k))
+
+
+def _on_stage(arguments: Any, placement: Any) -> Any:
+    """Return the arguments of a module with every global tensor on the module's stage."""
+    leaves, structure = tree.flatten(arguments)
+    moved = [
+        moved_to_stage(x, placement) if isinstance(x, Tensor) and refreshed(x).layout is not None else x for x in leaves
+    ]
+    return tree.unflatten(structure, moved)
+
+
+def _seen(value: Any) -> tuple[list[Seen | None], Any]:
+    leaves, structure = tree.flatten(value)
+    return [_facts(x) if isinstance(x, Tensor) else None for x in leaves], structure
+
+
+def _facts(x: Tensor) -> Seen:
+    return Seen(tuple(x.shape), x.dtype, None if x.layout is None else x.layout.placement)

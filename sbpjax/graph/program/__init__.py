@@ -1,0 +1,1 @@
+"""The program of a graph: trace, passes, plan, compiled calls."""

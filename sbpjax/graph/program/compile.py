@@ -1,0 +1,139 @@
+"""`compile`: a function of tensors as one planned, compiled program.
+
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = sbpjax.compile(step, state=(model, optimizer))
+
+The first call with new shapes, dtypes or layouts traces the function, plans the whole program (forward, backward,
+update) with the layouts of its inputs and state as pins, and compiles it; later calls run it. What the function
+changes of its state is donated in and written back in place; `sbpjax.graph.program.program` has that part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.storage.payload import payloads
+from sbpjax._core.tracing import tree
+from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
+from sbpjax._core.tracing.outside_writes import check_arguments
+from sbpjax._core.tracing.signature import Call, signature_of
+
+from ..report_registry import SHOWN
+from .build_program import build_program, check_repeats
+from .gc_pause import collected_later
+from .program import Options, Program
+
+if TYPE_CHECKING:
+    from sbpjax._core.inspect.memory import Memory
+    from sbpjax._core.inspect.traffic import Traffic
+
+
+def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
+    """Return ``fn`` as a function that runs as one compiled program.
+
+    Args:
+        fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
+        state: modules, optimizers and tensors that it changes in place.
+        lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
+
+    Returns:
+        A `Compiled`; call it as ``fn``.
+
+    Example:
+        >>> double = compile(lambda x: x * 2)
+    """
+    if fn is None:
+        return functools.partial(compile, state=state, lowering=lowering)
+    return Compiled(fn, state, lowering)
+
+
+class Compiled:
+    """A function of tensors with its compiled programs, one per input signature."""
+
+    def __init__(self, fn: Callable, state, lowering: str) -> None:
+        self._fn = fn
+        self._owners = state
+        self._options = Options(lowering=lowering)
+        self._programs: dict = {}
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *args, **kwargs):
+        """Run the program for these arguments; trace and compile it first if they are of a new signature."""
+        state, call, program = self._prepared(args, kwargs)
+        return program.run(state, call.tensors)
+
+    def plan(self, *args, **kwargs):
+        """Return the plan of the program for these arguments, None for a program on one device; nothing runs."""
+        return self._prepared(args, kwargs)[2].plan
+
+    def lower(self, *args, **kwargs):
+        """Return the `jax.stages.Lowered` of the program for these arguments; nothing runs."""
+        return self._prepared(args, kwargs)[2].lower()
+
+    def memory(self, *args, compiled: bool = True, **kwargs) -> Memory:
+        """Return what the program for these arguments needs of one device's memory; nothing runs.
+
+        Args:
+            *args: its arguments.
+            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            **kwargs: its keyword arguments.
+
+        Raises:
+            OutOfMemoryError: the compiler finds that the device has less.
+        """
+        state, _, program = self._prepared(args, kwargs)
+        return SHOWN["memory"](program, state, compiled)
+
+    def traffic(self, *args, **kwargs) -> Traffic:
+        """Return what the program for these arguments moves, planned and compiled, by kind; nothing runs.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+        """
+        return SHOWN["traffic"](self._prepared(args, kwargs)[2])
+
+    def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
+        call = Call(args, kwargs)
+        for attempt in range(MOST_ATTEMPTS):
+            state = State(self._owners, attempt)
+            with contextlib.suppress(Recaptured):
+                return state, call, self._program(state, call)
+        raise AssertionError("the last attempt makes a program")
+
+    def _program(self, state: State, call: Call) -> Program:
+        casting = mode.autocast and mode.autocast.key
+        key = signature_of(call, state, self._fn, (self._options, casting))
+        found = self._programs.get(key)
+        asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
+        if found is not None and found.unsettled is not None:
+            check_repeats(found, _checked(self._fn, asked), state, call)
+        if found is None:
+            with collected_later():
+                found = build_program(_checked(self._fn, asked), state, call, self._options, asked)
+            self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
+        return found
+
+
+def _checked(fn: Callable, asked: str) -> Callable:
+    """Return a function that raises if it writes to one of its arguments; `nn.Graph` gives ``build`` its own copies."""
+
+    def run(*args, **kwargs):
+        given = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        before = payloads(given)
+        result = fn(*args, **kwargs)
+        check_arguments(asked, given, before)
+        return result
+
+    return run

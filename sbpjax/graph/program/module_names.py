@@ -1,0 +1,73 @@
+"""Names of modules in what JAX and XLA say of an op.
+
+    jit(body)/shard_map/model/3/transpose(jvp())/dot_general    →    model.3, backward, dot_general
+
+Module calls put their names on what they trace (`sbpjax.graph.name_scope`), JAX and XLA add theirs around: functions,
+loops, transformations. `Names` knows the modules of a graph and finds the one that a text names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+_WRAPPED = re.compile(r"^(?:\w+\()+([^()]*)\)+$")  # transpose(jvp(model)) → model
+
+
+class Place(NamedTuple):
+    """Where in a graph an op belongs.
+
+    Attributes:
+        module: the dotted path of the module, an optimizer's name, or ``""``.
+        op: the primitive.
+        backward: whether it is part of a backward.
+    """
+
+    module: str
+    op: str
+    backward: bool
+
+
+class Names:
+    """The names of a graph's modules and optimizers.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        own = graph._g
+        known = {name for block, m in own.blocks.items() for name, _ in m.named_modules(prefix=block)}
+        known |= {type(entry.optimizer).__name__ for entry in own.optimizers}
+        self._known = known
+        self._starts = {name[: k + 1] for name in known for k in range(len(name)) if name[k + 1 : k + 2] in (".", "")}
+
+    def place(self, text: str, *, with_op: bool = True) -> Place:
+        """Return where an op belongs whose name is a text.
+
+        Args:
+            text: a name stack, or the ``op_name`` of an HLO instruction.
+            with_op: whether its last part is the op.
+        """
+        parts = [part for part in text.split(";")[0].split("/") if part]
+        op = parts.pop() if with_op and parts else ""
+        plain = [m.group(1) if (m := _WRAPPED.match(part)) else part for part in parts]
+        return Place(self._module(plain), op, any(part.startswith("transpose(") for part in parts))
+
+    def _module(self, parts: list[str]) -> str:
+        """Return the longest path of a module that follows from some part on; of several, the last."""
+        best = ""
+        start = 0
+        while start < len(parts):
+            path, stop = "", start
+            found, end = "", start + 1
+            while stop < len(parts):
+                if parts[stop]:
+                    path = f"{path}.{parts[stop]}" if path else parts[stop]
+                    if path not in self._starts:
+                        break
+                    if path in self._known:
+                        found, end = path, stop + 1
+                stop += 1
+            best, start = found or best, end
+        return best

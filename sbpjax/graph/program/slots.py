@@ -1,0 +1,125 @@
+"""Slots: how a program keeps its state from call to call.
+
+Most tensors of a program's state are inputs of their own. Some are kept otherwise: the same weight of all layers as one
+stack, so that a loop over the layers reads it without a copy; a parameter of ZeRO-3 divided over the data-parallel
+ranks. The user's tensors are *stored* then (`_core.tensor.storage.offloaded`): they look as ever, and are fetched when
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.storage.exchange import Plan
+from sbpjax._core.tensor.storage.offloaded import Stack, is_stored, stack_of
+from sbpjax._core.tensor.storage.payload import facts, payload, payloads, refreshed
+from sbpjax._core.tensor.storage.storage import drop_own_cell
+from sbpjax.sbp import Layout
+from sbpjax.sbp.algebra import shifted
+from sbpjax.sbp.layout import layout_of
+
+
+@dataclass
+class StateSlot:
+    """One input of a program that is state.
+
+    Attributes:
+        places: where its tensors stand in the state: one, or all of a stack.
+        layout: the layout in which the program takes and returns it, None on one device.
+        own: whether that is the layout of its one tensor.
+    """
+
+    places: tuple[int, ...]
+    layout: Layout | None
+    own: bool = True
+    _stored: Stack | None = None
+
+    def array(self, tensors: Sequence[Tensor]):
+        """Return the payload that the program takes for these tensors of the state.
+
+        What has to be stacked or divided for that stays so: the tensors are stored, and the next call finds it.
+        """
+        first = tensors[0]
+        if self.own:
+            return payload(first)
+        stack = stack_of(first) or self._stored
+        # Another graph may have stacked the same tensors in another layout, and a tensor may have been written since.
+        if stack is not None and stack.layout is self.layout and stack.holds(tensors):
+            return stack.array
+        stack = self._stored = Stack(self._made([refreshed(t) for t in tensors]), self.layout)
+        # From here on the tensors read from the stack: with payloads of their own, every weight would be held twice.
+        stack.store(tensors, written=False)
+        return stack.array
+
+    def _made(self, tensors: list[Tensor]):
+        arrays = payloads(tensors)
+        if self.layout is None:
+            return _stack(arrays)
+        if len(self.places) == 1:
+            return conversions.convert(arrays[0], tensors[0].layout, self.layout.placement, self.layout.sbp)[0]
+        layouts = [t.layout for t in tensors]
+        return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
+
+    def give(self, tensors: Sequence[Tensor], array) -> None:
+        """Take the payload that the program returned."""
+        self._stored = Stack(array, self.layout)
+        self._stored.store(tensors)
+
+    def plan(self, plan: Plan, tensors: Sequence[Tensor], place: int) -> bool:
+        """Add to a plan what `give` does with the array at a place among results to come; return whether it can."""
+        if self.own:
+            return plan.add(tensors[0], place, self.layout)
+        stack = Stack(None, self.layout, (stack_of(tensors[0]) or self._stored).ndim)
+        known = stack.planned(tensors)
+        if known is None:
+            return False
+        plan.late.append((stack, "array", place))
+        plan.known += [*known, (self, "_stored", stack)]
+        return True
+
+
+@jax.jit
+def _stack(arrays):
+    return jnp.stack(arrays)
+
+
+def _stacked(*arrays):
+    return jnp.stack(arrays)
+
+
+def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
+    """Return the layout of a stack of tensors that lie as ``layout``: each dim is one further."""
+    if layout is None:
+        return None
+    return layout_of(layout.placement, shifted(layout.codes, 1), (count, *layout.shape), layout.dtype)
+
+
+def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[int, Layout]) -> StateSlot:
+    """Return the slot of one tensor of the state, or of a stack of several.
+
+    Args:
+        places: their positions in the state.
+        tensors: the state.
+        stored: position → the layout in which a tensor is stored, if that is not its own.
+    """
+    own = tensors[places[0]].layout
+    layout = stored.get(places[0], own)
+    if len(places) == 1:
+        return StateSlot(places, layout, layout is own)
+    return StateSlot(places, stacked_layout(layout, len(places)), False)
+
+
+def stackable(t: Tensor) -> tuple | None:
+    """Return what tensors of one stack have in common, None if a tensor must stay by itself."""
+    if not is_stored(t) and not drop_own_cell(t):
+        return None  # it shares storage with a view or an alias
+    if t.layout is None:
+        return tuple(t.shape), t.dtype, getattr(facts(t), "sharding", None)
+    return None if t.layout.partial_axes else (t.layout,)

@@ -1,0 +1,126 @@
+"""Whose values a step moves: names for what ZeRO and optimizers convert, where no line of the user's speaks.
+
+    f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
+    f32[256,64] S0 → B    update of blocks.0.mlp.up.weight
+
+A value belongs to a parameter if, through equations that keep its shape, it reaches that parameter's new value and no
+other's. It is the parameter itself, or a state of its, if it is an input or a copy of one; an update if it is computed
+from such an input; else it is the gradient. Stacks of equal layers are called ``blocks.*.mlp.up.weight``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sbpjax._core.programs.normalise import scan_counts
+from sbpjax._core.programs.plan import Plan
+from sbpjax._core.runtime.jaxprs import Literal, Var
+
+from .forward_backward import COPIES
+
+_COPIES = COPIES | {"optimization_barrier"}
+
+
+def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
+    """Return what a value of a plan is called, for every value that belongs to a parameter.
+
+    Args:
+        plan: the plan of ``program``, loops included.
+        program: the graph's program: its slots are its inputs from the second on, and what it writes its first outputs.
+        state: the tensors behind the slots, and their names.
+    """
+    names = names_of(state)
+    called = [pattern_of([names[p] for p in slot.places]) for slot in program.slots]
+    parameters = [names[slot.places[0]][0] == "" for slot in program.slots]
+    inputs: dict[Var, tuple[str, str]] = dict(zip(plan.program.invars[1:], called))
+    first = 1 + len(program.slots) + len(program.number_names)
+    inputs.update((v, ("", "an argument")) for v in plan.program.invars[first:])
+    results = {
+        v: called[slot][1]
+        for v, slot in zip(plan.program.outvars, program.written)
+        if isinstance(v, Var) and parameters[slot]
+    }
+    found: dict[Var, str] = {}
+    _name(plan, inputs, results, set(), found)
+    return found
+
+
+def names_of(state: Any) -> list[tuple[str, str]]:
+    """Return for every tensor what it is of a parameter (``""``: itself), and that parameter's name."""
+    name_of = {id(t): name for t, name in zip(state.tensors, state.names, strict=True)}
+    kinds = {
+        id(t): (str(kind), name_of[id(param)])
+        for optimizer in state.optimizers
+        for param, tensors in optimizer.state.items()
+        if id(param) in name_of
+        for kind, t in tensors.items()
+    }
+    return [kinds.get(id(t), ("", name)) for t, name in zip(state.tensors, state.names, strict=True)]
+
+
+def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return one name for tensors of equal layers: what differs becomes a star."""
+    parts = [name.split(".") for _, name in names]
+    if len({len(p) for p in parts}) > 1:
+        return names[0]
+    return names[0][0], ".".join(p[0] if len(set(p)) == 1 else "*" for p in zip(*parts, strict=True))
+
+
+def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> None:
+    """Add the names of a program's values to ``found``.
+
+    ``inputs`` says what inputs are: ``(kind, parameter)``; ``results`` the parameter whose new value an output is, or
+    leads to; ``made`` the inputs that were computed from parameters or their state.
+    """
+    owner = _owners_of(plan, results)
+    copies, touched = dict(inputs), {*inputs, *made}
+    for i, eqn in enumerate(plan.program.eqns):
+        if i in plan.bodies:
+            _name_body(plan.bodies[i], eqn, copies, touched, owner, found)
+            continue
+        read = [v for v in eqn.invars if isinstance(v, Var)]
+        if len(read) == 1 and eqn.primitive.name in _COPIES and read[0] in copies:
+            copies[eqn.outvars[0]] = copies[read[0]]
+        for v in eqn.outvars:
+            own = owner.get(v)
+            if own and any(u in touched and (u not in copies or copies[u][1] in own) for u in read):
+                touched.add(v)
+    for v, own in owner.items():
+        if len(own) == 1 and v not in copies:
+            found[v] = f"{'update' if v in touched else 'gradient'} of {next(iter(own))}"
+    for v, (kind, name) in copies.items():
+        found[v] = f"{kind} of {name}" if kind else name
+
+
+def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
+    """Return value → the parameters whose new values it reaches through equations that keep its shape."""
+    owner: dict[Var, set[str]] = {v: {name} for v, name in results.items()}
+    for eqn in reversed(plan.program.eqns):
+        if eqn.primitive.name == "scan":
+            consts, carry = scan_counts(eqn.params)
+            for v, u in zip(eqn.invars[consts : consts + carry], eqn.outvars, strict=False):
+                if isinstance(v, Var) and u in owner:
+                    owner.setdefault(v, set()).update(owner[u])
+            continue
+        for v in eqn.invars:
+            # A scalar, such as the norm of all gradients, would tie every parameter to every other.
+            if isinstance(v, Literal) or not v.aval.shape:
+                continue
+            for u in eqn.outvars:
+                if u in owner and u.aval.shape == v.aval.shape:
+                    owner.setdefault(v, set()).update(owner[u])
+    return owner
+
+
+def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, found: dict[Var, str]) -> None:
+    """Name the values in the body of a loop by what they are outside."""
+    pairs = list(zip(body.program.invars, eqn.invars, strict=True))
+    inputs = {v: copies[u] for v, u in pairs if isinstance(u, Var) and u in copies}
+    made = {v for v, u in pairs if isinstance(u, Var) and u in touched}
+    results = {}
+    for v, u in zip(body.program.outvars, eqn.outvars, strict=True):
+        own = owner.get(u, ())
+        if isinstance(v, Var) and len(own) == 1:
+            results[v] = next(iter(own))
+    _name(body, inputs, results, made, found)

@@ -1,1 +1,0 @@
-"""Pure functions over jax arrays with torch's semantics; import a family, e.g. `sbpjax.ops.view`."""

@@ -1,8 +1,0 @@
-"""Planning: which layout every value of a program takes."""
-
-from sbpjax.programs.plan import Boxing as Boxing
-from sbpjax.programs.plan import Plan as Plan
-
-from .exact import plan_exactly as plan_exactly
-from .loops import plan_one as plan_one
-from .program import plan_program as plan_program

@@ -1,3 +1,0 @@
-"""The eager tensor: a handle on a payload, its views, its writes, the ways of running an op, the tape."""
-
-from .tensor import Tensor as Tensor

@@ -1,0 +1,82 @@
+"""Ops that meet ever new shapes: bounded programs, right values, and one word about the line."""
+
+import gc
+import logging
+
+import jax
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax._core.compiler.eager import recompile_log as call_sites
+from sbpjax._core.compiler.eager import shape_cache as shapes
+from sbpjax._core.ops import elementwise
+from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.tensor.dispatch import op as ops
+
+
+def step(n):
+    x = flow.tensor(np.arange(2 * n, dtype="f").reshape(n, 2), requires_grad=True)
+    y = flow.sinh(x)  # the only line of this file that calls it
+    y.sum().backward()
+    return y, x.grad
+
+
+def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
+    table = Recent(8)
+    monkeypatch.setattr(shapes, "_programs", table)
+    monkeypatch.setattr(call_sites, "_programs", Recent(100))
+    monkeypatch.setattr(call_sites, "_said", set())
+    monkeypatch.setattr(call_sites, "SAID_AT", 20)
+    step(1)  # makes `flow.sinh`, which keeps its op; the bounded table of ops may have made another one since
+    all_ops = [o for o in gc.get_objects() if type(o) is ops.Op and o.fn is elementwise.sinh]
+    for op in all_ops:
+        op.__init__(op.fn, op.static)  # as in a new process
+    with caplog.at_level(logging.WARNING, logger="sbpjax"):
+        for n in [*range(1, 31), 30, 29, 2]:
+            y, grad = step(n)
+            expected = np.arange(2 * n, dtype="f").reshape(n, 2)
+            np.testing.assert_allclose(y.detach().numpy(), np.sinh(expected), rtol=1e-5)
+            np.testing.assert_allclose(grad.numpy(), np.cosh(expected), rtol=1e-5)
+    op = max(all_ops, key=lambda one: one.programs)
+    assert op.programs >= 30
+    assert isinstance(op.call, shapes.ByShape)
+    assert 0 < len(table.everything()) <= 8
+    assert len(op.entries) <= ops._MAX_ENTRIES + 1
+    said = [r.getMessage() for r in caplog.records if "test_shapes.py" in r.getMessage()]
+    assert len(said) == 2  # the line of the op, and the one that checks; each once, though its backward has as many
+    assert "has compiled 10 shapes of sinh, now [10, 2]" in said[0]
+
+
+def test_an_op_of_many_shapes_is_a_part_of_traced_programs():
+    op = ops.op_of(elementwise.sinh)
+    op.call(np.ones(3, "f"))
+    op.spread()
+    x = flow.tensor([0.5, 1.0])
+    traced = flow.compile(lambda x: flow.sinh(x).exp())
+    np.testing.assert_allclose(traced(x).numpy(), np.exp(np.sinh([0.5, 1.0])), rtol=1e-6)
+    assert "sinh" in str(jax.make_jaxpr(op.call)(np.ones(2, "f")))
+    op.__init__(op.fn, op.static)
+
+
+def test_programs_of_changing_attributes_are_bounded(monkeypatch):
+    table = Recent(6)
+    monkeypatch.setattr(ops, "_OPS", table)
+    x = flow.arange(40)
+    for i in range(1, 30):
+        assert x[:i].sum().item() == i * (i - 1) // 2
+        assert len(table.everything()) <= 6
+
+
+@pytest.mark.exhaustive
+def test_memory_stays_where_it_is(monkeypatch):
+    """400 shapes of four programs each: 1.5 MB a program without a bound, with it what the table holds."""
+    monkeypatch.setattr(shapes, "_programs", Recent(64))
+    monkeypatch.setattr(ops, "_OPS", Recent(64))
+    resident = []
+    for n in range(1, 401):
+        step(n)
+        if n % 100 == 0:
+            with open("/proc/self/statm") as file:
+                resident.append(int(file.read().split()[1]) * 4096)
+    assert resident[3] - resident[1] < 150e6

@@ -1,0 +1,102 @@
+"""Sizes that no machine has are refused, in words, where shapes are made: eager, on placements, traced, without data.
+
+Each call runs in this process: before the check, XLA ended it.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax._core.runtime import host_memory, sizes
+from sbpjax.errors import OutOfMemoryError
+
+F = flow.nn.functional
+HUGE, LARGE = 2**62, 2**45
+
+CALLS = {
+    "zeros": lambda: flow.zeros(HUGE),
+    "zeros of a product": lambda: flow.zeros(2**31, 2**31, 4),
+    "zeros beyond int64": lambda: flow.zeros(2**63),
+    "zeros of 0 rows": lambda: flow.zeros(0, HUGE, 4),
+    "full": lambda: flow.full((HUGE,), 7.5),
+    "randn": lambda: flow.randn(HUGE),
+    "randint": lambda: flow.randint(0, 5, (HUGE,)),
+    "randperm": lambda: flow.randperm(HUGE),
+    "arange": lambda: flow.arange(HUGE),
+    "linspace": lambda: flow.linspace(0, 1, HUGE),
+    "eye": lambda: flow.eye(2**40),
+    "new_zeros": lambda: flow.ones(2).new_zeros(HUGE),
+    "expand": lambda: flow.ones(1).expand(HUGE) + 1,
+    "expand, read": lambda: flow.ones(1).expand(HUGE).numpy(),
+    "repeat": lambda: flow.ones(2).repeat(HUGE),
+    "pad": lambda: F.pad(flow.ones(2), (HUGE, HUGE)),
+    "one_hot": lambda: F.one_hot(flow.tensor([0, 1]), HUGE),
+    "outer": lambda: flow.ones(2**16).expand(2**40, 2**16) @ flow.ones(2**16, 2**40),
+    "Linear": lambda: flow.nn.Linear(2**40, 2**40),
+    "Embedding": lambda: flow.nn.Embedding(HUGE, 4),
+    "in a program": lambda: flow.compile(lambda x: F.one_hot(x, HUGE).sum())(flow.tensor([0, 1])),
+    "without data": lambda: flow.zeros(HUGE, device="meta"),
+    "an op without data": lambda: flow.zeros(4, device="meta").repeat(HUGE),
+    "more than the machine has": lambda: flow.ones(LARGE),
+    "arange, more than the machine has": lambda: flow.arange(LARGE),
+    "a result, more than the machine has": lambda: flow.ones(2).repeat(LARGE),
+    "a result of random numbers": lambda: flow.rand(LARGE),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_machine_has_so_many_bytes(name):
+    with pytest.raises(OutOfMemoryError) as caught:
+        CALLS[name]()
+    assert isinstance(caught.value, RuntimeError)
+    assert "seen: " in str(caught.value) and "\n  fix:  " in str(caught.value)
+
+
+@pytest.mark.parametrize("sbp", [flow.sbp.split(0), flow.sbp.broadcast, flow.sbp.partial_sum])
+@pytest.mark.parametrize("size", [HUGE, LARGE])
+def test_a_global_tensor_of_so_many_bytes_is_refused(sbp, size):
+    place = flow.placement("cpu", [0, 1])
+    with pytest.raises(OutOfMemoryError):
+        flow.zeros(size, placement=place, sbp=sbp)
+    x = flow.zeros(4, placement=place, sbp=sbp)
+    with pytest.raises(OutOfMemoryError):
+        x.repeat(size)
+
+
+def test_a_graph_names_the_op_whose_result_has_so_many_bytes():
+    class Graph(flow.nn.Graph):
+        def build(self, x):
+            return F.one_hot(x, HUGE).sum()
+
+    with pytest.raises(OutOfMemoryError, match="one_hot"):
+        Graph()(flow.tensor([0, 1]))
+
+
+def test_a_view_of_any_size_is_made_and_not_read():
+    assert flow.ones(1).expand(HUGE).shape == (HUGE,)
+
+
+def test_copies_on_all_ranks_count(monkeypatch):
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: 3 << 30)
+    place = flow.placement("cpu", [0, 1, 2, 3])
+    with pytest.raises(OutOfMemoryError, match=r"on 4 ranks: 4.0 GiB"):
+        flow.ones(1 << 28, placement=place, sbp=flow.sbp.broadcast)
+
+
+def test_a_small_tensor_does_not_ask_the_system(monkeypatch):
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: pytest.fail("asked"))
+    flow.ones(1 << 10)
+
+
+def test_bodies_of_equations_are_looked_at():
+    branches = lambda: np.float64(0), lambda: jax.numpy.ones(HUGE).sum()
+    closed = jax.make_jaxpr(lambda x: jax.lax.cond(x > 0, *branches))(1)
+    with pytest.raises(OutOfMemoryError):
+        sizes.check_equations("f", closed.eqns)
+
+
+@pytest.mark.parametrize("error", [MemoryError("no"), RuntimeError("RESOURCE_EXHAUSTED")])
+def test_an_error_of_numpy_without_memory_is_worded(error):
+    found = sizes.out_of_memory("f(x)", "x", error)
+    assert (found is not None) == isinstance(error, MemoryError)
