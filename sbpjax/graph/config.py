@@ -4,9 +4,9 @@
     self.config.enable_amp(True, dtype=flow.bfloat16)
     self.config.enable_zero(True, stage=2)
 
-Three kinds of options: those that change what is compiled (a later call compiles anew), those that name an
-optimisation which XLA does on its own, and those of machinery that does not exist here. The last two are accepted,
-checked, and listed by ``repr`` with what becomes of them, so that no option is silently without effect.
+There are three kinds of options: those that change the compiled program (a later call compiles anew), those of
+optimisations that XLA does on its own, and those of machinery that does not exist here. The last two are accepted,
+checked, and listed by ``repr`` with their fate, so that no option is silently without effect.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
 _NONE_HERE = "no such machinery here; no effect"
 
-# What becomes of the options that choose nothing here.
+# The fate of the options that choose nothing here.
 STATED = {
     "allow_fuse_add_to_output": f"{_XLA}: elementwise chains are fused",
     "allow_fuse_cast_scale": f"{_XLA}: casts and scales are fused",
@@ -45,8 +45,8 @@ STATED = {
     "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
 }
 
-# From here on a loop is worth the stacks of what it saves. CPU programs call one function per kind of layer anyway
-# (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
+# From this many iterations on, a loop is worth the stacks of its saved values. CPU programs call one function per kind
+# of layer anyway (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
 _MANY_LAYERS, _MANY_ON_CPU = 16, 40
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
@@ -63,7 +63,7 @@ class GraphConfig(PlannerConfig):
         amp_lists: which op runs in which precision.
         zero_stage: 0 (off), 1, 2 or 3.
         zero_min_size: parameters of fewer elements than this are not sharded.
-        zero_restore_level: what of the sharded parameters is gathered once per step, see `enable_zero`.
+        zero_restore_level: the sharded parameters that are gathered once per step, see `enable_zero`.
         lowering: how planned programs are compiled.
         static_inputs: whether other shapes than the first are an error.
         block_scan: whether equal layers are traced and compiled once.
@@ -100,7 +100,7 @@ class GraphConfig(PlannerConfig):
         changes.note()
 
     def key(self) -> tuple:
-        """Return what of the options a compiled program depends on; hashable."""
+        """Return the options that a compiled program depends on; hashable."""
         casting = self.casting()
         return (
             self.accumulation_steps,
@@ -123,7 +123,7 @@ class GraphConfig(PlannerConfig):
             self.engine,
         )
 
-    # -- what is compiled ------------------------------------------------------------------------------------------
+    # -- options that change the compiled program ------------------------------------------------------------------
 
     def set_gradient_accumulation_steps(self, value: int) -> None:
         """Split every batch into `value` micro-batches along dim 0, and step once with the mean of their gradients.
@@ -141,10 +141,10 @@ class GraphConfig(PlannerConfig):
         self.accumulation_steps = whole("set_gradient_accumulation_steps", value, 1)
 
     def set_pipeline(self, schedule: str | Sequence[Sequence[tuple[str, int, int]]] = "1f1b") -> None:
-        """Say in which order the stages of a pipeline work on the micro-batches of a batch.
+        """Set the order in which the stages of a pipeline work on the micro-batches of a batch.
 
-        A model is a pipeline if its parameters lie on several placements; `set_gradient_accumulation_steps` says into
-        how many micro-batches a batch is split.
+        A model is a pipeline if its parameters are on several placements; `set_gradient_accumulation_steps` sets the
+        number of micro-batches per batch.
 
         Args:
             schedule: ``"1f1b"`` (a stage holds activations of at most as many micro-batches as there are stages from it
@@ -176,14 +176,14 @@ class GraphConfig(PlannerConfig):
         self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
     def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16, lists: Lists = ACCELERATOR) -> None:
-        """Compute what gains from it in a lower precision, as under `sbpjax.autocast`; parameters stay as they are.
+        """Run the ops that gain from it in a lower precision, as under `sbpjax.autocast`; parameters stay as they are.
 
         Float32 parameters are their own master weights. Those of lower precision get a float32 copy in the state of
         their optimizer, see `Optimizer.use_master_weights`. Gradients are in the dtype of their parameter when they
         are summed over micro-batches.
 
         Args:
-            mode: on or off; off, a call inside a `sbpjax.autocast` block is cast as that block says.
+            mode: on or off; off, a call inside a `sbpjax.autocast` block is cast as in that block.
             dtype: ``float16`` (with a loss scaler, see `Graph.set_grad_scaler`), ``bfloat16``, or ``"fp8"`` (or
                 ``float8_e4m3fn``): bfloat16, with 8-bit products of linear layers whose dims are multiples of 16.
             lists: which op runs in which precision, the same on every device.
@@ -212,7 +212,7 @@ class GraphConfig(PlannerConfig):
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
     ) -> None:
-        """Split over the data-parallel ranks what each of them would hold a copy of.
+        """Split tensors of which every data-parallel rank would hold a copy over the data-parallel ranks.
 
         Args:
             mode: on or off.
@@ -324,7 +324,7 @@ class GraphConfig(PlannerConfig):
         """Make it an error to call the graph with other shapes, dtypes, layouts or static values than at first.
 
         Args:
-            mode: on, or off (the graph compiles anew and says why).
+            mode: on, or off (the graph compiles anew, and logs the reason).
         """
         self.static_inputs = flag("set_static_inputs", mode)
 
@@ -344,7 +344,7 @@ class GraphConfig(PlannerConfig):
         """Keep at most this many compiled programs; the one not used for longest goes first."""
         self.max_programs = whole("set_max_programs", value, 1)
 
-    # -- what XLA does, or what is always done ---------------------------------------------------------------------
+    # -- options of things that XLA does, or that are always done --------------------------------------------------
 
     def allow_fuse_add_to_output(self, mode: bool = True) -> None:
         """Fuse an add into the op before it. XLA fuses elementwise chains on its own."""
@@ -367,7 +367,7 @@ class GraphConfig(PlannerConfig):
         self._state("enable_multi_tensor_update", flag("enable_multi_tensor_update", mode))
 
     def enable_choose_best_memory_allocation(self, mode: bool = True) -> None:
-        """Try several ways to lay out memory. XLA's buffer assignment does this on its own."""
+        """Try several memory layouts. XLA's buffer assignment does this on its own."""
         self._state("enable_choose_best_memory_allocation", flag("enable_choose_best_memory_allocation", mode))
 
     def enable_compress_memory(self, mode: bool = True) -> None:
@@ -379,11 +379,11 @@ class GraphConfig(PlannerConfig):
         self._state("enable_straighten_algorithm", one_of("enable_straighten_algorithm", mode, STRAIGHTEN))
 
     def enable_cudnn_conv_heuristic_search_algo(self, mode: bool = True) -> None:
-        """Choose convolution algorithms by a heuristic. XLA autotunes them; ``XLA_FLAGS`` says how."""
+        """Choose convolution algorithms by a heuristic. XLA autotunes them; ``XLA_FLAGS`` sets the method."""
         self._state("enable_cudnn_conv_heuristic_search_algo", flag("enable_cudnn_conv_heuristic_search_algo", mode))
 
     def set_outputs_buffer_size(self, value: int = 2) -> None:
-        """Say how many results may wait to be read. Results are futures here, so any number may."""
+        """Set how many results may wait to be read. Results are futures here, so any number may."""
         self._state("set_outputs_buffer_size", whole("set_outputs_buffer_size", value, 1))
 
     def _state(self, name: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checks of the values that options of a graph are given; each error says which values there are."""
+"""Checks of option values of a graph; each error lists the allowed values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def wrong(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
 
 
 def flag(name: str, mode: Any) -> bool:
-    """Return a bool; refuse what is none."""
+    """Return a bool; refuse anything else."""
     if not isinstance(mode, bool):
         raise wrong(f"{name}({mode!r})", f"a {type(mode).__name__}", "the option is on or off: a bool", f"{name}(True)")
     return mode

@@ -1,7 +1,7 @@
-"""Which program fits a call: the last one's, one of those kept, or one that is made now.
+"""Program selection for a call: the last program, a cached one, or a new trace.
 
-A call asks first whether anything has changed since the last one (identities), then whether there is a program of its
-signature, and only then traces, plans, and says in one line why. A failure leaves optimizers and graph as they were.
+A call first compares identities with the last one, then looks for a program of its signature, and only then traces and
+plans, with one logged line about the reason. A failure leaves optimizers and graph as they were.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("sbpjax.graph")
 def planned(
     asked: str, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, StandIns]:
-    """Return a program that chose the layouts of a state, and what lays the state out so; it lies as before."""
+    """Return a program that chose the layouts of a state, and a function that applies them; the state is unchanged."""
     place = None if options.auto is None else options.auto.placement
     with StandIns(state.tensors, None if isinstance(place, Hierarchies) else place) as stand_ins:  # or grid by grid
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
@@ -53,7 +53,7 @@ def _placement_of(state: State) -> Any:
 
 
 def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Call]:
-    """Return the state and the program of a graph for arguments, abstract or not, and those taken apart."""
+    """Return the state and the program of a graph for arguments, abstract or not, and the flattened call."""
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     call = Call(args, kwargs)
@@ -95,14 +95,13 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
             tensors == last.tensors
             and arguments == last.arguments
             and last.config == (graph.config.key(), CHANGES[0])
-            # By identity: ``build`` may read any attribute, and their equality may be elementwise, or cost whatever it
-            # likes.
+            # By identity: ``build`` may read any attribute, and their equality may be elementwise, or expensive.
             and list(map(id, attributes)) == list(map(id, last.attributes))
             and call.static() == last.static
         ):
             last.tensors, last.arguments = tensors, arguments
             return last.state, last.program
-    # Whatever fails below, the next call must not take the quick way to a program of other arguments.
+    # Whatever fails below, the next call must not take the fast path to a program of other arguments.
     own.last = None
     if any(is_traced(t) for t in call.tensors):
         raise GraphError(
@@ -111,14 +110,14 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
             "a graph is a whole program; what runs inside another one is its modules",
             "call the module in build, and leave the graph out",
         )
-    # A failed trace must leave no moments behind: they would be of layouts that no program was made for.
+    # A failed trace must leave no moments behind: they would have layouts of a program that was never made.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
     # Before the state is listed: master weights are a part of it.
     undo = keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
     try:
         zero = _zero(graph, call)
         if zero is not None:
-            # Before the state is listed: divided state is made divided, and never lies whole on a device.
+            # Before the state is listed: divided state is made divided, and is never whole on a device.
             zero.divide_state()
         for attempt in range(MOST_ATTEMPTS):
             state = State(owners_of(graph), attempt)
@@ -168,7 +167,7 @@ def _check_optimizers(graph: Any, state: State) -> None:
 
 
 def owners_of(graph: Any) -> dict[str, Any]:
-    """Return what a graph's steps may change, by name: what `State` takes."""
+    """Return the tensors that a graph's steps may change, by name: the argument of `State`."""
     own = graph._g
     owners: dict[str, Any] = dict(own.blocks)
     owners.update({k: v for k, v in graph.__dict__.items() if isinstance(v, Tensor)})
@@ -202,7 +201,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
         with collected_later():
             found, step = _fitting(graph, state, call, options, zero)
         options = options_of(graph, state)  # a grid of devices may have been chosen
-        # The state lies as planned, layers may be checkpointed now.
+        # The state is laid out as planned, layers may be checkpointed now.
         key = _key(graph, state, call, options)
         found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
         own.debug.traced(graph, found)
@@ -240,7 +239,7 @@ def _key(graph: Any, state: State, call: Call, options: Options) -> Signature:
 
 
 def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero | None) -> tuple[Program, GraphStep]:
-    """Return a program and what it was traced from; under "AdaptiveMemory" layers are checkpointed to fit one."""
+    """Return a program and the step it was traced from; under "AdaptiveMemory" layers are checkpointed to fit."""
     sums = {} if zero is None else zero.sums(state.tensors)
 
     def made() -> tuple[Program, StandIns | None, GraphStep]:
@@ -257,11 +256,11 @@ def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero 
 def _made(
     graph: Any, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, StandIns | None]:
-    """Return a program, and with auto parallelism what lays the state out as it chose."""
+    """Return a program, and with auto parallelism the function that lays the state out as planned."""
     asked = f"{graph.name}.build"
     if options.auto is None:
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
-        # Nothing else marks a pipeline: a state on several placements is one.
+        # Pipelines have no other mark: a state on several placements is one.
         if len(places) < 2:
             return build_program(step, state, call, options, asked, zero), None
         from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement
@@ -281,7 +280,7 @@ def _made(
 
 
 def _announce(graph: Any, key: Signature, call: Call) -> None:
-    """Say in one line why a further program is needed, or that none may be made."""
+    """Log in one line why a further program is needed, or raise if none may be made."""
     latest = graph._g.latest
     if latest is None:
         return

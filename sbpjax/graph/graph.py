@@ -15,9 +15,9 @@
     for x, y in batches:
         loss = graph(x, y)
 
-``build`` runs once per signature (shapes, dtypes, layouts, static values, modes of the modules), on tracers. What it
-does to parameters, buffers, optimizers and the random stream happens in the modules and optimizers themselves, so
-eager code and other graphs see it. Parameters' ``.grad`` is left as it was.
+``build`` runs once per signature (shapes, dtypes, layouts, static values, modes of the modules), on tracers. Its
+changes of parameters, buffers, optimizers and the random stream happen in the modules and optimizers themselves, so
+eager code and other graphs see them. Parameters' ``.grad`` is left as it was.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
 
-    # A call takes and returns what the subclass's `build` does.
+    # A call has the arguments and results of the subclass's `build`.
     class _HasBuild(Protocol[_P, _R]):
         def build(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
@@ -89,7 +89,7 @@ class Graph(Reports):
             "def build(self, x): return self.model(x)",
         )
 
-    # -- what a graph is made of -----------------------------------------------------------------------------------
+    # -- parts of a graph ------------------------------------------------------------------------------------------
 
     def add_optimizer(self, optim: Optimizer, *, lr_sch: LRScheduler | None = None, is_sparse: bool = False) -> None:
         """Let the graph step an optimizer after every ``build``, and a schedule after every call.
@@ -243,7 +243,7 @@ class Graph(Reports):
         return self._run(Call(args, kwargs), done) if result is MISSED else result
 
     def _run(self, call: Call, done: list | None) -> Any:
-        """Run the program of a call, and find out whether such a call can be made again the quick way."""
+        """Run the program of a call, and record whether such a call can be repeated on the fast path."""
         state, program = fit(self, call)
         if not program.is_compiled:
             self._compile(program)
@@ -251,7 +251,7 @@ class Graph(Reports):
         last = self._g.last
         if last is not None:
             last.missed += last.repeat is not None
-            # A program whose quick way misses again and again (a fresh array per step that somebody holds) would pay
+            # A program whose fast path misses again and again (a fresh array per step that somebody holds) would pay
             # for both ways.
             mark, steady = changes.now, last.missed < _MOST_MISSED
             if steady and last.mark is mark:  # nothing moves it in every step
@@ -281,7 +281,7 @@ class Graph(Reports):
         prepared(self, args, kwargs)
 
     def finish_compile_and_init_runtime(self) -> Graph:
-        """Compile what `build_graph` planned, and return the graph."""
+        """Compile the program planned by `build_graph`, and return the graph."""
         self._compile(self.program)
         return self
 
@@ -349,7 +349,7 @@ class Graph(Reports):
         return saving.state_dict(self, destination)
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> None:
-        """Load what `state_dict` returned, before or after the first call; a resumed run continues bit by bit.
+        """Load the result of `state_dict`, before or after the first call; a resumed run continues bit by bit.
 
         Args:
             state_dict: the state.
@@ -361,11 +361,11 @@ class Graph(Reports):
         saving.load_state_dict(self, state_dict, strict)
 
     def runtime_state_dict(self, destination: dict | None = None, with_eager: bool = False) -> dict[str, Any]:
-        """Return for which arguments the graph has programs, so that another process can compile them ahead.
+        """Return the arguments that the graph has programs for, so that another process can compile them ahead.
 
         Args:
             destination: a dict to fill instead of a new one.
-            with_eager: add what `state_dict` returns.
+            with_eager: add the result of `state_dict`.
         """
         return runtime.runtime_state_dict(self, destination, with_eager)
 
@@ -373,14 +373,14 @@ class Graph(Reports):
         """Compile for the arguments that another graph had programs for.
 
         Args:
-            state_dict: what `runtime_state_dict` returned.
+            state_dict: the result of `runtime_state_dict`.
             warmup_with_run: compile now; else trace and plan only. Nothing runs either way.
         """
         runtime.load_runtime_state_dict(self, state_dict, warmup_with_run)
 
     @staticmethod
     def runtime_state_dict_to(state_dict: dict[str, Any], device: Any) -> dict[str, Any]:
-        """Return a runtime state whose local tensors lie on a device."""
+        """Return a runtime state with its local tensors moved to a device."""
         return runtime.runtime_state_dict_to(state_dict, device)
 
     def enable_save_runtime_state_dict(self, mode: bool = True) -> None:
@@ -393,7 +393,7 @@ class Graph(Reports):
     def enable_shared(self, mode: bool = True) -> None:
         """Accepted for OneFlow's spelling: programs always share the state of their modules."""
 
-    # -- what is printed -------------------------------------------------------------------------------------------
+    # -- printed output --------------------------------------------------------------------------------------------
 
     def debug(
         self,
@@ -404,10 +404,10 @@ class Graph(Reports):
         only_user_py_stack: bool = True,
         op_repr_with_py_stack: bool = False,
     ) -> None:
-        """Print what happens when a program is made.
+        """Print the events of making a program.
 
         Args:
-            v_level: -1 nothing; 0 the phases with their times; 1 also every module with what goes in and out; 2 also
+            v_level: -1 nothing; 0 the phases with their times; 1 also every module with its inputs and outputs; 2 also
                 every op with its layouts; 3 also every boxing with its bytes.
             ranks: the processes that print; rank 0 if None, all for -1.
             max_py_stack_depth: how many source lines an op is given.

@@ -1,6 +1,6 @@
-"""`Reports`: what a graph tells of its program: what it moves, holds and costs, and its text; part of `Graph`.
+"""`Reports`: the part of `Graph` that reports a program's traffic, memory, cost and text.
 
-The reports are made in `sbpjax.inspect`, a room above, which registers itself in `shown.SHOWN`.
+The reports are made in `sbpjax.inspect`, a package above this one, which registers itself in `report_registry.SHOWN`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Reports:
-    """The methods of `Graph` that show its program."""
+    """The report methods of `Graph`."""
 
-    if TYPE_CHECKING:  # what `Graph` has
+    if TYPE_CHECKING:  # attributes of `Graph`
         name: str
         program: Program
         build_graph: Callable[..., None]
@@ -34,11 +34,11 @@ class Reports:
         return SHOWN["text"](self)
 
     def memory(self, *args: Any, compiled: bool = True, **kwargs: Any) -> Memory:
-        """Return what a step needs of one device's memory, by kind; nothing runs.
+        """Return the memory that a step needs on one device, by kind; nothing runs.
 
         Args:
             args: as for `compile`; none for the program of the last call.
-            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            compiled: the compiler's figure; else an estimate from the plan, which takes no compilation.
             kwargs: the same by name.
 
         Raises:
@@ -50,7 +50,7 @@ class Reports:
         return SHOWN["memory"](built(self, "memory"), State(owners_of(self)), compiled)
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
-        """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
+        """Return the bytes that a step moves between devices, planned and compiled, by kind; nothing runs.
 
         Raises:
             GraphError: no arguments, and the graph was not built.
@@ -61,7 +61,7 @@ class Reports:
         return SHOWN["traffic"](built(self, "traffic"))
 
     def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
-        """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
+        """Return the traffic of a step: every boxing with its module, source line, collective and bytes.
 
         Nothing runs.
 
@@ -80,7 +80,7 @@ class Reports:
         return SHOWN["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check)
 
     def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
-        """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
+        """Return the working and idle times of each pipeline stage, the bubble, and the memory of each stage.
 
         Tasks are timed alone, on zeros; no parameter changes.
 
@@ -90,7 +90,7 @@ class Reports:
             **kwargs: arguments by name.
 
         Raises:
-            GraphError: the graph lies on one placement, or has no micro-batches.
+            GraphError: the graph is on one placement, or has no micro-batches.
 
         Example:
             >>> graph.pipeline_report().save("step.svg")
@@ -100,10 +100,10 @@ class Reports:
     def profile(
         self, *args: Any, steps: int = 10, directory: str | os.PathLike | None = None, **kwargs: Any
     ) -> Profile:
-        """Run steps under the profiler, and return which ops of which modules take the time.
+        """Run steps under the profiler, and return the time per op and module.
 
-        Parameters, optimizers, schedules and the random stream are as before afterwards. The program is compiled once
-        more, since a program out of the compiler's cache may carry the names of another graph.
+        Parameters, optimizers, schedules and the random stream are restored afterwards. The program is compiled once
+        more, since a program from the compiler's cache may carry the names of another graph.
 
         Args:
             *args: arguments of ``build``; none for zeros of the last call's signature.
@@ -124,7 +124,7 @@ class Reports:
         return SHOWN["profile"](self, args, kwargs, steps, directory)
 
     def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
-        """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
+        """Return the layouts of the tensors of a step and their cost, beside the usual strategies; nothing runs.
 
         The plan is that of `build`'s program: with ``config.enable_auto_parallel(True)`` the one that was found. The
         other strategies are planned for this call, which takes as long as the plan did, for each.
@@ -151,7 +151,7 @@ class Reports:
         )
 
     def why(self, name: str, sbp: Any) -> Any:
-        """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
+        """Return the cost of another layout for one tensor of the last program, and the layouts that would follow.
 
         Args:
             name: a parameter, state, argument or boundary activation as `auto_parallel_report` names it, or a pattern.

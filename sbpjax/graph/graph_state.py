@@ -1,4 +1,4 @@
-"""What a graph keeps for itself, apart from the attributes of the user's class."""
+"""Internal state of a graph, apart from the attributes of the user's class."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class OptimizerEntry(NamedTuple):
 
 @dataclass(slots=True)
 class LastCall:
-    """What the last call found, to see quickly that the next one is of the same signature.
+    """Observations of the last call, for a quick check that the next one has the same signature.
 
     Attributes:
-        mark: `changes.now` behind that call.
-        repeat: the quick way to make that call again, if there is one.
+        mark: `changes.now` after that call.
+        repeat: the fast path of that call, if there is one.
         missed: how often in a row it was tried in vain.
     """
 
@@ -59,7 +59,7 @@ class LastCall:
 
 
 class Internals:
-    """What a graph keeps for itself, apart from the user's attributes."""
+    """Internal state of a graph, apart from the user's attributes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,10 +67,10 @@ class Internals:
         self.proxies: dict[int, ProxyModule] = {}
         self.options: dict[Module, GraphModule] = {}
         self.optimizers: list[OptimizerEntry] = []
-        # The steps of those that go on behind every call.
+        # The steps of the schedulers that advance after every call.
         self.schedules: list[Callable[[], None]] = []
         self.scaler: Any = None
-        self.taken: list[Tensor] = []  # what `build` writes though it is in no module: free running statistics
+        self.taken: list[Tensor] = []  # tensors outside any module that `build` writes: free running statistics
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
@@ -111,13 +111,13 @@ class Internals:
         if is_sparse:
             optim.use_sparse_updates()
         self.optimizers.append(OptimizerEntry(optim, lr_sch, is_sparse))
-        # A schedule that follows a metric needs its value, which the user has; he steps it himself.
+        # A schedule that follows a metric needs its value, which only the user has; he steps it himself.
         if lr_sch is not None and getattr(lr_sch, "is_pure", True):
             self.schedules.append(lr_sch.stepped_by(graph) if isinstance(lr_sch, LRScheduler) else lr_sch.step)
 
 
 def internals_of(graph: Any) -> Internals:
-    """Return what a graph keeps for itself.
+    """Return the internal state of a graph.
 
     Raises:
         GraphError: the ``__init__`` of `Graph` did not run.

@@ -1,4 +1,4 @@
-"""Proxies: what ``graph.model`` is: the module itself, as seen from one graph.
+"""Module proxies: ``graph.model`` is the module itself, as seen from one graph.
 
     graph.model.to(nn.graph.GraphModule).activation_checkpointing = True
     for layer in graph.model.layers:                      # proxies too
@@ -21,23 +21,23 @@ from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.nn.module import Module
 
-# Counts the changes of options, so that a graph sees at a glance that there was none.
+# Counts the changes of options, so that a graph sees quickly that there was none.
 CHANGES = [0]
 EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`
 
 
 def note_options() -> None:
-    """Note that an option of a block changed: programs of before may not fit."""
+    """Count a change of a block's options: earlier programs may not fit."""
     CHANGES[0] += 1
     changes.note()
 
 
 class GraphBlock:
-    """What a graph keeps about one of its modules or tensors.
+    """Options of one module or tensor in a graph.
 
     Attributes:
         name: its last name.
-        name_prefix: what stands before it, with a dot at the end.
+        name_prefix: the part before it, with a dot at the end.
         stage_id: the pipeline stage, None if none was set.
         stage_placement: the devices of that stage.
     """
@@ -57,7 +57,7 @@ class GraphBlock:
 
     @property
     def name_prefix(self) -> str:
-        """What stands before the name."""
+        """The part before the name."""
         return self._prefix
 
     @property
@@ -77,7 +77,7 @@ class GraphBlock:
         return jax.named_scope(self.scope.replace(".", "/") or "graph")
 
     def set_stage(self, stage_id: int | None = None, placement: Any = None) -> None:
-        """Say which pipeline stage the block belongs to.
+        """Set the pipeline stage of the block.
 
         Args:
             stage_id: the number of the stage, from 0.
@@ -102,7 +102,7 @@ class GraphBlock:
 
 
 class GraphModule(GraphBlock):
-    """What a graph keeps about one module: its stage, and whether its activations are kept."""
+    """Options of one module in a graph: its stage, and whether its activations are kept."""
 
     def __init__(self, path: str = "", graph: Any = None) -> None:
         super().__init__(path, graph)
@@ -126,7 +126,7 @@ class GraphModule(GraphBlock):
     def activation_checkpointing(self) -> Any:
         """Whether the module computes its activations again in backward instead of keeping them.
 
-        True, False, or the name of a policy that says what is kept.
+        True, False, or the name of a policy of the values to keep.
         """
         return self._activation_checkpointing or False
 
@@ -155,7 +155,7 @@ class GraphModule(GraphBlock):
 
 
 class GraphTensor(GraphBlock):
-    """What a graph keeps about one parameter or buffer: its stage."""
+    """Options of one parameter or buffer in a graph: its stage."""
 
     @property
     def type(self) -> str:
@@ -164,7 +164,7 @@ class GraphTensor(GraphBlock):
 
     @classmethod
     def of_tensor(cls, tensor: Tensor) -> GraphTensor:
-        """Return the one of a tensor, made on first use; ``tensor.to(GraphTensor)`` comes here."""
+        """Return the options of a tensor, made on first use; ``tensor.to(GraphTensor)`` comes here."""
         found = tensor.__dict__.get("_graph_tensor")
         if found is None:
             found = tensor.__dict__["_graph_tensor"] = cls()
@@ -208,7 +208,7 @@ class ProxyModule(Proxy):
         object.__setattr__(self, "_proxy_path", path)
         object.__setattr__(self, "_proxy_module", module)
 
-    # -- what it stands for ----------------------------------------------------------------------------------------
+    # -- the module behind the proxy -------------------------------------------------------------------------------
 
     @property
     # ``isinstance(graph.model, MyModel)`` holds.
@@ -315,7 +315,7 @@ class ProxyModule(Proxy):
         return bool(self._proxy_module)
 
     def values(self) -> Any:
-        """Return the modules of a `ModuleDict`, as proxies; else what the module's own ``values()`` returns."""
+        """Return the modules of a `ModuleDict`, as proxies; else the result of the module's own ``values()``."""
         found: Any = self._proxy_module.values()
         return [self._wrapped(v) for v in found]
 
@@ -381,7 +381,7 @@ def origin_of(value: Any) -> Any:
 
 
 def checkpoints_of(graph: Any) -> dict[Module, Any]:
-    """Return for each checkpointed module of a graph its policy."""
+    """Return the policy of each checkpointed module of a graph."""
     own = graph._g.options
     found = {}
     for block in graph._g.blocks.values():
@@ -395,7 +395,7 @@ def checkpoints_of(graph: Any) -> dict[Module, Any]:
 
 
 def stages_of(graph: Any) -> dict[Module, Any]:
-    """Return for each module of a graph that `set_stage` gave a placement this placement."""
+    """Return the placement of each module of a graph that has one from `set_stage`."""
     own = graph._g.options
     found = {}
     for block in graph._g.blocks.values():

@@ -1,7 +1,7 @@
-"""`Scope`: what a graph knows of its modules while it is traced.
+"""`Scope`: module names and module calls during the trace of a graph.
 
-Every call of a module inside ``build`` comes here (`mode.blocks`): its name goes onto the ops that it traces, so that
-plans, profiles and compiled programs name modules, and what goes in and comes out is kept for ``repr``.
+Every call of a module inside ``build`` comes here (`mode.blocks`): its name is put on the ops that it traces, so that
+plans, profiles and compiled programs name modules, and its inputs and outputs are kept for ``repr``.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Called(NamedTuple):
     """One call of a module.
 
     Attributes:
-        inputs: for every leaf of its arguments the tensor that it was, else None.
+        inputs: for every leaf of its arguments its tensor, else None.
         outputs: the same for its results.
         arguments: the structure of ``(args, kwargs)``.
-        results: the structure of what it returned.
+        results: the structure of its results.
     """
 
     inputs: list[Seen | None]
@@ -84,8 +84,8 @@ class Scope:
 
     @contextlib.contextmanager
     def active(self):
-        """Let calls of modules come here within the block."""
-        # A program may be traced several times, until all that it captures is known; only the last trace counts.
+        """Route calls of modules to this scope within the block."""
+        # A program may be traced several times, until all its captured tensors are known; only the last trace counts.
         self.calls.clear()
         before, mode.blocks = mode.blocks, self
         try:
@@ -110,8 +110,8 @@ class Scope:
         around = self._around
         self._around = path
         try:
-            # Only what the name adds to the one around it: JAX joins nested scopes, and readers of names join them
-            # again by dots.
+            # Only the part that the name adds to the enclosing one: JAX joins nested scopes, and readers of names join
+            # them again by dots.
             with jax.named_scope(path.removeprefix(f"{around}.") if around else path):
                 result = run(module, args, kwargs)
         finally:
@@ -127,7 +127,7 @@ class Scope:
         return module._call_impl(args, kwargs)
 
     def _follow(self, first, module) -> None:
-        """Note for the parts of a block that was not traced itself what those of its twin got."""
+        """Record for the parts of a block that was not traced itself the calls of its twin's parts."""
         if first is module:
             return
         here, there = self._paths.get(id(module)), self._paths.get(id(first))
@@ -138,7 +138,7 @@ class Scope:
 
 
 class _Inside:
-    """Takes the calls of modules while a block is traced: names them, and makes no blocks of them."""
+    """Receives the calls of modules while a block is traced: names them, and makes no blocks of them."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope

@@ -1,9 +1,9 @@
-"""`PlannerConfig`: the options of a graph that say what its planner chooses, and by which prices.
+"""`PlannerConfig`: the planner options of a graph: the choices left to the planner, and their prices.
 
     self.config.enable_auto_parallel(True)
     self.config.enable_auto_memory("AdaptiveMemory", memory_limit_bytes=80e9)
 
-`PlannerConfig.prices` makes of them what the planner of a program is given.
+`PlannerConfig.prices` turns them into the options of a program's planner.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ AUTO_MEMORY_ALIASES = {
     "HeavyAutoMemory": "HeavyMemoryDown",
     "AdaptiveAutoMemory": "AdaptiveMemory",
 }
-# What a byte of memory weighs against bytes that the ranks move together: OneFlow's numbers.
+# The weight of a byte of memory against bytes that the ranks move together: OneFlow's numbers.
 MEMORY_WEIGHT = {"SlightMemoryDown": 0.4, "ModerateMemoryDown": 4.3, "HeavyMemoryDown": 11.0}
-# Of a device's memory: what a plan holds is known to about 15 %.
+# Of a device's memory: the memory of a plan is known to about 15 %.
 _USABLE = 0.85
 
 
@@ -37,15 +37,15 @@ class PlannerConfig:
     """The part of `GraphConfig` that is about auto parallelism and memory.
 
     Attributes:
-        auto_memory: what memory may cost in time, see `enable_auto_memory`.
-        memory_limit_bytes: what one device may hold, or None.
+        auto_memory: the price of memory in time, see `enable_auto_memory`.
+        memory_limit_bytes: the limit of one device, or None.
         auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
-        auto_placement: where a local state goes then; devices whose grid is to be chosen until the first program.
+        auto_placement: the target of a local state then; devices whose grid is to be chosen until the first program.
         auto_ignores_user: whether it gives up the layouts that the user gave.
         auto_trunk: whether latency that other work covers costs nothing.
         auto_collector: whether a conversion for several readers is priced once.
-        auto_compute_ratio: what the time of computing is multiplied with, or None.
-        auto_wait_time: what a collective costs apart from its bytes, or None.
+        auto_compute_ratio: the factor on compute time, or None.
+        auto_wait_time: the cost of a collective apart from its bytes, or None.
         auto_cost: the prices, or None for those of the devices.
         auto_plan: a plan whose layouts are pinned, or None.
     """
@@ -64,14 +64,14 @@ class PlannerConfig:
         self.auto_plan: Any = None
 
     def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | Hierarchies | None = None) -> None:
-        """Let the planner lay out parameters, buffers and optimizer state too, not only what is computed.
+        """Let the planner lay out parameters, buffers and optimizer state too, not only computed values.
 
-        What you have split yourself keeps its sbp; what is local or broadcast is laid out with the first program, and
-        says so by its ``sbp`` from then on. See `sbpjax.auto`.
+        Tensors that you have split yourself keep their sbp; local and broadcast ones are laid out with the first
+        program, and their ``sbp`` shows it from then on. See `sbpjax.auto`.
 
         Args:
             mode: on or off.
-            placement: the devices, for a model that is local so far; None if it lies on a placement already. A local
+            placement: the devices, for a model that is local so far; None if it is on a placement already. A local
                 argument of the graph is then the whole batch, and is laid out in every call. For ``placement.auto(n)``
                 the first program is planned on every grid of n devices, and the fastest is kept.
         """
@@ -92,7 +92,7 @@ class PlannerConfig:
         self.auto_ignores_user = flag("enable_auto_parallel_ignore_user_sbp_config", mode)
 
     def auto(self) -> Auto | None:
-        """Return what is asked of auto parallelism, None if it is off."""
+        """Return the options of auto parallelism, None if it is off."""
         return Auto(self.auto_placement, self.auto_ignores_user, self.auto_plan) if self.auto_parallel else None
 
     def prices(self, placement: Placement | None) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class PlannerConfig:
     def enable_auto_parallel_trunk_algo(self, mode: bool = True) -> None:
         """Let latency that other work covers cost nothing; on by default with auto parallelism.
 
-        The reduction of a gradient need not be waited for until the update; what the next product reads is waited for
+        The reduction of a gradient need not be waited for until the update; an input of the next product is waited for
         at once. Only the wait time is covered: all conversions share one wire. See `_core.planner.prices.slack`.
         """
         self.auto_trunk = flag("enable_auto_parallel_trunk_algo", mode)
@@ -134,7 +134,7 @@ class PlannerConfig:
         self.auto_collector = flag("enable_auto_parallel_sbp_collector", mode)
 
     def set_auto_parallel_computation_cost_ratio(self, ratio: float) -> None:
-        """Multiply the time of computing with a number in auto parallelism.
+        """Multiply the compute time by a number in auto parallelism.
 
         Args:
             ratio: 1 by default, 0.05 with the prices ``"oneflow"``; 0 looks at communication alone.
@@ -142,7 +142,7 @@ class PlannerConfig:
         self.auto_compute_ratio = number("set_auto_parallel_computation_cost_ratio", ratio)
 
     def set_auto_parallel_wait_time(self, cost: float) -> None:
-        """Say what every collective costs apart from its bytes, in auto parallelism.
+        """Set the cost of every collective apart from its bytes, in auto parallelism.
 
         Args:
             cost: in microseconds; that of the prices by default.
@@ -150,11 +150,11 @@ class PlannerConfig:
         self.auto_wait_time = number("set_auto_parallel_wait_time", cost)
 
     def set_auto_parallel_plan(self, plan: Any = None) -> None:
-        """Obey a plan in auto parallelism: what it names is laid out so, the rest is the planner's choice.
+        """Follow a plan in auto parallelism: the tensors that it names are laid out so, the planner chooses the rest.
 
         Args:
-            plan: a file that `Graph.auto_parallel_report` saved (``sharding.py`` or JSON), edited or not; what
-                `sbpjax.auto.load` returned; or None.
+            plan: a file that `Graph.auto_parallel_report` saved (``sharding.py`` or JSON), edited or not; the result of
+                `sbpjax.auto.load`; or None.
 
         Raises:
             SbpError: the file is no plan.
@@ -166,11 +166,11 @@ class PlannerConfig:
         self.auto_plan = plan
 
     def set_auto_parallel_cost_model(self, model: str | CostModel | None = None) -> None:
-        """Say by which prices auto parallelism chooses.
+        """Choose the prices of auto parallelism.
 
         Args:
             model: the name of a preset (``"h100"``, ``"v5p"``, ``"oneflow"``…), a `sbpjax.auto.CostModel`, or None for
-                what `_core.inspect.auto.calibrate` measured, else the preset of the placement's devices.
+                the prices that `_core.inspect.auto.calibrate` measured, else the preset of the placement's devices.
 
         Raises:
             SbpError: there is no such preset.
@@ -184,7 +184,7 @@ class PlannerConfig:
         self.auto_cost = model
 
     def enable_auto_memory(self, mode: str = "AdaptiveMemory", *, memory_limit_bytes: float | None = None) -> None:
-        """Say what a byte of memory may cost in time.
+        """Set the price of a byte of memory in time.
 
         At a price, a byte that a device holds at the fullest moment of a step (parameters, state, saved activations,
         gathered copies) weighs like 0.4, 4.3 or 11 bytes that the ranks move together.
@@ -193,7 +193,7 @@ class PlannerConfig:
             mode: ``"Disable"`` (memory costs nothing), ``"SlightMemoryDown"``, ``"ModerateMemoryDown"`` (much like data
                 parallelism with ZeRO), ``"HeavyMemoryDown"``, or ``"AdaptiveMemory"``: the fastest plan that fits into
                 the device, or into ``memory_limit_bytes``, for which equal layers are checkpointed if they must be.
-            memory_limit_bytes: what one device may hold, whatever the mode; None for what the device has under
+            memory_limit_bytes: the limit of one device in every mode; None for the device's memory under
                 ``"AdaptiveMemory"``, and for no limit under the other modes. If no plan fits, the error names the
                 smallest limit that one does.
         """

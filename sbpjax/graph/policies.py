@@ -1,7 +1,7 @@
-"""Activation checkpointing policies by name: what a checkpointed module keeps for its backward.
+"""Activation checkpointing policies by name: the values that a checkpointed module keeps for its backward.
 
-A policy is what `sbpjax.graph.program.forward_backward` takes: ``"nothing"``, None for everything, or a function of a
-primitive.
+A policy is an argument of `sbpjax.graph.program.forward_backward`: ``"nothing"``, None for everything, or a function of
+a primitive.
 """
 
 from __future__ import annotations

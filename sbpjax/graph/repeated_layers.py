@@ -1,14 +1,14 @@
-"""Blocks: equal layers of a model are traced once, and a layer may be checkpointed.
+"""Repeated layers: equal layers of a model are traced once; checkpointed layers.
 
 A model of 48 layers runs the Python of one layer 48 times while it is traced. Layers that are equal but for the values
 of their tensors (same class, same plain attributes, same shapes) are found before the trace; the first one is traced
 into two small programs (`sbpjax.graph.program.forward_backward`), and every other one is a call of them. So a trace
-costs what the distinct layers cost, and the program says itself which of its parts repeat.
+costs only the distinct layers, and the program itself shows its repeated parts.
 
-A layer is *plain*, and may be traced once, if all that it does is compute: no hooks but those that say that they
-``only_computes`` too, no attribute set by ``forward``, no tensor among its arguments written in place, no tensor of its
-surroundings read or written but its own, its arguments, and those of modules among these (a cache of keys and values).
-Everything else runs as it always did. Random ops draw the numbers that they would draw without blocks.
+A layer is *plain*, and may be traced once, if all that it does is compute: no hooks but those marked ``only_computes``
+too, no attribute set by ``forward``, no tensor among its arguments written in place, no tensor of its surroundings read
+or written but its own, its arguments, and those of modules among these (a cache of keys and values). Everything else
+runs as it always did. Random ops draw the numbers that they would draw without blocks.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class NotPlain(Exception):
-    """A block does more than compute; the message says what."""
+    """A block does more than compute; the message has the reason."""
 
 
 def device_type(tensors: Sequence[Tensor]) -> str:
@@ -75,7 +75,7 @@ class Blocks:
 
     Args:
         modules: the modules of the traced state.
-        policies: id of a module → what its checkpoint saves, see `sbpjax.graph.program.forward_backward`.
+        policies: id of a module → the values that its checkpoint saves, see `sbpjax.graph.program.forward_backward`.
         reuse: trace equal layers once; off, only checkpointed modules are blocks.
         gradients: id of a parameter → the layout in which its gradient is wanted.
     """
@@ -92,23 +92,23 @@ class Blocks:
         self._forms = {id(m): form_of(m) for m in _repeated(modules)} if reuse else {}
         for m in modules:
             if id(m) in self._policies:
-                # What is checkpointed is a block even where no other layer is equal to it.
+                # A checkpointed module is a block even where no other layer is equal to it.
                 self._forms.setdefault(id(m), form_of(m) or ("alone", id(m)))
         self._forms = {k: f for k, f in self._forms.items() if f is not None}
         self._found: dict = {}
         self._first: dict = {}
         # Takes the calls of modules while a block is traced.
         self.inside: Any = None
-        # Is told of every call of a block: the module that was traced, and the one called.
+        # Receives every call of a block: the module that was traced, and the one called.
         self.follow: Any = None
 
     def forget(self) -> None:
-        """Forget what was traced: it may hold values of a trace that is over."""
+        """Forget the traced blocks: they may hold values of a trace that is over."""
         self._found.clear()
         self._first.clear()
 
     def call(self, module, args: tuple, kwargs: dict):
-        """Run a module as a block, or as ever if it is none."""
+        """Run a module as a block, or directly if it is none."""
         form = None if mode.inline else self._forms.get(id(module))
         block = None
         if form is not None:
@@ -130,9 +130,9 @@ class Blocks:
         kept = Kept(module.modules())
         try:
             return _Block(call, self._policies.get(id(module)))
-        except Exception as why:  # what a user's module raises, it raises again where it runs as ever
+        except Exception as why:  # an exception of a user's module is raised again where it runs directly
             log.info("%s is not traced as a block: %s", type(module).__name__, why)
-            kept.restore()  # what it stored are values of a trace that is over
+            kept.restore()  # its stored values belong to a trace that is over
             return None
         finally:
             mode.blocks = before
@@ -156,7 +156,7 @@ def _repeated(modules: Sequence) -> list:
 
 
 def form_of(module) -> tuple | None:
-    """Return what two equal modules have in common, None if the module cannot be compared."""
+    """Return the comparison key of equal modules, None if the module cannot be compared."""
     try:
         return _form(module)
     except NotPlain:
@@ -211,12 +211,12 @@ def _value(value):
 
 
 def _place(layout):
-    """Return what a module can see of a tensor's layout while it is traced."""
+    """Return the part of a tensor's layout that a module can see while it is traced."""
     return None if layout is None else (layout.placement, layout.pinned if layout.shape is None else layout.codes)
 
 
 class _Call(Call):
-    """One call of a module: its tensors, and what else its trace depends on."""
+    """One call of a module: its tensors, and everything else its trace depends on."""
 
     def __init__(self, module, args: tuple, kwargs: dict) -> None:
         super().__init__(args, kwargs)
@@ -259,7 +259,7 @@ class _Block:
 
     Args:
         call: the call to trace.
-        policy: what its checkpoint saves.
+        policy: the values that its checkpoint saves.
 
     Raises:
         NotPlain: the module does more than compute.

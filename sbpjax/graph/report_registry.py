@@ -1,4 +1,4 @@
-"""Reports on graphs and compiled functions: they stand above this room, in `sbpjax.inspect`, which registers them."""
+"""Report registry: `sbpjax.inspect`, a package above this one, registers its reports on graphs here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ SHOWN: dict[str, Callable[..., Any]] = {}
 
 
 def shows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function, or a class, under its name: what the method of that name returns."""
+    """Register a function, or a class, under its name as the implementation of the method of that name."""
     SHOWN[function.__name__] = function
     return function

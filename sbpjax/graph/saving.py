@@ -2,8 +2,8 @@
 
     {"model": {"0.weight": …}, "graph.optimizers": [{…}], "graph.lr_schedulers": [{…}], "graph.rng": tensor([seed, n])}
 
-Keys with a dot cannot be attributes, so they never meet the name of a module. Loading is all or nothing: what was
-there is put back if any part does not fit.
+Keys with a dot cannot be attributes, so they never meet the name of a module. Loading is all or nothing: the old state
+is put back if any part does not fit.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _load(own: Any, state: dict[str, Any], strict: bool) -> None:
             module.load_state_dict(state[name], strict=strict)
     for entry, saved in zip(own.optimizers, state.get(OPTIMIZERS, ())):
         entry.optimizer.load_state_dict(saved)
-    # after the optimizers: a schedule writes its rates into the groups, and the groups say what the user set since
+    # after the optimizers: a schedule writes its rates into the groups, which hold the user's later settings
     for entry, saved in zip(own.optimizers, state.get(SCHEDULES, ())):
         if entry.scheduler is not None and saved is not None:
             rates = [group["lr"] for group in entry.optimizer.param_groups]

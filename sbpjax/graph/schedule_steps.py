@@ -1,4 +1,4 @@
-"""The schedules of a graph step with its state: an interrupt between the two finds them done.
+"""Learning rate schedules step together with a graph's state, also across an interrupt.
 
 before = held(schedules, groups)     # last_step = 41, lr = 0.05
 …                                    # the program: the state is that of step 42
@@ -16,7 +16,7 @@ from sbpjax.optim.lr_scheduler import LRScheduler
 
 
 def held(schedules: Iterable[Any], groups: Iterable[dict]) -> list[tuple[dict, dict]]:
-    """Return what steps of schedules may change, with copies of it.
+    """Return the attributes that steps of schedules may change, with copies.
 
     Args:
         schedules: the schedules; those that they are made of count too.
@@ -40,6 +40,6 @@ def again(before: list[tuple[dict, dict]], steps: Iterable[Callable[[], None]]) 
     """Take interrupted steps of schedules once more, from where they began."""
     for fields, copy in before:
         fields.update(copy)
-    with contextlib.suppress(Exception):  # a schedule that fails has said so
+    with contextlib.suppress(Exception):  # a schedule that fails has raised already
         for step in steps:
             step()

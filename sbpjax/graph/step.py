@@ -1,11 +1,11 @@
-"""What a graph traces: build, then the step of its optimizers.
+"""The traced step of a graph: build, then the step of its optimizers.
 
     [split into micro-batches → scan] build → unscale → clip → update → update of the loss scale
 
 ``build`` calls ``loss.backward()``; the rest follows it in the same trace. Under accumulation of k the inputs of B
 rows become k micro-batches of B / k rows, contiguous in the logical view, and one `jax.lax.scan` runs ``build`` on
 them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so
-the sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it. Where a loss is
+the sums are the means, and a partial sum stays one through the loop: it is reduced once, after it. Where a loss is
 divided by a count of the inputs, such as the targets that are not ignored, the count is the batch's
 (`_core.programs.batch_counts`), so that the mean of the losses is the batch's, however the targets are spread.
 """
@@ -59,7 +59,7 @@ class GraphStep:
 
     @property
     def own_state(self) -> str:
-        """How the user makes something a part of the graph's state, for errors."""
+        """The way a user makes something a part of the graph's state, for errors."""
         return "in the graph's __init__: self.model = model, self.tensor = tensor, self.add_optimizer(optimizer)"
 
     def take(self, tensors: list[Tensor]) -> None:
@@ -169,7 +169,7 @@ def _warn_of_others(graph, optimizer) -> None:
 
 
 def _start_of_backward(count: int, scaler) -> Any:
-    """Return what a backward starts with: 1 / k under accumulation, times the loss scale; None for 1."""
+    """Return the initial cotangent of a backward: 1 / k under accumulation, times the loss scale; None for 1."""
     seed: Any = None if count == 1 else 1.0 / count
     if scaler is None:
         return seed
@@ -204,8 +204,8 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     base = jax.random.key_data(default_generator.key())
     body = _Body(graph, state, call, split, numbers)
     shapes = [jax.typeof(x) for x in before]
-    # Traced before the loop, not by `scan` itself: which buffers the body writes, and which gradients there are, is
-    # known behind the trace, and the carry of a scan has to be known before.
+    # Traced before the loop, not by `scan` itself: the buffers that the body writes, and the existing gradients, are
+    # known after the trace, and the carry of a scan has to be known before.
     closed = jax.make_jaxpr(body)(
         jax.typeof(base),
         jax.ShapeDtypeStruct((), jnp.uint32),
@@ -213,7 +213,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
     closed, counts = _of_the_batch(graph, asked, inlined(closed), body, len(before), count)
-    # The key above was drawn on trial. A program without random ops must leave the stream where eager code leaves it.
+    # The key above was drawn on trial. A program without random ops must leave the stream in the state of eager code.
     if not body.random:
         default_generator._counter = drawn
     # Of weights: made once, not in every iteration.
@@ -234,7 +234,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         results = run(base, xs[0], *arrays, *xs[1], *wholes, *casts)
         n, m = len(body.written), len(body.graded)
         grads = results[n : n + m]
-        # Gradients of rows are kept, one behind the other: a sum would have the table's shape.
+        # Gradients of rows are kept, concatenated: a sum would have the table's shape.
         added = [s + g for s, g in zip(sums, grads, strict=True)]
         for k, i in enumerate(body.graded):
             # ZeRO 2: unpinned, the planner would carry the sums whole or partial through the loop, as large as
@@ -244,8 +244,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         rows = n + m + 2 * len(body.by_rows)
         return (results[:n], added), (results[n + m : rows], results[rows:])
 
-    # Zeros may be taken as P for nothing, so the planner can carry partial sums and reduce them once, behind the
-    # loop.
+    # Zeros may be taken as P for nothing, so the planner can carry partial sums and reduce them once, after the loop.
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
     (written, sums), (rows, outs) = jax.lax.scan(iteration, start, (order, micros), length=count)
@@ -261,13 +260,13 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
 
 
 def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int) -> tuple:
-    """Return the program of a micro-batch as a part of the batch's, and what computes the batch's counts, or None.
+    """Return the program of a micro-batch as a part of the batch's, and a function of the batch's counts, or None.
 
     Args:
         graph: the graph.
-        asked: what the user asked for, for a warning.
+        asked: the user's request, for a warning.
         closed: the program, whose last outputs are the losses that backwards started from.
-        body: what was traced.
+        body: the traced iteration.
         state: how many tensors of the state are its inputs.
         count: the number of micro-batches.
     """
@@ -313,7 +312,7 @@ class _Body:
         graded: the places of those that get a gradient.
         by_rows: the places of those that get a gradient of rows.
         layouts: of the tensors that it returns.
-        results: what it returns, without the tensors.
+        results: its results, without the tensors.
         losses: of how many tensors a backward started; they are returned last.
         random: whether it draws random numbers.
     """
@@ -375,7 +374,7 @@ def _like(tensor: Tensor, array) -> Tensor:
 
 
 def _whole(array, layout) -> Tensor:
-    """Return the results of all iterations as one tensor: 0-d ones stacked, others one behind the other."""
+    """Return the results of all iterations as one tensor: 0-d ones stacked, others concatenated."""
     return wrap_any(array if array.ndim == 1 else array.reshape(-1, *array.shape[2:]), layout)
 
 
