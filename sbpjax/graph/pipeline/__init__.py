@@ -1,1 +1,1 @@
-"""Pipeline parallelism: schedules, tasks, and what goes from stage to stage."""
+"""Pipeline parallelism: schedules, tasks, and transfers between stages."""

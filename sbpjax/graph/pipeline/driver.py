@@ -1,8 +1,8 @@
-"""Runs a planned pipeline: issues its tasks in the order of the schedule, and moves values between stages.
+"""Pipeline driver: issues tasks in the order of the schedule, and moves values between stages.
 
-Launches return before the work is done, so one thread keeps all stages busy. What bounds the work in flight is the
-schedule: before a stage takes a micro-batch in, it waits for the one to be out whose place it takes. In a run of
-several processes each of them issues the tasks on its own devices, and its ends of the transfers (`courier`).
+Launches return before the work is done, so one thread keeps all stages busy. The schedule bounds the work in flight:
+before a stage takes a micro-batch in, it waits for the end of an earlier one, whose place it takes. In a run of several
+processes each of them issues the tasks on its own devices, and its ends of the transfers (`p2p_transfer`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Driver:
     """Runs one pipeline.
 
     Args:
-        pipeline: what was planned.
+        pipeline: the planned pipeline.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -61,7 +61,7 @@ class Driver:
             self._prepare(body)
 
     def meet(self, agreed: Callable[[], Any]) -> None:
-        """Compile the transfers between processes and connect the processes of each program, before it matters.
+        """Compile the transfers between processes and connect the processes of each program, before the first step.
 
         Args:
             agreed: called when this process is ready; it returns when all are.
@@ -80,7 +80,7 @@ class Driver:
                 parcel.warm_up()
 
     def _prepare(self, body: Body) -> None:
-        """Make what every step needs again."""
+        """Make the parts that every step needs again."""
         places = [p for p in self.pipeline.stages if here(p)]
         self._iterations = [
             {p: spread.on(np.int32(i), replicated(p, body.iteration.aval).sharding) for p in places}
@@ -108,7 +108,7 @@ class Driver:
         self._events = self._ordered(body)
 
     def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
-        """Return in order what this process does: task, micro-batch, whether to run it, whether to send its results."""
+        """Return this process's actions in order: task, micro-batch, whether to run it, whether to send its results."""
         # Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
         assert body.schedule is not None
         if not self.courier.far:
@@ -126,8 +126,8 @@ class Driver:
             inputs: the payload of every input of the program; numbers as they are.
 
         Returns:
-            The payload of every variable, for `out`; and the tasks that are left, which take over state, with their
-            arguments: nothing else reads what they return.
+            The payload of every variable, for `out`; and the remaining tasks, which take over state, with their
+            arguments: nothing else reads their results.
         """
         env: dict = dict(zip(self.pipeline.program.invars, inputs, strict=True))
         self.courier.drain()
@@ -139,7 +139,7 @@ class Driver:
         return env, left
 
     def out(self, v, env: dict):
-        """Return the payload of an output; of another process a stand-in."""
+        """Return the payload of an output, or a stand-in for one of another process."""
         if isinstance(v, Literal):
             return jnp.asarray(v.val, v.aval.dtype)
         layout = self.pipeline.layouts.get(v)
@@ -149,7 +149,7 @@ class Driver:
         return value.array() if value.__class__ is Coming else value
 
     def finish(self, left: list[tuple[CompiledTask, list]], env: dict) -> None:
-        """Run what `run` has left, without an exchange."""
+        """Run the tasks left by `run`, without an exchange."""
         for task, arguments in left:
             self._run(task, arguments, env)
 
@@ -179,7 +179,7 @@ class Driver:
         env.update(zip(task.task.outs, results, strict=False))
 
     def _given(self, v: Var, env: dict, place):
-        """Return what a task reads: an array as it is, a number on the devices of the task."""
+        """Return an input of a task: an array as it is, a number on the devices of the task."""
         value = env[v]
         if v in self.pipeline.layouts:
             if value.__class__ is Coming:
@@ -196,8 +196,8 @@ class Driver:
     def _micro_batches(self, body: Body, env: dict) -> None:
         schedule, courier = body.schedule, self.courier
         iterations, rows = self._begun(body, env)
-        done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
-        # What a task made for other processes, until its send is due.
+        done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → ready when it is out
+        # Values that a task made for other processes, until its send is due.
         waiting: dict[tuple[int, int], list] = {}
         for work, micro, runs, sends in self._events:
             own = iterations[micro]
@@ -236,11 +236,11 @@ class Driver:
                 courier.send(body.sends[work], own)
             elif body.sends[work]:
                 waiting[work, micro] = self._taken(body, work, own)
-            # What makes the schedule's bound a bound of memory: an activation goes when the last task that reads it is
+            # Makes the schedule's bound a bound of memory: an activation goes when the last task that reads it is
             # issued.
             for v in body.dropped[work]:
                 own.pop(v, None)
-        # What follows takes over the memory of the state, so it starts when no stage can fail any more.
+        # The rest takes over the memory of the state, so it starts when no stage can fail any more.
         jax.block_until_ready(done)
         for c in body.carries:
             last = iterations[-1] if c.before in iterations[-1] else iterations[0]
@@ -255,7 +255,7 @@ class Driver:
         return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]
 
     def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
-        """Return what each micro-batch reads so far, and per task its arguments with holes for what differs."""
+        """Return the known inputs of each micro-batch, and per task its arguments, with holes for varying ones."""
         iterations: list[dict] = [{} for _ in range(body.count + 1)]
         for c in body.carries:
             start = self._starts.get(c.before)
@@ -297,7 +297,7 @@ def _compile_equal(group: list) -> None:
 
 
 def _start(pipeline: Pipeline, carry, layout: Layout):
-    """Return a function of known values that makes what the first iteration reads: zeros, or one without placement."""
+    """Return a function of known values that makes a carry's first input: zeros, or a value without placement."""
     eqns = live(pipeline.free, [carry.start])
     read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
     sources = [v for v in pipeline.program.invars if v in read]

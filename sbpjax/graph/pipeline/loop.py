@@ -1,11 +1,11 @@
-"""The loop over micro-batches of a traced step: what comes before it, its body, and what comes behind it.
+"""Micro-batch loop of a traced step: splits the step into the part before the loop, its body, and the part after it.
 
 A step under gradient accumulation is traced as
 
     pre (micro-batches, casts of weights) → scan(body) → post (clip, optimizers, loss scale)
 
-The ``scan`` is taken apart here. Its body becomes a program of one iteration with its number as an input; what the
-``scan`` stacks becomes a carry that the iteration writes one slice of. So an iteration reads
+The ``scan`` is taken apart here. Its body becomes a program of one iteration with its number as an input; a stacked
+output of the ``scan`` becomes a carry that the iteration writes one slice of. So an iteration reads
 
     iteration │ numbers, seed │ constants │ carries │ whole inputs, of which it takes its slice
 
@@ -33,9 +33,9 @@ class Carry:
 
     Attributes:
         before: the variable that an iteration reads.
-        after: what the iteration makes of it.
-        start: what the first iteration reads: an operand of the loop, or None for zeros.
-        last: the variable of the program around it that holds what the last iteration made.
+        after: its new value after the iteration.
+        start: the input of the first iteration: an operand of the loop, or None for zeros.
+        last: the variable of the program around it that holds the value after the last iteration.
     """
 
     before: Var
@@ -46,7 +46,7 @@ class Carry:
 
 @dataclass
 class MicroBatchLoop:
-    """A loop of a program, and what is around it.
+    """A loop of a program, and the equations around it.
 
     Attributes:
         count: how many iterations.
@@ -55,8 +55,8 @@ class MicroBatchLoop:
         body: one iteration; its outputs are the carries.
         iteration: the input of the body that is the iteration's number.
         outer: input of the body → the variable of the program around it that it reads in every iteration.
-        carries: what goes from iteration to iteration.
-        post: the equations behind it.
+        carries: the values passed from iteration to iteration.
+        post: the equations after it.
     """
 
     count: int
@@ -92,8 +92,8 @@ def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop 
 
     Args:
         program: the program.
-        placed: its inputs that lie on a placement.
-        asked: what the user asked for, for messages.
+        placed: its inputs that are on a placement.
+        asked: the user's request, for messages.
 
     Raises:
         GraphError: a value goes to another placement inside a loop or branch that is not the one over micro-batches.
@@ -136,7 +136,7 @@ def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
             before.append(eqn)
             if any(isinstance(v, Var) and v in found for v in eqn.invars):
                 found.update(eqn.outvars)
-    # From the back: what the loop does not read need not be made before it, and goes behind.
+    # From the back: values that the loop does not read need not be made before it, and go after it.
     pre, free, rest = [], [], []
     for eqn in reversed(before):
         wanted = any(v in needed for v in eqn.outvars)
@@ -145,7 +145,7 @@ def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
         is_free = not any(v in found for v in eqn.outvars)
         if wanted:
             (free if is_free else pre).append(eqn)
-        # What depends on no array is made wherever it is read.
+        # Equations that depend on no array are repeated wherever they are read.
         if is_free or not wanted:
             rest.append(eqn)
     pre, free, rest = pre[::-1], free[::-1], rest[::-1]
@@ -154,7 +154,7 @@ def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
 
 
 def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, Var], list[Carry]]:
-    """Return one iteration of a loop as a flat program, its number, what it reads from outside, and its carries."""
+    """Return one iteration of a loop as a flat program, its number, its reads from outside, and its carries."""
     num_consts, num_carry = scan_counts(loop.params)
     constants, slices = loop.invars[:num_consts], loop.invars[num_consts + num_carry :]
     starts = loop.invars[num_consts : num_consts + num_carry]

@@ -1,6 +1,6 @@
-"""What goes from stage to stage: copies within a process, compiled sends between processes.
+"""Point-to-point transfer between stages: copies within a process, compiled sends between processes.
 
-Stage 0 lies on process 0, stage 1 on process 1. Every process knows the whole schedule; of the transfers it issues
+Let stage 0 be on process 0, stage 1 on process 1. Every process knows the whole schedule; of the transfers it issues
 those that begin or end on one of its devices, all in the one order that follows from the schedule:
 
     process 0   F0 ─send─┐          F1 ─send─┐
@@ -9,9 +9,9 @@ those that begin or end on one of its devices, all in the one order that follows
 A transfer between processes is a program over the devices of both placements in which block k goes to rank k
 (`ppermute`). Such a program waits on both sides until the other one is there, and two traps come with that:
 
-* XLA:CPU runs what one thread issues to one device in its order, so a receive that waits would hold up the task behind
-  it. Where a process has one device of a placement, a thread of its own issues transfers. Programs on several devices,
-  and those of accelerators, go in order whoever issues them; there the schedule's clock keeps the waits short.
+* XLA:CPU runs the programs that one thread issues to one device in order, so a waiting receive would hold up the task
+  after it. Where a process has one device of a placement, a thread of its own issues transfers. Programs on several
+  devices, and those of accelerators, go in order whoever issues them; there the schedule's clock keeps the waits short.
 * Programs of next to no work run while they are issued, which would make the issuing thread wait; so a send also
   multiplies a few numbers (see `_ENOUGH`).
 """
@@ -45,8 +45,8 @@ class Coming:
     """A value that another thread receives.
 
     Args:
-        future: what the thread returns.
-        place: which of its results it is.
+        future: of the thread's results.
+        place: the position among these results.
     """
 
     __slots__ = ("_future", "_place")
@@ -68,7 +68,7 @@ def here(placement: Placement) -> bool:
     return any(d.process_index == mine for d in placement.devices.flat)
 
 
-# One array per layout: it holds no data here, only the shape and sharding that the call of a program asks for.
+# One array per layout: it holds no data here, only the shape and sharding that the call of a program needs.
 @functools.lru_cache(maxsize=4096)
 def elsewhere(layout: Layout) -> jax.Array:
     """Return the array of a tensor of whose devices this process owns none."""
@@ -97,20 +97,20 @@ class Courier:
             self._pool = ThreadPoolExecutor(1, "sbpjax-transfers")
 
     def parcels(self, sends: Sequence[Send]) -> list:
-        """Return what this process does for a list of sends; the same list always gives the same."""
+        """Return the transfers of this process for a list of sends; the same list always gives the same."""
         found = self._parcels.get(id(sends))
         if found is None:
             found = self._parcels[id(sends)] = (sends, self._made(sends))
         return found[1]
 
     def send(self, sends: Sequence[Send], env: dict) -> None:
-        """Move values of ``env``, and put what arrives into it, maybe as `Coming`."""
+        """Move values of ``env``, and put the arriving ones into it, maybe as `Coming`."""
         if sends:
             for parcel in self.parcels(sends):
                 self.move(parcel, parcel.taken(env), env)
 
     def move(self, parcel, arrays: list, env: dict) -> None:
-        """Move the values that a parcel took, and put what arrives into ``env``."""
+        """Move the values that a parcel took, and put the arriving ones into ``env``."""
         if self._pool is None or not parcel.far:
             env.update(zip(parcel.arrived, parcel.moved(arrays), strict=False))
             return
@@ -121,7 +121,7 @@ class Courier:
     def wait(self) -> None:
         """Wait until nothing that this process sends or receives is on its way.
 
-        What the script does next may use the same connections; two programs there at once would mix their values.
+        The script's next work may use the same connections; two programs there at once would mix their values.
         """
         latest, self._latest = self._latest, None
         if latest is not None:
@@ -133,7 +133,7 @@ class Courier:
             jax.block_until_ready(Shipment.latest)
 
     def drain(self) -> None:
-        """Wait for what the script issued before, for the same reason."""
+        """Wait for work that the script issued before, for the same reason."""
         if self._pool is not None:
             for device in jax.local_devices(backend="cpu"):
                 _nothing(device).block_until_ready()
@@ -141,7 +141,7 @@ class Courier:
     def _moved(self, parcel: Parcel, arrays: list) -> Sequence:
         try:
             return parcel.moved(arrays)
-        except BaseException as error:  # of a send nobody asks for the result
+        except BaseException as error:  # of a send whose result nobody reads
             self._failure = error
             raise
 
@@ -172,7 +172,7 @@ class Courier:
 
 
 def _one_each(placements: Sequence[Placement]) -> bool:
-    """Return whether no process has two devices of a placement, and no placement lies within another one."""
+    """Return whether no process has two devices of a placement, and no placement is within another one."""
     sets = [set(p.devices.flat) for p in placements]
     if any(a is not b and a <= b for a in sets for b in sets):
         return False
@@ -180,11 +180,11 @@ def _one_each(placements: Sequence[Placement]) -> bool:
 
 
 class Parcel:
-    """Values that go from one placement to another together.
+    """Values that go together from one placement to another.
 
     Args:
-        values: what is sent: variables.
-        arrived: the variables that they are there.
+        values: the variables to send.
+        arrived: the variables of the arrived values.
         pairs: their layouts here and there.
     """
 
@@ -209,7 +209,7 @@ class Parcel:
 
 
 class Copy(Parcel):
-    """Both placements lie in this process."""
+    """A transfer between placements of this process."""
 
     far = False
 
@@ -231,7 +231,7 @@ _COPY = getattr(xla_client, "batched_copy_array_to_devices_with_sharding", None)
 
 
 def _direct(shardings: list) -> tuple | None:
-    """Return what `_COPY` is given besides arrays; None if this version of JAX does without."""
+    """Return the arguments of `_COPY` besides arrays; None if this version of JAX does without."""
     try:
         devices = [s._internal_device_list.addressable_device_list for s in shardings]
         semantics = [xla_client.ArrayCopySemantics.REUSE_INPUT] * len(shardings)
@@ -255,7 +255,7 @@ class Conversion(Parcel):
 class Shipment(Parcel):
     """Blocks of one placement go to the ranks of another one, in several processes."""
 
-    # What is there when the shipment that was issued last is done.
+    # Ready when the last issued shipment is done.
     latest: Any = None
 
     def __init__(self, values: list, arrived: list, pairs: list) -> None:
@@ -350,7 +350,7 @@ def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
                 mine = jnp.isin(me, np.asarray([t for _, t in pairs]))
                 out = jax.lax.select(mine, jax.lax.ppermute(block, "u", pairs), out)
             found.append(out)
-        # A chain of flops that XLA cannot fold away, and whose result says when the transfer is done.
+        # A chain of flops that XLA cannot fold away, with a result that is ready when the transfer is done.
         return (0.5 * work + 1.0, *found)
 
     mesh, spec = Mesh(np.asarray(union, dtype=object), ("u",)), PartitionSpec("u")
@@ -370,6 +370,6 @@ def _nothing_on(device) -> Any:
 
 
 def _nothing(device) -> jax.Array:
-    """Return an array that is there when the device has done what this thread issued before."""
+    """Return an array that is ready when the device has done the earlier work of this thread."""
     run, work = _nothing_on(device)
     return run(work)

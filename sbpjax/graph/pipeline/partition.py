@@ -1,18 +1,18 @@
-"""Cut a flat program whose values lie on several placements into tasks, each on one of them.
+"""Partition of a flat program over several placements into tasks of one placement each.
 
 Worked case: two stages, forward and backward of one micro-batch
 
     placement 0:  x ─ F0 ─┐send            ┌─ B0 ─ gradients of stage 0
     placement 1:          └─ F1 loss B1 ─send ─ gradients of stage 1
 
-An equation lies where its operands lie, and its *depth* is the greatest number of sends before it. All equations of one
+An equation is placed with its operands, and its *depth* is the greatest number of sends before it. All equations of one
 placement and depth are a task: here (0, depth 0), (1, depth 1), (0, depth 2). Three things need care:
 
-* what depends on no placed value (iota, dropout masks) is copied into every task that reads it;
+* equations that depend on no placed value (iota, dropout masks) are copied into every task that reads them;
 * backward equations go to the depth where they are read, else a recomputation of the forward (a checkpoint) would be
   made in the forward and kept; so do equations on labels, which enter at the last stage but depend on no send;
-* scalars (the norm of all gradients, a flag of overflow) are sent where they are wanted; for anything larger a program
-  that computes on two placements is an error that names the line.
+* scalars (the norm of all gradients, a flag of overflow) are sent to their readers; for anything larger a program that
+  computes on two placements is an error that names the line.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Send(NamedTuple):
     """A value that goes to another placement.
 
     Attributes:
-        value: what is sent.
-        arrived: the variable that it is there.
-        target: where it goes.
+        value: the variable to send.
+        arrived: the variable of the arrived value.
+        target: its placement.
         line: the user's source line.
     """
 
@@ -52,8 +52,8 @@ class Task:
         placement: where it runs.
         depth: how many sends come before it.
         eqns: its equations, in order; those without placement are copies.
-        ins: what it reads: inputs of the program, values of earlier tasks, values that arrived.
-        outs: what of it others read: later tasks, sends, and the program's outputs.
+        ins: the values that it reads: inputs of the program, values of earlier tasks, values that arrived.
+        outs: its values that others read: later tasks, sends, and the program's outputs.
         backward: whether it holds equations of a backward.
         forward: whether it holds equations of a forward.
         weights: whether it is the part of a backward that no other stage waits for.
@@ -75,8 +75,8 @@ class Partition:
 
     Attributes:
         tasks: in an order in which they can run.
-        sends: what goes between placements.
-        where: variable → placement; None for what depends on no placed value.
+        sends: the values that go between placements.
+        where: variable → placement; None for values that depend on no placed value.
         outvars: the program's outputs, transfers looked through.
     """
 
@@ -98,9 +98,9 @@ def partition(
 
     Args:
         program: a flat program.
-        places: where its inputs lie, None for numbers and seeds.
-        home: where outputs are made that depend on no placed value.
-        asked: what the user asked for, for messages.
+        places: the placements of its inputs, None for numbers and seeds.
+        home: the placement of outputs that depend on no placed value.
+        asked: the user's request, for messages.
         is_backward: whether an equation belongs to a backward.
 
     Raises:
@@ -108,7 +108,7 @@ def partition(
     """
     colours = _Colours(program, places, asked, is_backward)
     deepest = colours.deepest_forward()
-    # A gradient that depends on no forward, such as that of a sum, starts behind the forward too.
+    # A gradient that depends on no forward, such as that of a sum, starts after the forward too.
     if deepest:
         colours = _Colours(program, places, asked, is_backward, deepest)
     colours.sink()
@@ -116,14 +116,14 @@ def partition(
 
 
 def places_of(program: Program, places: Mapping[Var, Placement | None], asked: str) -> list[Placement | None]:
-    """Return where the outputs of a flat program lie, None for those that depend on no placed value."""
+    """Return the placements of the outputs of a flat program, None for those that depend on no placed value."""
     colours = _Colours(program, places, asked, lambda eqn: False)
     outs = [colours.read(v) for v in program.outvars]
     return [colours.where.get(v) if isinstance(v, Var) else None for v in outs]
 
 
 class _Colours:
-    """Where every equation and variable lies, and how deep."""
+    """Placement and depth of every equation and variable."""
 
     def __init__(self, program: Program, places: Mapping, asked: str, is_backward, floor: int = 0) -> None:
         self.program = program
@@ -133,7 +133,7 @@ class _Colours:
         self.where: dict[Var, Placement | None] = {v: places.get(v) for v in program.invars}
         self.where.update(dict.fromkeys(program.consts))
         self.depth: dict[Var, int] = dict.fromkeys(self.where, 0)
-        self.behind_send: set[Var] = set()  # what depends on something that was sent
+        self.behind_send: set[Var] = set()  # values that depend on a send
         self.alias: dict[Var, Var] = {}
         # Without transfers, and with operands renamed.
         self.eqns: list = []
@@ -154,7 +154,7 @@ class _Colours:
         return max((level for level, forward in zip(self.level, self.forward, strict=True) if forward), default=0)
 
     def read(self, atom):
-        """Return what an operand is after transfers were looked through."""
+        """Return an operand with transfers looked through."""
         while not isinstance(atom, Literal) and atom in self.alias:
             atom = self.alias[atom]
         return atom
@@ -186,8 +186,8 @@ class _Colours:
         places = list(dict.fromkeys(self.where[v] for v in placed))
         if len(places) < 2:
             return places[0] if places else None
-        # Scalars cross by themselves: one norm for all stages, one flag of overflow. A tensor that crosses is the
-        # user's to say.
+        # Scalars cross by themselves: one norm for all stages, one flag of overflow. A tensor crosses only by the
+        # user's own ``to_global``.
         large = list(dict.fromkeys(self.where[v] for v in placed if v.aval.shape))
         if len(large) > 1:
             line = source_line(eqn)
@@ -218,7 +218,7 @@ class _Colours:
         return found
 
     def _mark(self) -> None:
-        """Tell the equations of the forward from those of the backward, and of what is made of gradients."""
+        """Mark the equations of the forward and of the backward, and the variables made of gradients."""
         behind: set[Var] = set()
         arrived = {s.value: s.arrived for s in self.sends}
         for eqn in self.eqns:
@@ -298,7 +298,7 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
 
 
 def _close(task: Task, maker: dict, colours: _Colours) -> None:
-    """Put the equations without placement that a task reads before their readers, and list what it reads."""
+    """Put the equations without placement that a task reads before their readers, and list its inputs."""
     task.eqns = with_sources(task.eqns, maker)
     made = {v for eqn in task.eqns for v in eqn.outvars} | set(colours.program.consts)
     reads = dict.fromkeys(v for eqn in task.eqns for v in eqn.invars if isinstance(v, Var))
@@ -306,11 +306,11 @@ def _close(task: Task, maker: dict, colours: _Colours) -> None:
 
 
 def with_sources(eqns: list, maker: Mapping) -> list:
-    """Return equations, each behind those of others that it reads.
+    """Return equations in an order in which each follows those it reads.
 
     Args:
         eqns: the equations.
-        maker: variable → the equation that makes it, for what may be copied.
+        maker: variable → the equation that makes it, for equations that may be copied.
     """
     have: set[Var] = set()
     found: list = []

@@ -1,4 +1,4 @@
-"""`Pipeline`: a traced step over several placements, as tasks, a schedule, and what goes between them.
+"""`Pipeline`: a traced step over several placements, as tasks, a schedule, and transfers.
 
 A step with micro-batches is three runs of tasks, *pre* and *post* once and *body* once per micro-batch:
 
@@ -34,9 +34,9 @@ class Run:
     """Tasks that run once, or once per micro-batch.
 
     Attributes:
-        tasks: the tasks, each behind those that it needs.
-        first: what is sent before any of them: values that come from outside.
-        sends: per task, what it sends when it is done.
+        tasks: the tasks, each after those that it needs.
+        first: the sends before any of them: values that come from outside.
+        sends: per task, its sends when it is done.
         outvars: the outputs.
     """
 
@@ -53,10 +53,10 @@ class Body(Run):
     Attributes:
         count: how many micro-batches.
         iteration: the input that is the micro-batch's number.
-        carries: what goes from iteration to iteration.
+        carries: the values passed from iteration to iteration.
         starts: for carries that start as a value without placement: their layout.
         schedule: the order.
-        dropped: per task, what nothing needs any longer when it is done.
+        dropped: per task, the values that nothing needs any longer when it is done.
         outer: variable of the body → variable of the program around it.
     """
 
@@ -76,9 +76,9 @@ class Pipeline:
     Attributes:
         program: the flat program that was cut.
         stages: the placements, in the order in which a micro-batch comes to them.
-        pre: what runs before the micro-batches.
+        pre: the run before the micro-batches.
         body: the micro-batches; None for a step without.
-        post: what runs behind them.
+        post: the run after them.
         layouts: the layouts of inputs and of all values between tasks.
         free: the equations without placement that starts of carries are made from.
     """
@@ -98,12 +98,12 @@ class Pipeline:
 
     @property
     def runs(self) -> list[Run]:
-        """What runs before, for and behind the micro-batches."""
+        """The runs before, for and after the micro-batches."""
         return [self.pre, self.post] if self.body is None else [self.pre, self.body, self.post]
 
     @property
     def sends(self) -> list[tuple[Send, Layout, int]]:
-        """Everything that goes between placements: what, as it is sent, and how often per step."""
+        """All transfers between placements: the value, its layout as it is sent, and the number of times per step."""
         runs = [(self.pre, 1), (self.post, 1)] + ([] if self.body is None else [(self.body, self.body.count)])
         found = [(s, 1) for run, _ in runs for s in run.first]
         found += [(s, times) for run, times in runs for sends in run.sends for s in sends]
@@ -122,7 +122,7 @@ class Planner:
         cost: the prices.
         lowering: as `_core.compiler.compile.compile_program`.
         rule: which schedule.
-        asked: what the user asked for, for messages.
+        asked: the user's request, for messages.
         compiler_options: the user's options of XLA's compiler.
     """
 
@@ -175,7 +175,7 @@ class Planner:
         inner: dict[Var, Placement | None] = {own: places.get(v) for own, v in loop.outer.items()}
         for carry in loop.carries:
             inner[carry.before] = places.get(carry.start) if isinstance(carry.start, Var) else None
-        # A sum starts as zeros, which lie nowhere, and ends where it is made.
+        # A sum starts as zeros without placement, and ends where it is made.
         for _ in loop.carries:
             ends = zip(loop.carries, places_of(loop.body, inner, self.asked), strict=True)
             found = {c.before: place for c, place in ends if inner[c.before] is None and place is not None}
@@ -235,7 +235,7 @@ class Planner:
         for send in cut.sends:
             targets.setdefault(send.value, []).append(send.target)
         waiting = list(cut.sends)
-        # Behind the micro-batches only: before, a stage may still read the state that another one's task would take
+        # After the micro-batches only: before, a stage may still read the state that another one's task would take
         # over.
         taken = self._taken(cut) if last else {}
         for number, task in enumerate(cut.tasks):
@@ -278,9 +278,9 @@ class Planner:
         return found
 
     def _put_updates_last(self, cut: Partition) -> None:
-        """Cut off of each task what makes new state and nothing that another task waits for.
+        """Move equations that make new state only, for which no other task waits, to tasks of their own at the end.
 
-        The driver runs what takes over state in one exchange (`_core.tensor.storage.exchange`), when all else is done.
+        The driver runs these tasks in one exchange (`_core.tensor.storage.exchange`), when all else is done.
         """
         wanted, updates = _read_by_tasks(cut), []
         for task in cut.tasks:
@@ -290,7 +290,7 @@ class Planner:
                 continue
             eqns = live(task.eqns, early)
             first = set(map(id, eqns))
-            # What depends on no placed value is made again.
+            # Equations that depend on no placed value are repeated.
             free = {v for v, place in cut.where.items() if place is None}
             rest = live([e for e in task.eqns if id(e) not in first or free.issuperset(e.outvars)], late)
             made = {v for eqn in rest for v in eqn.outvars}
@@ -317,7 +317,7 @@ class Planner:
 
 
 def _read_by_tasks(cut: Partition) -> set[Var]:
-    """Return what other tasks and other placements read."""
+    """Return the values that other tasks and other placements read."""
     return {s.value for s in cut.sends}.union(*(task.ins for task in cut.tasks))
 
 

@@ -1,4 +1,4 @@
-"""`PipelinedProgram`: a traced step whose state lies on several placements, run as a pipeline of stages."""
+"""`PipelinedProgram`: a traced step over several placements, run as a pipeline of stages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .driver import Driver
 from .plan import Pipeline, Planner
 
 log = logging.getLogger("sbpjax.pipeline")
-# a process that fails tells so first; `sbpjax.distributed.rendezvous.failure` ends this one after three seconds
+# a failing process reports first; `sbpjax.distributed.rendezvous.failure` ends this one after three seconds
 _REPORT_S = 2.0
 
 
@@ -51,23 +51,23 @@ class PipelinedProgram:
 
     Args:
         fn: the function.
-        state: what it may change.
+        state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
         options: how to compile.
-        asked: what the user asked for, for messages.
-        zero: which of the state rests divided over the data-parallel ranks.
+        asked: the user's request, for messages.
+        zero: the state that is stored divided over the data-parallel ranks.
         rule: the schedule, see `sbpjax.graph.pipeline.schedule`.
 
     Attributes:
-        jaxpr: what was traced, in the logical view.
-        flat: the same, flat: what is cut into stages.
-        pipeline: the tasks, what goes between them, and the schedule.
+        jaxpr: the traced program, in the logical view.
+        flat: the same, flat, before it is cut into stages.
+        pipeline: the tasks, their transfers, and the schedule.
         slots: how it takes the state's tensors, one per input.
         written: the numbers of the slots that it writes.
         captured: the tensors that the function reads without being given them.
         in_layouts: the layouts of its inputs; None for numbers and seeds.
         out_layouts: the layouts of its outputs.
-        outputs: what puts the outputs where they belong.
+        outputs: puts the outputs where they belong.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
         plan: None: every task has its own.
         placement: None: every stage has its own.
@@ -75,10 +75,10 @@ class PipelinedProgram:
     """
 
     plan = placement = asked_codes = host_inputs = None
-    # The module calls of a graph's trace, and its arguments without data: what `repr` shows.
+    # The module calls of a graph's trace, and its arguments without data, for `repr`.
     scope: Any
     arguments: Any
-    # What notes its runs, if several processes run it.
+    # Records its runs, if several processes run it.
     _together: Any = None
 
     def __init__(
@@ -179,7 +179,7 @@ class PipelinedProgram:
         self.compile(to_run=True)
         if not self._met:
             asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
-            # Behind the compilation, which takes unlike times on the processes: connections have a time limit, and an
+            # After the compilation, whose time differs between processes: connections have a time limit, and an
             # exchange waits.
             self.driver.meet(lambda: world.current().exchange(asked, None))
             self._met = True
@@ -193,11 +193,11 @@ class PipelinedProgram:
         if self.is_random and self.driver.courier.far:
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
-        # Python has a look at what is not written in an exchange: an interrupt there would lose what was taken over.
+        # Python looks at unwritten outputs in an exchange: an interrupt there would lose the state that was taken over.
         kept = is_looked_at() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)
         for i in self._donated:
-            # Held by its tensor, its cell and the list; what somebody else holds too must survive.
+            # Held by its tensor, its cell and the list; arrays that somebody else holds too must survive.
             shared = kept or sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
             if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = copied(arrays[i])
@@ -212,7 +212,7 @@ class PipelinedProgram:
                 self.outputs.write(tensors, new, self._counted(), map(done.append, (True,)))
             else:
                 self._exchange(tensors, env, left, done)
-        # Which transfer broke says nothing: another process is gone, and its own report comes with the next exchange.
+        # Which transfer broke has no meaning: another process is gone, and its own report comes with the next exchange.
         except jax.errors.JaxRuntimeError as error:
             if not driver.courier.far:
                 raise
@@ -220,7 +220,7 @@ class PipelinedProgram:
         return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 
     def _exchange(self, tensors: list[Tensor], env: dict, left: list, done: list) -> None:
-        """Run the tasks that are left and write the whole state; what they return goes into ``env`` too."""
+        """Run the remaining tasks and write the whole state; their results go into ``env`` too."""
         made = {v: (number, place) for number, (task, _) in enumerate(left) for place, v in enumerate(task.task.outs)}
         plans, others, arrays = [Plan() for _ in left], Plan(), []
         for i, v, layout in zip(self.written, self._outs, self.outputs.state_layouts, strict=False):
@@ -256,7 +256,7 @@ class PipelinedProgram:
 
 
 def _what_failed(error: Exception) -> str:
-    """Return what another process reported, or after a while what its absence did to a transfer."""
+    """Return the report of another process, or after a while the effect of its absence on a transfer."""
     end = time.monotonic() + _REPORT_S
     while world.current().failure is None and time.monotonic() < end:
         time.sleep(0.05)
@@ -285,8 +285,8 @@ def _return_home(
             continue
         pins[v], replaced[v] = layout.sbp, program.invars[1 + place]
         outvars[i] = Var(v.aval)
-        # To where it lies: this moves nothing, unless the update ran on another stage, as of a weight that two stages
-        # share.
+        # To its own placement: this moves nothing, unless the update ran on another stage, as of a weight that two
+        # stages share.
         params = {"source": layout.placement, "target": layout.placement}
         eqns.append(new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, no_effects))
     return FlatProgram(program.invars, program.consts, eqns, outvars), pins, replaced

@@ -1,10 +1,9 @@
-"""Equal tasks are compiled once: stages that are alike differ only in their devices.
+"""Equal tasks are compiled once: equal stages differ only in their devices.
 
 XLA binds an executable to devices when it is compiled. A serialised one can be loaded with other compile options, so
-what was compiled for the devices of one stage is loaded for those of the next, in a tenth of the time or less. This
-is done on CPU, where it was tried; elsewhere every task is compiled as ever, and JAX's cache serves the next start.
-What is moved must have been compiled just now: what came out of that cache loses its functions when it is serialised
-again.
+the executable for the devices of one stage is loaded for those of the next, in a tenth of the time or less. This is
+done on CPU, where it was tried; elsewhere every task is compiled as ever, and JAX's cache serves the next start. Only a
+freshly compiled executable can be moved: one from that cache loses its functions when it is serialised again.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def relocated(compiled: Any, source: list, target: list) -> Any:
     """
     try:
         return _relocated(compiled, source, target)
-    except Exception as why:  # private names of JAX, and what a backend refuses: compiling always works
+    except Exception as why:  # private names of JAX, and refusals of a backend: compiling always works
         log.info("an equal stage is compiled again: %s: %s", type(why).__name__, why)
         return None
 

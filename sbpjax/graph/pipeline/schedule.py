@@ -1,4 +1,4 @@
-"""Schedules: in which order every stage works off its tasks, as plain data.
+"""Pipeline schedules: the order of tasks on every stage, as plain data.
 
     >>> print(schedule("1f1b", linear(stages=2), micro_batches=3))
     1f1b of 3 micro-batches on 2 stages, 12 units of time, bubble 25.0 %
@@ -37,7 +37,7 @@ class Work(NamedTuple):
         kind: ``"F"``, ``"B"``, ``"FB"`` (a last stage's forward and backward in one) or ``"W"`` (gradients of weights).
         cost: how long it takes.
         after: the numbers of the tasks of the same micro-batch that come before it.
-        link: how long what it waits for takes to arrive from other stages.
+        link: time for its inputs to arrive from other stages.
     """
 
     stage: int
@@ -116,15 +116,15 @@ class Schedule:
         return found
 
     def events(self, runs: Sequence[bool], sends: Sequence[bool]) -> list[tuple[int, int, bool]]:
-        """Return what one of several processes does, in order: (task, micro-batch, whether to run it or to send).
+        """Return the actions of one of several processes, in order: (task, micro-batch, whether to run it or to send).
 
-        A send waits for the other side, so both sides have it where the schedule says that its task is done: a total
-        order of tasks and sends in which everything comes behind what it needs, and of which every process does a
-        part. So whatever is first of what is left to do can be done, and nobody waits for ever.
+        A send waits for the other side, so both sides have it where its task is done in the schedule: a total order of
+        tasks and sends in which everything comes after its inputs, and of which every process does a part. So the first
+        of the remaining actions can always be done, and nobody waits for ever.
 
         Args:
             runs: per task whether the process runs it.
-            sends: per task whether it sends or receives what the task makes.
+            sends: per task whether it sends or receives the task's results.
         """
         order = [(start, 1, i, work, micro) for i, (work, micro, start, _) in enumerate(self.slots) if runs[work]]
         order += [(finish, 0, i, work, micro) for i, (work, micro, _, finish) in enumerate(self.slots) if sends[work]]
@@ -155,7 +155,7 @@ def linear(
 
     Args:
         stages: how many stages.
-        chunks: how many parts of the model a stage has; part ``c`` lies on stage ``c mod stages``.
+        chunks: how many parts of the model a stage has; part ``c`` is on stage ``c mod stages``.
         forward: cost of a forward, one for all parts or one each.
         backward: cost of a backward, likewise.
         link: time from one stage to the next.
@@ -190,9 +190,9 @@ def schedule(
 
     Args:
         name: one of `NAMES`, or per stage its list of (kind, chunk, micro-batch).
-        works: the tasks of one micro-batch, each behind those that it needs.
+        works: the tasks of one micro-batch, each after those that it needs.
         micro_batches: how many.
-        limits: per stage, of how many micro-batches it may hold activations; by default what the rule says.
+        limits: per stage, of how many micro-batches it may hold activations; by default the rule's own.
 
     Raises:
         GraphConfigError: an unknown rule; a given schedule that never ends, or leaves out or repeats a task.
@@ -312,7 +312,7 @@ def _listed(name: str, works: tuple[Work, ...], stages: int, micro_batches: int,
             _, kind, i, micro = heapq.heappop(events)
             stage = works[i].stage
             touched.add(stage)
-            # What this task waits for has arrived from another stage.
+            # The inputs of this task have arrived from another stage.
             if kind == 1:
                 offer(i, micro)
                 continue

@@ -1,4 +1,4 @@
-"""Pipelines on paper: bubble, activations and link use of a schedule, without a device.
+"""Pipeline simulation: bubble, activations and link use of a schedule, without a device.
 
 >>> simulate("1f1b", stages=4, micro_batches=8).bubble
 0.2727...
@@ -15,7 +15,7 @@ from .schedule import Schedule, linear, schedule
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a schedule costs.
+    """The cost of a schedule.
 
     Attributes:
         schedule: the order and its times.
@@ -54,11 +54,11 @@ def simulate(
         rule: ``"1f1b"``, ``"gpipe"``, ``"interleaved"`` or ``"zero_bubble"``.
         stages: how many placements.
         micro_batches: how many per step.
-        chunks: parts of the model per placement; part ``c`` lies on placement ``c mod stages``.
+        chunks: parts of the model per placement; part ``c`` is on placement ``c mod stages``.
         forward: seconds (or any unit) of a part's forward, one for all or one each.
         backward: the same of its backward.
         link: how long a value takes from one stage to the next.
-        activation: what a part holds of one micro-batch between forward and backward.
+        activation: the memory of one micro-batch that a part holds between forward and backward.
 
     Raises:
         GraphConfigError: an unknown rule.

@@ -5,7 +5,7 @@
     auto_stages(model, [P0, P1], example=tokens)    # by measured time
     auto_stages(model, [P0, P1], example=tokens, costs="planned")   # by the planner's prices, layouts chosen too
 
-What a step costs is its slowest stage, so the cut minimises the largest sum (exactly, by dynamic programming). With
+A step takes the time of its slowest stage, so the cut minimises the largest sum (exactly, by dynamic programming). With
 planned costs a stage's sum is that of its modules on its own placement, and of getting its input there.
 """
 
@@ -40,9 +40,9 @@ def auto_stages(
     """Cut a model into stages.
 
     Args:
-        model: an `nn.Sequential` or `nn.ModuleList` (of modules that are called one behind the other).
+        model: an `nn.Sequential` or `nn.ModuleList` (of modules that are called one after the other).
         placements: the devices of the stages, in order.
-        sbp: how parameters lie on their placement; by default broadcast, with planned costs as the planner chooses.
+        sbp: the layout of parameters on their placement; by default broadcast, with planned costs the planner's choice.
         example: an input of the first module, local: the cost of a module is then the measured time of its forward.
         costs: one number per module, instead; or ``"planned"``: the modelled time of a module's forward, backward and
             update, laid out as auto parallelism would (`sbpjax.graph.auto.stages`). ``example`` is then a micro-batch,
@@ -56,7 +56,7 @@ def auto_stages(
     Raises:
         GraphTypeError: the model is no row of modules.
         GraphConfigError: there are fewer modules than stages, or not one cost per module; or costs are to be planned
-            without an example, or for a model that lies on a placement.
+            without an example, or for a model that is on a placement.
     """
     asked = "auto_stages(model, placements)"
     if not isinstance(model, (Sequential, ModuleList)):
@@ -101,7 +101,7 @@ def _place(modules: Sequence, places: Sequence[Placement], stage_of: Sequence[in
 def _by_plan(
     asked: str, modules: list, places: list[Placement], sbp: Any, example: Any, costs: str, cost_model: Any
 ) -> list[int]:
-    """Cut by the planner's prices, and lay the tensors of every stage out as its plan likes."""
+    """Cut by the planner's prices, and lay the tensors of every stage out as in its plan."""
     from sbpjax.graph.auto import stages  # only here: most cuts plan nothing
 
     if costs != "planned" or example is None:
@@ -133,8 +133,8 @@ def cut_unlike(costs: Sequence[Sequence[float]], links: Sequence[Sequence[float]
     """Return for every item of a row its stage, such that the largest sum of a stage is as small as it can be.
 
     Args:
-        costs: for every stage what each item costs there.
-        links: for every stage and item what it costs in addition if the stage begins with that item.
+        costs: for every stage the cost of each item there.
+        links: for every stage and item the additional cost of a stage that begins with that item.
     """
     stages, count = len(costs), len(costs[0])
     sums = [list(itertools.accumulate(row, initial=0.0)) for row in costs]

@@ -1,9 +1,9 @@
-"""A task as a compiled program on its stage's mesh.
+"""Pipeline task: a compiled program on its stage's mesh.
 
-A task is planned and lowered like any program (`_core.compiler.compile`). What its neighbours have to agree on is the
-layout of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
-placement in the layout in which it was sent, and a sum that goes through all iterations in a layout of the planner's
-choice, the same before and after, so that gradients stay partial sums until the loop is over.
+A task is planned and lowered like any program (`_core.compiler.compile`). Neighbours have to agree on the layout of the
+values between them: a value of an earlier task comes as that one's plan left it, a value from another placement in the
+layout in which it was sent, and a sum that goes through all iterations in a layout of the planner's choice, the same
+before and after, so that gradients stay partial sums until the loop is over.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class CompiledTask:
         in_layouts: of its inputs.
         out_layouts: of its outputs.
         donate: positions of the inputs that it takes over.
-        signals: whether it also returns a number, behind its outputs, to wait for.
-        launcher: what runs it in an exchange.
+        signals: whether it also returns a number, after its outputs, to wait for.
+        launcher: runs it in an exchange.
     """
 
     task: Task
@@ -76,7 +76,7 @@ def arrival(layout: Layout, target: Placement) -> Layout:
 
 
 def can_travel(layout: Layout, target: Placement) -> bool:
-    """Return whether a value in a layout can be sent as it lies."""
+    """Return whether a value can be sent in its layout, without conversion."""
     if layout.partial_axes:
         return False
     if layout.placement.hierarchy == target.hierarchy:
@@ -104,7 +104,7 @@ def plan_task(
 
     Args:
         task: the task.
-        layouts: the layouts of what it reads; what is absent and not tied is a number, the same on every rank.
+        layouts: the layouts of its inputs; one that is absent and not tied is a number, the same on every rank.
         consts: the constants of its program.
         tied: output → the input in whose layout it comes back.
         pins: output → the nd-sbp that it must have.
@@ -118,7 +118,7 @@ def plan_task(
     place = task.placement
     position = {v: i for i, v in enumerate(task.ins)}
     in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
-    # What comes back as an output, and has no layout yet, lies as this task likes: a sum of gradients, say.
+    # An input that comes back as an output, and has no layout yet, gets one by this task's plan: a sum of gradients.
     free = [position[v] for v in tied.values() if v in position and v not in layouts]
     used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
     # Something to wait for that is never donated: the task's own outputs may be gone when the driver waits.
@@ -149,10 +149,10 @@ def plan_task(
     forced = {}
     for v, layout in zip(task.outs, made.out_layouts, strict=False):
         if not all(can_travel(layout, target) for target in sent.get(v, ())):
-            # Summands are added first; the whole is gathered only if even the sum cannot be sent as it lies.
+            # Summands are added first; the whole is gathered only if even the sum cannot be sent in its layout.
             codes = layout.with_codes(tuple(B if c == P else c for c in layout.codes))
             if not all(can_travel(codes, target) for target in sent[v]):
                 codes = replicated(place, v.aval)
             forced[v] = codes.sbp
-    # Planned again with pins, since a conversion behind the plan would be paid on top of what the plan thought best.
+    # Planned again with pins, since a conversion after the plan would be paid on top of the plan's own cost.
     return CompiledTask(task, planned(forced) if forced else made, taken, signals)

@@ -1,10 +1,10 @@
-"""Sums of gradients stay where they are made, until the loop over micro-batches is over.
+"""Tied weights: sums of gradients stay on their stage until the loop over micro-batches is over.
 
 A weight of stage 0 that the last stage reads too (an embedding that is also the head) gets a gradient from there in
 every micro-batch. Sent at once it would cross the pipeline as often as there are micro-batches:
 
     sum ← sum + own gradient + sent(gradient of the last stage)             before
-    sum ← sum + own gradient;   sum' ← sum' + gradient of the last stage    after; sum + sent(sum') behind the loop
+    sum ← sum + own gradient;   sum' ← sum' + gradient of the last stage    after; sum + sent(sum') after the loop
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def sums_stay(loop: MicroBatchLoop) -> None:
 
 
 def _terms(value, maker: dict, uses: dict) -> list:
-    """Return what a value is the sum of; sums that others read too count as one term."""
+    """Return the terms of a sum; sums that others read too count as one term."""
     if not isinstance(value, Var) or value not in maker:
         return [value]
     eqn = maker[value]

@@ -1,6 +1,6 @@
-"""Gradients of weights as tasks of their own: only the gradient of a stage's input keeps other stages waiting.
+"""Weight gradients as tasks of their own (zero bubble): other stages wait only for gradients of inputs.
 
-B    what other stages wait for           B0 ─send→ …
+B    other stages wait for it          B0 ─send→ …
 W    the rest of the backward             W0 whenever the stage has nothing else to do
 """
 
@@ -37,7 +37,7 @@ def _split(task: Task, sent: set[Var], cut: Partition) -> list[Task]:
     # A half without a product is too small to be worth a launch of its own.
     if not any(eqn.primitive.name in PRODUCTS for eqn in later):
         return [task]
-    # What depends on no placed value is made again in the second half: cheaper than to keep it between the two.
+    # Equations that depend on no placed value are repeated in the second half: cheaper than to keep their results.
     free = {v: eqn for eqn in urgent for v in eqn.outvars if cut.where.get(v) is None}
     later = with_sources(later, free)
     first = _task(task, urgent, {v for eqn in later for v in eqn.invars if isinstance(v, Var)})
