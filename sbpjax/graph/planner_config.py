@@ -64,7 +64,7 @@ class PlannerConfig:
         self.auto_plan: Any = None
 
     def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | Hierarchies | None = None) -> None:
-        """Let the planner lay out parameters, buffers and optimizer state too, not only computed values.
+        """Let the planner choose the layouts of parameters, buffers and optimizer state, not only of computed values.
 
         Tensors that you have split yourself keep their sbp; local and broadcast ones are laid out with the first
         program, and their ``sbp`` shows it from then on. See `sbpjax.auto`.

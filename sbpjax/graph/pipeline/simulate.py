@@ -48,7 +48,7 @@ def simulate(
     link: float = 0.0,
     activation: float = 1.0,
 ) -> Simulation:
-    """Lay out a schedule for a model that is a row of parts.
+    """Return the schedule of a model that is a row of parts, with its costs.
 
     Args:
         rule: ``"1f1b"``, ``"gpipe"``, ``"interleaved"`` or ``"zero_bubble"``.

@@ -101,7 +101,7 @@ def _place(modules: Sequence, places: Sequence[Placement], stage_of: Sequence[in
 def _by_plan(
     asked: str, modules: list, places: list[Placement], sbp: Any, example: Any, costs: str, cost_model: Any
 ) -> list[int]:
-    """Cut by the planner's prices, and lay the tensors of every stage out as in its plan."""
+    """Cut by the planner's prices, and convert the tensors of every stage to the layouts of its plan."""
     from sbpjax.graph.auto import stages  # only here: most cuts plan nothing
 
     if costs != "planned" or example is None:

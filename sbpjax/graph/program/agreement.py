@@ -1,9 +1,8 @@
-"""Before a program of several ranks runs for the first time, the ranks compare it.
+"""Program agreement: before its first run, all ranks compare their versions of a program.
 
 Rank 1 was started with another hidden size, or another version of a file. Its program sends other shapes through the
-collectives, and all ranks would wait for each other, or read wrong numbers. So each rank tells the others the hash of
-what it is about to run; where the hashes differ, the ranks look for the first thing that does: an input, or a line of
-the program.
+collectives, and all ranks would wait for each other, or read wrong numbers. So each rank sends the others the hash of
+its program; where the hashes differ, the ranks look for the first difference: an input, or a line of the program.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     """Raise on all ranks unless all ranks are about to run the same program.
 
     Args:
-        asked: what runs, for the error.
+        asked: the user's request, for the error.
         inputs: the inputs, one line each.
         text: the program.
 
@@ -51,8 +50,8 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
     """Raise on all ranks unless all ranks call the program with the same learning rates and other numbers.
 
     Args:
-        asked: what runs, for the error.
-        state: what the numbers belong to.
+        asked: the user's request, for the error.
+        state: the owner of the numbers.
         values: the numbers.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A function of tensors becomes a `Program`: trace, passes, plan, and what of it runs where.
+"""Build a `Program` from a function of tensors: trace, passes, plan, lowering.
 
 program = build_program(step, state, call, Options(), "Train_0.build")
 program.seconds                             # {"trace": 0.41, "plan": 0.32}
@@ -47,14 +47,14 @@ def build_program(
 
     Args:
         fn: the function.
-        state: what it may change.
+        state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
         options: how to compile.
-        asked: what the user asked for, for messages.
-        zero: which of the state rests divided over the data-parallel ranks.
+        asked: the user's request, for messages.
+        zero: the state that is stored divided over the data-parallel ranks.
 
     Raises:
-        MixedTensorError: its inputs lie on several placements.
+        MixedTensorError: its inputs are on several placements.
     """
     start = time.perf_counter()
     layouts = state.layouts() + [t.layout for t in call.tensors]
@@ -70,10 +70,10 @@ def build_program(
     traced_at = time.perf_counter()
     names = tuple(name for _, name in state.options)
     rest = call.tensors + traced.captured
-    # Once more, now with what the trace captured, and the state as it is stored.
+    # Once more, now with the captured tensors of the trace, and the state as it is stored.
     layouts = [None, *(slot.layout for slot in slots), *[None] * len(names), *(t.layout for t in rest)]
     place = _common_placement(asked, layouts)
-    # What it makes is global, and nothing that it is given.
+    # Its results are global, and none of its inputs is.
     local_inputs = False
     if place is None:
         place = _common_placement(asked, traced.layouts)
@@ -99,7 +99,7 @@ def build_program(
         out_layouts: list = [None] * len(jaxpr.out_avals)
     else:
         everywhere = (broadcast,) * len(place.hierarchy)
-        # What comes without a layout is the same on every rank.
+        # A value without a layout is the same on every rank.
         whole = [
             Layout(place, everywhere, aval.shape, aval.dtype) if lay is None else lay
             for lay, aval in zip(layouts, jaxpr.in_avals, strict=True)
@@ -133,8 +133,8 @@ def build_program(
         local_inputs,
         traced.left,
     )
-    # Programs are lowered from shapes, so one can be compiled and measured without data, or for devices that are not
-    # there.
+    # Programs are lowered from shapes, so one can be compiled and measured without data, or for a topology without
+    # devices.
     owned = [payload(state.tensors[slot.places[0]]) for slot in slots]
     arrays = [None, *owned, *[None] * len(names), *map(payload, rest)]
     structs = _input_structs(jaxpr, place, arrays, layouts)
@@ -169,10 +169,10 @@ def build_program(
 
 
 def check_repeats(program: Any, fn: Callable, state: State, call: Call) -> None:
-    """Trace the function of a program that stores tensors, now that it may find them: is it the same program?
+    """Check that a program that stores tensors is the same once its function may find them.
 
     Raises:
-        Recaptured: it is not; what was stored is state from here on.
+        Recaptured: it is not; the stored tensors are state from here on.
     """
     if program.options.auto is None:
         traced = TracedStep(fn, state, call, program.asked, None, HostInputs())
@@ -187,7 +187,7 @@ def check_repeats(program: Any, fn: Callable, state: State, call: Call) -> None:
 
 def _free_slots(auto, slots: list[StateSlot], state: State, stored: dict[int, Layout], call: Call) -> list[int]:
     """Return the numbers of the slots whose layouts the planner chooses."""
-    arguments = {id(t) for t in call.tensors}  # what is an argument too comes as it lies
+    arguments = {id(t) for t in call.tensors}  # a tensor that is an argument too comes in its own layout
     return [
         number
         for number, slot in enumerate(slots)
@@ -221,7 +221,7 @@ def _planned(
     pinned = {} if user_plan is None else {i: c for i, c in user_plan.codes.items() if i in laid}
     layouts = [lay.with_codes(pinned[i]) if i in pinned else lay for i, lay in enumerate(layouts)]
     free = sorted(laid - set(pinned))
-    # State comes back as it went in (a free slot as the planner chose it): else the plan would fit the first step only.
+    # State is returned in its input layout (a free slot in the planner's): else the plan would fit the first step only.
     before = [1 + i if i in free_slots else slots[i].layout for i in written]
     pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]
     pins += [None] * (len(jaxpr.out_avals) - len(pins))

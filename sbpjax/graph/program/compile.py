@@ -10,8 +10,8 @@
     step = sbpjax.compile(step, state=(model, optimizer))
 
 The first call with new shapes, dtypes or layouts traces the function, plans the whole program (forward, backward,
-update) with the layouts of its inputs and state as pins, and compiles it; later calls run it. What the function
-changes of its state is donated in and written back in place; `sbpjax.graph.program.program` has that part.
+update) with the layouts of its inputs and state as pins, and compiles it; later calls run it. State that the function
+changes is donated in and written back in place; `sbpjax.graph.program.program` has that part.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Compiled:
         return self._prepared(args, kwargs)[2].lower()
 
     def memory(self, *args, compiled: bool = True, **kwargs) -> Memory:
-        """Return what the program for these arguments needs of one device's memory; nothing runs.
+        """Return the memory that the program for these arguments needs on one device; nothing runs.
 
         Args:
             *args: its arguments.
-            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            compiled: the compiler's figure; else an estimate from the plan, which takes no compilation.
             **kwargs: its keyword arguments.
 
         Raises:
@@ -97,7 +97,7 @@ class Compiled:
         return SHOWN["memory"](program, state, compiled)
 
     def traffic(self, *args, **kwargs) -> Traffic:
-        """Return what the program for these arguments moves, planned and compiled, by kind; nothing runs.
+        """Return the traffic of the program for these arguments, planned and compiled, by kind; nothing runs.
 
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.

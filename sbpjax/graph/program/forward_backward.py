@@ -1,14 +1,14 @@
-"""Split: one trace of a block's forward and backward becomes two programs.
+"""Forward/backward partition: one trace of a block becomes two programs.
 
-A block is traced once on its inputs and on *cotangents* of its outputs that stand for what will arrive in backward.
-The equations that read no cotangent are the forward; what the others read of them is saved between the two:
+A block is traced once on its inputs and on *cotangents* of its outputs that stand for those arriving in backward. The
+equations that read no cotangent are the forward; their values that the others read are saved between the two:
 
     forward   inputs → outputs, saved
     backward  inputs, saved, cotangents → gradients of the inputs
 
-What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves the fewest bytes from which
-pointwise work gives what backward reads (`_core.programs.min_cut`), ``"nothing"`` none, so that backward computes the
-forward again behind a barrier, and a function of ``(primitive, *avals, **params)`` says it per equation. Values that
+The saved values follow a *policy*, as in `jax.checkpoint_policies`: None saves the fewest bytes from which pointwise
+work gives the inputs of backward (`_core.programs.min_cut`), ``"nothing"`` none, so that backward computes the forward
+again behind a barrier, and a function of ``(primitive, *avals, **params)`` decides per equation. Values that
 depend on no input (masks, ``iota``) and inputs that were only turned or cast (a transposed weight) are computed where
 they are read.
 """
@@ -25,10 +25,10 @@ from sbpjax._core.programs.normalise import Program, evaluate, normalise
 from sbpjax._core.programs.primitives import MOVES
 from sbpjax._core.runtime.jaxprs import DropVar, Literal, Primitive, Var
 
-# Stands for the gradient of an output while a block is traced.
+# Placeholder for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")
 
-# What gives the elements of one operand again, in another order, shape or precision.
+# Primitives that give the elements of one operand again, in another order, shape or precision.
 COPIES = MOVES | {"convert_element_type", "to_sbp"}
 
 
@@ -43,7 +43,7 @@ class Halves:
 
     Attributes:
         forward: ``(*inputs) -> (*outputs, *saved)``.
-        backward: ``(*inputs, *saved, *cotangents) -> gradients``; None if no gradient is asked for.
+        backward: ``(*inputs, *saved, *cotangents) -> gradients``; None if no gradient is wanted.
         outputs: how many outputs there are.
     """
 
@@ -56,20 +56,20 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
     """Return forward and backward of a traced block.
 
     Args:
-        name: what the programs are called.
+        name: the name of the programs.
         closed: the jaxpr of inputs → outputs, gradients, with a ``cotangent`` equation per differentiable output.
         outputs: how many of its results are outputs.
-        policy: what is saved.
-        again: hold XLA to what is saved. It merges what a backward computes again with what its forward computed, and
-            so stores a gelu's float32 ``tanh`` beside its bfloat16 input. An accelerator computes it faster than it
-            reads it; on a CPU it is slow.
+        policy: the values to save.
+        again: hold XLA to the saved values. It merges the recomputation in a backward with its forward's, and so stores
+            a gelu's float32 ``tanh`` beside its bfloat16 input. An accelerator computes it faster than it reads it; on
+            a CPU it is slow.
     """
     program = normalise(closed)
     outs, grads = program.outvars[:outputs], program.outvars[outputs:]
     cotangents, late = [], set()
     early_eqns, late_eqns = [], []
     fixed = set(program.consts)  # values that depend on no input
-    # Inputs, and what is made of one by moving its elements.
+    # Inputs, and values made of one by moving its elements.
     turned = set(program.invars)
     for eqn in program.eqns:
         reads = [v for v in eqn.invars if isinstance(v, Var)]
@@ -87,7 +87,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
             elif cheap:
                 turned.update(eqn.outvars)
     wanted = _reads(late_eqns, grads) - late
-    away: set = set()  # what waits in the host's memory
+    away: set = set()  # values that wait in the host's memory
     if not grads:
         saved, repeated = [], []
     elif policy is None:
@@ -105,7 +105,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
     forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
         return Halves(forward, None, outputs)
-    # Without a barrier XLA would merge the second computation with the first, and keep what that made.
+    # Without a barrier XLA would merge the second computation with the first, and keep its results.
     held = [*(() if policy is None else program.invars), *(saved if again or policy is not None else ())]
     read = _reads([*repeated, *late_eqns], grads)
     backward = _program(
@@ -121,7 +121,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
 
 
 def _places(chosen: set, outvars: list) -> set[int]:
-    """Return where values stand among the saved ones; an output itself stays on the device."""
+    """Return the positions of values among the saved ones; an output itself stays on the device."""
     last = {v: i for i, v in enumerate(outvars) if isinstance(v, Var) and v in chosen}
     return set(last.values())
 
@@ -132,12 +132,12 @@ def _program(
     """Return equations as a compiled function.
 
     Args:
-        name: what it is called.
+        name: its name.
         whole: the program that they are of.
         invars: its inputs.
         eqns: the equations.
         outvars: its outputs.
-        behind: values that the equations read through a barrier.
+        behind: the values that the equations read through a barrier.
         leave: places of outputs that go to the host's memory.
         come: inputs that come back from there.
     """
@@ -148,7 +148,7 @@ def _program(
     def run(*values):
         env = dict(consts)
         env.update(zip(invars, values, strict=True))
-        # Each by itself: a barrier of several values asks for one layout of all.
+        # Each by itself: a barrier of several values needs one layout of all.
         for v in behind:
             env[v] = jax.lax.optimization_barrier(env[v])
         env.update((v, jax.device_put(env[v], jax.memory.Space.Device)) for v in come)
@@ -170,7 +170,7 @@ def _made(eqns) -> list:
 
 
 def _needed(eqns, wanted: set, stop: set = frozenset()) -> list:
-    """Return the equations that compute ``wanted``, in order, not looking behind ``stop``."""
+    """Return the equations that compute ``wanted``, in order, with ``stop`` as given."""
     wanted, kept = set(wanted), []
     for eqn in reversed(eqns):
         if any(v in wanted and v not in stop for v in eqn.outvars):

@@ -1,4 +1,4 @@
-"""Garbage while a program is made: collected afterwards, once.
+"""Garbage collection pauses while a program is made, and runs once afterwards.
 
 A trace of 24 layers makes half a million objects that live until it is over, and nothing that a collection would free.
 Yet Python walks all of them again and again as they grow: a third of the time.
@@ -12,7 +12,7 @@ import gc
 
 @contextlib.contextmanager
 def collected_later():
-    """Let Python look for garbage only behind the block."""
+    """Pause garbage collection until the end of the block."""
     if not gc.isenabled():
         yield
         return

@@ -1,9 +1,9 @@
-"""Names of modules in what JAX and XLA say of an op.
+"""Module names in the op names of JAX and XLA.
 
     jit(body)/shard_map/model/3/transpose(jvp())/dot_general    →    model.3, backward, dot_general
 
-Module calls put their names on what they trace (`sbpjax.graph.name_scope`), JAX and XLA add theirs around: functions,
-loops, transformations. `Names` knows the modules of a graph and finds the one that a text names.
+Module calls put their names on the ops that they trace (`sbpjax.graph.name_scope`), JAX and XLA add theirs around:
+functions, loops, transformations. `Names` knows the modules of a graph and finds the one that a text names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WRAPPED = re.compile(r"^(?:\w+\()+([^()]*)\)+$")  # transpose(jvp(model)) → m
 
 
 class Place(NamedTuple):
-    """Where in a graph an op belongs.
+    """The place of an op in a graph.
 
     Attributes:
         module: the dotted path of the module, an optimizer's name, or ``""``.
@@ -43,7 +43,7 @@ class Names:
         self._starts = {name[: k + 1] for name in known for k in range(len(name)) if name[k + 1 : k + 2] in (".", "")}
 
     def place(self, text: str, *, with_op: bool = True) -> Place:
-        """Return where an op belongs whose name is a text.
+        """Return the place of an op by its name.
 
         Args:
             text: a name stack, or the ``op_name`` of an HLO instruction.

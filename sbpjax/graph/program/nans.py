@@ -1,4 +1,4 @@
-"""Steps under `jax.debug_nans` and `jax.debug_infs`: the first bad value ends one, and leaves the state as it was."""
+"""NaN checks of steps (`jax.debug_nans`, `jax.debug_infs`): a bad value raises, and the state is kept."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jax._src.dispatch import check_special  # no public name
 
 from sbpjax.errors import NanError
 
-# What compiled programs raise; no public name (jax 0.10).
+# The error of compiled programs; no public name (jax 0.10).
 FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
 def look_at(arrays: list) -> None:
-    """Look at what a program returned: a program that has run without `jax.debug_nans` is not looked at by JAX.
+    """Check the results of a program: one that has run without `jax.debug_nans` is not checked by JAX.
 
     Raises:
         FOUND_NAN: one has a bad value.
@@ -26,7 +26,7 @@ def nan_error(operation: str, error: Exception) -> NanError:
     """Return the error of a step whose results have a bad value.
 
     Args:
-        operation: what ran.
+        operation: the operation that ran.
         error: JAX's.
     """
     return NanError(

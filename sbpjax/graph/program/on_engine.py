@@ -1,4 +1,4 @@
-"""A graph's program on another engine: what it must be for that, and which of its inputs become constants."""
+"""Inference engines: conditions on a graph's program, and the inputs that become constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def on_engine(program: Program, engine: Engine) -> EngineProgram:
-    """Return what runs a program on an engine.
+    """Return the runner of a program on an engine.
 
     Args:
         program: it only computes, on one device.
@@ -31,20 +31,20 @@ def on_engine(program: Program, engine: Engine) -> EngineProgram:
 
 
 def asked_of(program: Program, engine: Engine) -> str:
-    """Return what the user asked for, for messages."""
+    """Return the user's request, for messages."""
     name = program.asked.removesuffix(".build").removesuffix(", loaded")
     switch = {"xla": "enable_constant_weights"}.get(engine.name, f"enable_{engine.name}")
     return f"{name}(...), with {switch}(True)"
 
 
 def exported_of(program: Program) -> Any:
-    """Return a local program as `jax.export` has it."""
+    """Return a local program in the form of `jax.export`."""
     structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in program.structs]
     return jax.export.export(program.call, platforms=("cpu",))(*structs)
 
 
 def weights_of(program: Program) -> list[int]:
-    """Return which inputs of a program stay as they are: a seed that is not drawn from, the state, captured tensors."""
+    """Return the inputs of a program that never change: an unused seed, the state, captured tensors."""
     count = len(program.structs)
     first = 1 + len(program.slots)
     return [*range(first), *range(count - len(program.captured), count)]

@@ -1,4 +1,4 @@
-"""`Outputs`: what a program returns, the new state and then the results, put where it belongs."""
+"""`Outputs`: writes a program's new state into its tensors, and rebuilds its results."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Outputs:
     """The outputs of a program.
 
     Attributes:
-        slots: how the program takes the state's tensors.
+        slots: the inputs of the program that are state.
         written: the numbers of the slots that it writes, in the order of its first outputs.
         layouts: the layouts of all outputs; None on one device.
         results: the function's result without its tensors.
         are_global: for every tensor of the result whether it is global.
-        elsewhere: number of such a tensor → the layout on another placement that was asked for.
+        elsewhere: number of such a tensor → its requested layout on another placement.
         local_state: whether the state is local, though the program runs on a placement.
-        left: what further outputs, the last ones, and constants are stored as in every run.
-        plain: whether every tensor of the state is an input of its own, as it lies.
+        left: the storage of further outputs, the last ones, and of constants, in every run.
+        plain: whether every tensor of the state is an input of its own, in its own layout.
     """
 
     slots: list[StateSlot]
@@ -60,7 +60,7 @@ class Outputs:
         return (layout,) if (layout is None or self.are_global[0]) and not self.elsewhere else None
 
     def plan(self, tensors: list[Tensor]) -> Plan | None:
-        """Return how the new state is written into its tensors within one call into C; None if that needs Python."""
+        """Return the plan of writing the new state within one call into C; None if that needs Python."""
         if self.local_state:
             return None
         for i in self.written:
@@ -101,10 +101,10 @@ class Outputs:
         all_or_nothing([tensors[place] for i in self.written for place in self.slots[i].places], give, *also)
 
     def rebuilt(self, arrays, state: State | None = None):
-        """Return the function's result of the arrays of its tensors; what it stores elsewhere is part of the state."""
+        """Rebuild the function's result from the arrays of its tensors; those stored elsewhere are state."""
         outs = []
         layouts = self.layouts[self._count :]
-        # What a step stores in its modules comes last; an exported one has none.
+        # Tensors that a step stores in its modules come last; an exported one has none.
         arrays = arrays[: len(layouts)]
         for i, (array, layout, is_global) in enumerate(zip(arrays, layouts, self.are_global, strict=True)):
             if layout is not None and not is_global:
@@ -123,7 +123,7 @@ class Outputs:
 
 
 def _asked(asked: TracedLayout, layout: Layout) -> tuple:
-    """Return placement and nd-sbp of a result that lies elsewhere than the program runs."""
+    """Return placement and nd-sbp of a result on another placement than the program's."""
     codes = asked.pinned or layout.codes
     if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:
         codes = (algebra.B,) * len(asked.placement.hierarchy)

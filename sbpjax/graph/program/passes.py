@@ -1,15 +1,15 @@
-"""The passes over a traced step, from what was traced to what is planned, in their order.
+"""The passes over a traced step, in order, from the trace to the plan.
 
-    inline          the bodies of op calls stand where the calls were: nothing behind the trace sees a difference
-    widen           gradients of cast weights are summed in float32; the cast and the sum still stand in one program
+    inline          the bodies of op calls replace the calls: nothing after the trace sees a difference
+    widen           gradients of cast weights are summed in float32; the cast and the sum are still in one program
     fuse losses     a linear layer and the cross entropy of its many logits are one equation, which never has them all
     roll            layers that repeat become loops over stacks of their state
     gather per use  parameters that are stored divided are gathered by each reader, which may be a loop by now
-    store narrow    on accelerators values of 16 bits are stored as such, whatever XLA would fuse
+    store narrow    on accelerators values of 16 bits are stored as such, with any fusion of XLA's
     sum widely      on the CPU sums of 16-bit floats are float32 until they are whole
     flatten         calls are gone, and only equations that a result needs are left; done once
 
-Behind them follow, in what compiles the program: the pins of a user's plan, the plan, and updates in place.
+Later steps, in the compilation of the program: the pins of a user's plan, the plan, and updates in place.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .zero import gathered_per_use
 
 
 class Passed(NamedTuple):
-    """A traced step behind the passes.
+    """A traced step after the passes.
 
     Attributes:
         jaxpr: the program in the logical view.
         flat: the same, flat.
-        slots: how it takes the tensors of the state, one per input.
+        slots: its inputs that are tensors of the state.
         written: the numbers of the slots that it writes, its first outputs.
     """
 
@@ -61,10 +61,10 @@ def passed(
         state: the state that it was traced with.
         stored: position in the state → the layout in which a tensor that is divided is stored between steps.
         least_repeats: roll layers that repeat at least so often; 0 for none.
-        per_use: gather what is stored divided at every use.
+        per_use: gather divided parameters at every use.
     """
-    # Inlined before it is widened: a cast and the sum that it widens stand in two calls.
-    # Losses behind it: the sum that it widens is a product with the gradient of the logits.
+    # Inlined before it is widened: a cast and the sum that it widens are in two calls.
+    # Losses after it: the sum that it widens is a product with the gradient of the logits.
     closed = fused_losses(widened(inlined(traced.closed)))
     slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
     written = traced.written

@@ -4,9 +4,9 @@ Worked case: ``step(x)`` with a model of 4 parameters and Adam (8 moments, one s
 
     seed │ 13 state arrays │ lr, betas, eps │ x │ tensors the function reads from outside
 
-and the outputs *13 written state arrays │ loss*. State that the function only reads is an input and nothing more; what
-it writes is donated, so a step needs no second copy of it. An array that something else still holds (``p.jax()``, an
-alias, two tensors of one array) is copied first, since a donated array is gone.
+and the outputs *13 written state arrays │ loss*. State that the function only reads is an input and nothing more;
+written state is donated, so a step needs no second copy of it. An array that something else still holds (``p.jax()``,
+an alias, two tensors of one array) is copied first, since a donated array is gone.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Options:
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
         roll: run layers that repeat at least so often as loops over stacks of their state; 0 for never.
         cost: the prices by which the planner chooses.
-        memory_bytes: what one device may hold at most; None for no limit.
-        auto: which of the state the planner lays out; None for what the planner does without auto parallelism.
+        memory_bytes: the limit of one device; None for no limit.
+        auto: the state that the planner lays out; None for its choice without auto parallelism.
         compiler_options: the user's options of XLA's compiler, by name.
-        engine: what runs it instead of XLA; None for XLA.
+        engine: the engine that runs it instead of XLA; None for XLA.
     """
 
     lowering: str = "spmd"
@@ -77,7 +77,7 @@ class Program:
     """One program, ready to be compiled and run: traced and planned (`build_program`), or read from files (`loaded`).
 
     Attributes:
-        asked: what the user asked for, for messages.
+        asked: the user's request, for messages.
         call: the program as a ``jax.jit`` function of physical arrays.
         structs: physical shape, dtype and sharding of every input.
         placement: where it runs, None on one device.
@@ -86,26 +86,26 @@ class Program:
         captured: the tensors that the function reads without being given them.
         in_layouts: the layouts of its inputs, None on one device and for numbers.
         out_layouts: the layouts of its outputs.
-        outputs: what puts the outputs where they belong.
+        outputs: puts the outputs where they belong.
         is_random: whether it draws random numbers.
         number_names: the names of the numbers among its inputs, such as learning rates.
         loose: positions of inputs that come without a layout, and go to every device.
         local_arguments: positions of local arguments with dims, which the planner laid out.
         is_polymorphic: whether a dim of its inputs has no size.
-        jaxpr: what was traced, in the logical view; None of a program from files, as all that follows.
-        flat: the same, flat: what is planned.
+        jaxpr: the traced program, in the logical view; None of a program from files, as all that follows.
+        flat: the same, flat, as it is planned.
         plan: the layouts chosen, None on one device.
         options: how it was compiled.
         free_slots: the numbers of the slots whose layouts the planner chose.
         asked_codes: the nd-sbp of every input before the planner chose, None on one device.
         user_plan: the layouts that a file of the user's pins, a `sbpjax.graph.program.user_plan.UserPlan`.
         host_inputs: the inputs that the host works out of the arguments before each call, empty for most programs.
-        unsettled: what was traced, as text, of a program that stores tensors where its function may find them in the
+        unsettled: the traced program, as text, of a program that stores tensors where its function may find them in the
             next call; None once such a call was traced and gave the same.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
-        scope: the module calls of a graph's trace: what `repr` shows.
+        scope: the module calls of a graph's trace, for `repr`.
         arguments: the arguments of that trace, without data.
-        exported: of a program from files, what `jax.export` read.
+        exported: of a program from files, the result of `jax.export`.
         pipeline: None; of a `sbpjax.graph.pipeline.program.PipelinedProgram` its tasks and schedule.
     """
 
@@ -142,7 +142,7 @@ class Program:
     def __post_init__(self) -> None:
         self._compiled: Any = None
         self._launcher: tuple[Any, Launcher | None] | None = None
-        # What notes its runs, if several processes run it.
+        # Records its runs, if several processes run it.
         self._together: Any = None
         self._held: list[tuple[float | None, Any]] = [(None, None)] * len(self.number_names)
         self._present = self.placement is None or self.placement.is_present
@@ -151,7 +151,7 @@ class Program:
             self._no_seed = spread.on(NO_SEED, self._where(0))
 
     def lay_out(self, stand_ins: StandIns, state: State) -> None:
-        """Lay the state out as this program takes it."""
+        """Convert the state to the layouts of this program's inputs."""
         chosen = {number: self.in_layouts[1 + number] for number in self.free_slots}
         stand_ins.lay_out(state.tensors, layouts_of_slots(self.slots, chosen))
 
@@ -197,7 +197,7 @@ class Program:
             start = time.perf_counter()
             lowered = self.lower()
             spans = self.placement is not None and self.placement.spans_processes
-            # Megabytes for a large step, and only other ranks ask for it.
+            # Megabytes for a large step, and only other ranks need it.
             text = lowered.as_text() if self.placement is not None and world.current().size > 1 else ""
             if to_run and text:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self.structs]
@@ -245,7 +245,7 @@ class Program:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile(to_run=True)
         numbers = state.numbers()
-        # Before the first run only: later ones are compared through the trails that runs leave (`_together`).
+        # Before the first run only: later ones are compared through the collective traces of the runs (`_together`).
         if numbers and self._held[0] == (None, None) and self.placement is not None and world.current().size > 1:
             agree_on_numbers(self.asked, state, numbers)
         if self._together is not None:
@@ -254,9 +254,9 @@ class Program:
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:
             seed = spread.from_first(seed, self.placement)
-        # The call takes the memory of what is donated: an array that the user holds too would be lost to him, so it
-        # is copied. Only the reference count tells; a payload that nothing else holds has `UNSHARED`. So is what Python
-        # has a look at between the call and the write: an interrupt there would lose it.
+        # The call takes the memory of donated arrays: an array that the user holds too would be lost to him, so it is
+        # copied. Only the reference count shows it; a payload that nothing else holds has `UNSHARED`. The same holds
+        # for arrays that Python looks at between the call and the write: an interrupt there would lose them.
         looked_at = is_looked_at()
         plan = None if looked_at else self.outputs.plan(tensors)
         launcher = None if plan is None or not self.written else self.launcher(compiled)
@@ -292,9 +292,9 @@ class Program:
         return self.outputs.rebuilt(outs[count:], state)
 
     def launcher(self, compiled: Any) -> Launcher | None:
-        """Return what runs the compiled program in an exchange; None if it is not XLA that runs it."""
+        """Return the launcher of the compiled program in an exchange; None if it is not XLA that runs it."""
         if self._launcher is None or self._launcher[0] is not compiled:
-            # What `jax.jit` returns finds a program for every size.
+            # The result of `jax.jit` finds a program for every size.
             find = None
             if isinstance(compiled, jax.stages.Compiled):
                 find = lambda _: compiled  # noqa: E731
@@ -338,5 +338,5 @@ class _Holder:
 
 
 _HOLDER = _Holder()
-# What a payload counts that its tensor and one list hold, and nothing else.
+# The reference count of a payload that its tensor and one list hold, and nothing else.
 UNSHARED = _references([_HOLDER.array], 0)

@@ -1,9 +1,9 @@
-"""A line at the terminal or below a cell while a graph is planned or compiled for more than two seconds.
+"""Progress line in a terminal or notebook while a graph is planned or compiled for more than two seconds.
 
     Trainer_0.build: compiling for 12 s
 
-Neither XLA nor the planner says how much is left. The line goes to stderr, if that is a terminal. In a notebook it
-goes below the cell, where it stays and says how long it took. Logs get none; ``SBPJAX_COMPILE_NOTE=off`` leaves it out.
+Neither XLA nor the planner reports how much is left. The line goes to stderr, if that is a terminal. In a notebook it
+goes below the cell, where it stays and shows the total time. Logs get none; ``SBPJAX_COMPILE_NOTE=off`` leaves it out.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _EVERY_S = 1.0
 
 @contextlib.contextmanager
 def shown(asked: str, doing: str) -> Iterator[None]:
-    """Show what is being done while the block runs.
+    """Show the current activity while the block runs.
 
     Args:
-        asked: what the user asked for; the first line of it is shown.
-        doing: what the block does.
+        asked: the user's request; its first line is shown.
+        doing: the activity of the block.
     """
     off = os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() in ("off", "0")
     line = None if off else _line()
@@ -78,7 +78,7 @@ class _Cell:
 
 
 def _line() -> _Terminal | _Cell | None:
-    """Return where the line goes: None if nobody would see it."""
+    """Return the progress line for this output: None if nobody would see it."""
     notebook = sys.modules.get("IPython")
     if hasattr(notebook.get_ipython() if notebook is not None else None, "kernel"):
         return _Cell(importlib.import_module("IPython.display").display)

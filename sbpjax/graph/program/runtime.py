@@ -1,7 +1,7 @@
-"""What a graph was compiled for, saved and compiled again; graphs that share their programs.
+"""Runtime state of a graph: its compiled signatures, saved and compiled again; graphs that share programs.
 
-A compiled program belongs to one machine and one version of the compiler, so what is saved is what it was made for: the
-facts of the arguments. Loading compiles for them again, before data is there; with the persistent compilation cache
+A compiled program belongs to one machine and one version of the compiler, so only its signature is saved: the facts of
+the arguments. Loading compiles for them again, before data is there; with the persistent compilation cache
 (``JAX_COMPILATION_CACHE_DIR``) that is a look-up.
 """
 
@@ -18,7 +18,7 @@ NAME, CALLS, EAGER = "oneflow_graph_name", "graph.calls", "graph.state"
 
 
 def runtime_state_dict(graph: Any, destination: dict | None, with_eager: bool) -> dict[str, Any]:
-    """Return for which arguments a graph has programs; see `Graph.runtime_state_dict`."""
+    """Return the arguments that a graph has programs for; see `Graph.runtime_state_dict`."""
     found: dict[str, Any] = {} if destination is None else destination
     found[NAME] = graph.name
     found[CALLS] = [call for call in (getattr(p, "arguments", None) for p in graph._g.programs.values()) if call]
@@ -28,7 +28,7 @@ def runtime_state_dict(graph: Any, destination: dict | None, with_eager: bool) -
 
 
 def load_runtime_state_dict(graph: Any, state: dict[str, Any], warmup_with_run: bool) -> None:
-    """Compile for what another graph was compiled for; see `Graph.load_runtime_state_dict`."""
+    """Compile for the signatures of another graph; see `Graph.load_runtime_state_dict`."""
     if not isinstance(state, dict) or CALLS not in state:
         raise StateDictError(
             f"{graph.name}.load_runtime_state_dict",
@@ -45,7 +45,7 @@ def load_runtime_state_dict(graph: Any, state: dict[str, Any], warmup_with_run: 
 
 
 def runtime_state_dict_to(state: dict[str, Any], device: Any) -> dict[str, Any]:
-    """Return a runtime state whose local tensors lie on a device."""
+    """Return a runtime state with its local tensors moved to a device."""
     leaves, structure = tree.flatten(state)
     moved = [x.to(device) if isinstance(x, Tensor) and x.is_local else x for x in leaves]
     return tree.unflatten(structure, moved)
@@ -84,6 +84,6 @@ def share(graph: Any, other: Any) -> None:
             "graphs that share programs are of one class and have the same modules, optimizers and loss scaler",
             "make both from the same modules; modules alone are shared by any graphs without this call",
         )
-    # The same table, not a copy: what either compiles from now on serves both.
+    # The same table, not a copy: programs that either compiles from now on serve both.
     mine.programs = theirs.programs
     mine.latest, mine.last = theirs.latest, None

@@ -1,4 +1,4 @@
-"""Slots: how a program keeps its state from call to call.
+"""State slots: storage of a program's state between calls.
 
 Most tensors of a program's state are inputs of their own. Some are kept otherwise: the same weight of all layers as one
 stack, so that a loop over the layers reads it without a copy; a parameter of ZeRO-3 divided over the data-parallel
@@ -31,7 +31,7 @@ class StateSlot:
     """One input of a program that is state.
 
     Attributes:
-        places: where its tensors stand in the state: one, or all of a stack.
+        places: the positions of its tensors in the state: one, or all of a stack.
         layout: the layout in which the program takes and returns it, None on one device.
         own: whether that is the layout of its one tensor.
     """
@@ -44,7 +44,7 @@ class StateSlot:
     def array(self, tensors: Sequence[Tensor]):
         """Return the payload that the program takes for these tensors of the state.
 
-        What has to be stacked or divided for that stays so: the tensors are stored, and the next call finds it.
+        Tensors that have to be stacked or divided for that stay so: they are stored, and the next call finds them.
         """
         first = tensors[0]
         if self.own:
@@ -73,7 +73,7 @@ class StateSlot:
         self._stored.store(tensors)
 
     def plan(self, plan: Plan, tensors: Sequence[Tensor], place: int) -> bool:
-        """Add to a plan what `give` does with the array at a place among results to come; return whether it can."""
+        """Add the work of `give`, with the array at a place among future results, to a plan; return whether it can."""
         if self.own:
             return plan.add(tensors[0], place, self.layout)
         stack = Stack(None, self.layout, (stack_of(tensors[0]) or self._stored).ndim)
@@ -95,7 +95,7 @@ def _stacked(*arrays):
 
 
 def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
-    """Return the layout of a stack of tensors that lie as ``layout``: each dim is one further."""
+    """Return the layout of a stack of tensors with ``layout``: each dim is one further."""
     if layout is None:
         return None
     return layout_of(layout.placement, shifted(layout.codes, 1), (count, *layout.shape), layout.dtype)
@@ -117,7 +117,7 @@ def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[
 
 
 def stackable(t: Tensor) -> tuple | None:
-    """Return what tensors of one stack have in common, None if a tensor must stay by itself."""
+    """Return the comparison key of tensors of one stack, None if a tensor must stay by itself."""
     if not is_stored(t) and not drop_own_cell(t):
         return None  # it shares storage with a view or an alias
     if t.layout is None:

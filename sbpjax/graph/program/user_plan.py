@@ -1,8 +1,8 @@
 """`UserPlan`: layouts from a file, pinned in a graph's program.
 
-The file (`sbpjax.graph.auto.plan_file`) names parameters, state, arguments and boundary activations. What it names is
-pinned: state goes into the layout, an activation gets a pin behind the equation that makes it. The rest is planned as
-ever. An argument that comes as a global tensor lies as it comes.
+The file (`sbpjax.graph.auto.plan_file`) names parameters, state, arguments and boundary activations. These are pinned:
+state goes into the layout, an activation gets a pin after the equation that makes it. The rest is planned as ever. An
+argument that comes as a global tensor keeps its layout.
 """
 
 from __future__ import annotations

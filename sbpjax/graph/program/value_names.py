@@ -1,4 +1,4 @@
-"""Whose values a step moves: names for what ZeRO and optimizers convert, where no line of the user's speaks.
+"""Parameter names for converted values of a step that have no source line (ZeRO, optimizers).
 
     f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
     f32[256,64] S0 → B    update of blocks.0.mlp.up.weight
@@ -23,12 +23,13 @@ _COPIES = COPIES | {"optimization_barrier"}
 
 
 def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
-    """Return what a value of a plan is called, for every value that belongs to a parameter.
+    """Return the name of every value of a plan that belongs to a parameter.
 
     Args:
         plan: the plan of ``program``, loops included.
-        program: the graph's program: its slots are its inputs from the second on, and what it writes its first outputs.
-        state: the tensors behind the slots, and their names.
+        program: the graph's program: its slots are its inputs from the second on, its first outputs are the written
+            state.
+        state: the tensors of the slots, and their names.
     """
     names = names_of(state)
     called = [pattern_of([names[p] for p in slot.places]) for slot in program.slots]
@@ -47,7 +48,7 @@ def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
 
 
 def names_of(state: Any) -> list[tuple[str, str]]:
-    """Return for every tensor what it is of a parameter (``""``: itself), and that parameter's name."""
+    """Return for every tensor its kind of parameter state (``""``: the parameter itself), and that parameter's name."""
     name_of = {id(t): name for t, name in zip(state.tensors, state.names, strict=True)}
     kinds = {
         id(t): (str(kind), name_of[id(param)])
@@ -60,7 +61,7 @@ def names_of(state: Any) -> list[tuple[str, str]]:
 
 
 def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Return one name for tensors of equal layers: what differs becomes a star."""
+    """Return one name for tensors of equal layers: a differing part becomes a star."""
     parts = [name.split(".") for _, name in names]
     if len({len(p) for p in parts}) > 1:
         return names[0]
@@ -70,8 +71,8 @@ def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
 def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> None:
     """Add the names of a program's values to ``found``.
 
-    ``inputs`` says what inputs are: ``(kind, parameter)``; ``results`` the parameter whose new value an output is, or
-    leads to; ``made`` the inputs that were computed from parameters or their state.
+    ``inputs`` has the kinds of inputs: ``(kind, parameter)``; ``results`` the parameter whose new value an output is,
+    or leads to; ``made`` the inputs that were computed from parameters or their state.
     """
     owner = _owners_of(plan, results)
     copies, touched = dict(inputs), {*inputs, *made}
@@ -114,7 +115,7 @@ def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
 
 
 def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, found: dict[Var, str]) -> None:
-    """Name the values in the body of a loop by what they are outside."""
+    """Name the values in the body of a loop by their names outside."""
     pairs = list(zip(body.program.invars, eqn.invars, strict=True))
     inputs = {v: copies[u] for v, u in pairs if isinstance(u, Var) and u in copies}
     made = {v for v, u in pairs if isinstance(u, Var) and u in touched}

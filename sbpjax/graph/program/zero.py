@@ -1,22 +1,22 @@
-"""ZeRO: what data parallelism holds once per rank is divided over the ranks.
+"""ZeRO: state that data parallelism would replicate is divided over the ranks.
 
     stage 1   optimizer state                       1/n per device
     stage 2   and the sums of gradients under accumulation, reduce-scattered in every iteration
-    stage 3   and the parameters: they rest divided, and are gathered at every use
+    stage 3   and the parameters: they are stored divided, and gathered at every use
 
 An axis of the placement is one of *data* if an argument of the graph is split on it. A tensor is divided on the data
 axes on which it is broadcast, along a dim that no other axis splits and that divides evenly, the first such dim. The
 rest is the planner's: the gradient is a partial sum, the update wants a part of it, so it is reduce-scattered; the
 parameter goes back whole, so its parts are gathered.
 
-A parameter that lies divided on a data axis already, because the user laid it out so, is gathered at every use too. A
+A parameter that is divided on a data axis already, because the user laid it out so, is gathered at every use too. A
 use is an iteration of a loop, a stretch between two loops, or in a program without loops an equation: the forward of a
 layer gathers its weights, the backward does so again, and between the two a device holds its part. A copy gathered once
 would move half as much, and be held from the first layer's forward to its backward.
 
 A parameter keeps the sbp that the user gave it: in stage 3 it is stored (`_core.tensor.storage.offloaded`). A graph
 without optimizers divides the parameters of its modules in stage 3, so that an evaluation gathers layer by layer, as
-the training step does; it takes them as they lie if a training graph left them in those parts.
+the training step does; it takes them as they are if a training graph left them in those parts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout
     """Return the layout of a tensor divided over data axes, None if it is on none of them.
 
     Args:
-        layout: how the user laid it out; None for a local tensor.
+        layout: the user's layout; None for a local tensor.
         axes: the data axes; for none, every axis.
         min_size: tensors of fewer elements stay.
     """
@@ -135,7 +135,7 @@ class Zero:
 
 
 def _lay(t: Tensor, like: Layout) -> None:
-    """Convert a tensor of state to a layout in place, whatever its dtype."""
+    """Convert a tensor of state to a layout in place, for any dtype."""
     wanted = layout_of(like.placement, like.codes, t.layout.shape, t.layout.dtype)
     if t.layout is not wanted:
         array, layout = conversions.convert(payload(t), t.layout, wanted.placement, wanted.sbp)
@@ -145,14 +145,14 @@ def _lay(t: Tensor, like: Layout) -> None:
 def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | None = None) -> ClosedJaxpr:
     """Return a program in which each reader of an input gathers it for itself, and nothing keeps the whole.
 
-    Planned as it is, a value is gathered once and kept for all its readers, from forward to backward. Here every
-    reader has a copy of its own, behind a barrier that keeps XLA from merging them, pinned to the layout at rest. In
+    Planned as it is, a value is gathered once and kept for all its readers, from forward to backward. Here every reader
+    has a copy of its own, behind a barrier that keeps XLA from merging them, pinned to the stored layout. In
     the body of a loop over layers the readers of a layer's weight share one copy, and so do those between two loops,
     such as the head's forward and backward.
 
     Args:
         closed: the program.
-        rests: position of an input → its layout at rest.
+        rests: position of an input → its stored layout.
         slices: of a loop's body, the position from which on its inputs are slices of stacks.
     """
     if not rests:
@@ -163,14 +163,14 @@ def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int 
 
 
 class _Rests:
-    """A value that is a resting input, seen through equations that move its elements."""
+    """A value that is a stored, divided input, seen through equations that move its elements."""
 
     def __init__(self, array, layout: Layout, moves: tuple = (), copies: dict | None = None) -> None:
         self.array, self.layout, self.moves = array, layout, moves
         self._copies: dict[int, jax.Array] = {} if copies is None else copies
 
     def moved(self, eqn) -> _Rests:
-        """Return the value behind one more equation that moves its elements."""
+        """Return the value after one more equation that moves its elements."""
         return _Rests(self.array, self.layout, (*self.moves, eqn), self._copies)
 
     def value(self, stretch: int | None):
@@ -200,7 +200,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
     loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
     for i, eqn in enumerate(program.eqns):
         held = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
-        # A stretch is what lies between two loops over layers, such as the head's forward and backward.
+        # A stretch is the part between two loops over layers, such as the head's forward and backward.
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _Rests) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
@@ -229,7 +229,7 @@ def _result(v, env: dict, stretch: int | None):
 
 
 def _scan(eqn, held: list, stretch: int | None) -> list:
-    """Run a loop whose body gathers for itself what rests outside."""
+    """Run a loop whose body gathers for itself the inputs stored divided outside."""
     params = eqn.params
     consts, carry = scan_counts(params)
     inside = {}
@@ -251,7 +251,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
 
 def _slice(layout: Layout) -> Layout | None:
     """Return the layout of a slice of a stack, None if the stack is split along its layers."""
-    # Split along its layers an iteration's slice lies on one rank, and there is nothing to gather.
+    # Split along its layers an iteration's slice is on one rank, and there is nothing to gather.
     if 0 in layout.codes:
         return None
     return layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)
