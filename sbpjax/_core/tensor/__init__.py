@@ -1,3 +1,3 @@
-"""The eager tensor: a handle on a payload, its views, its writes, the ways of running an op, the tape."""
+"""The eager tensor: handle, payload, views, in-place writes, op dispatch and autograd tape."""
 
 from .handle.tensor import Tensor as Tensor

@@ -1,1 +1,1 @@
-"""Autocasting."""
+"""Autocasting: mixed-precision execution of ops."""

@@ -1,11 +1,11 @@
-"""`autocast`: ops that gain from a lower precision run in it, the others do not.
+"""`autocast`: mixed-precision context and decorator, by per-op precision lists.
 
     with sbpjax.autocast("cpu", dtype=sbpjax.bfloat16):
         logits = model(x)                                # matrix products in bfloat16
         loss = F.cross_entropy(logits, y)                # in float32
     loss.backward()                                      # gradients in the dtype of the parameters
 
-It is PyTorch's context, and works alike for local and global tensors, in eager code and in traced programs, on every
+It follows PyTorch's context, for local and global tensors, in eager code and in traced programs, on every
 device. The device type chooses the lists (`_core.tensor.amp.lists`) and the default dtype; it is no filter: with
 ``autocast("cuda")`` ops on CPU tensors are cast too, so a script gives the same dtypes wherever it runs.
 """
@@ -44,7 +44,7 @@ class autocast:
             linear layers, see `sbpjax.amp`; by default ``bfloat16`` for ``"cpu"`` and ``"tpu"``, else ``float16``.
         enabled: False switches autocasting off within the block.
         cache_enabled: keep the cast of a weight for its next use, until the outermost block ends.
-        lists: which op runs how; by default `amp.lists.CPU` for ``"cpu"``, else `amp.lists.ACCELERATOR`.
+        lists: the precision of each op; by default `amp.lists.CPU` for ``"cpu"``, else `amp.lists.ACCELERATOR`.
 
     Example:
         >>> with sbpjax.autocast("cpu", dtype=sbpjax.bfloat16):
@@ -111,14 +111,14 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the dtype that autocasting goes to, or would go to by default."""
+    """Return the dtype of autocasting, or its default."""
     casting = mode.autocast
     _check_device(device_type)
     return casting.asked if is_autocast_enabled(device_type) else _DEFAULTS[device_type]
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether `autocast` knows a device type."""
+    """Return whether `autocast` supports a device type."""
     return device_type in _DEFAULTS
 
 
@@ -128,7 +128,7 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtypes.dtype | None = None) -> Callable:
-    """Say how ``forward`` of an `autograd.Function` runs under autocasting.
+    """Set how ``forward`` of an `autograd.Function` runs under autocasting.
 
     Args:
         fwd: the static ``forward(ctx, *args)``; without it a decorator is returned.
@@ -154,7 +154,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """Say that ``backward`` of an `autograd.Function` runs as its ``forward`` did, see `custom_fwd`.
+    """Run ``backward`` of an `autograd.Function` with the autocasting of its ``forward``, see `custom_fwd`.
 
     Args:
         bwd: the static ``backward(ctx, *grads)``; without it a decorator is returned.

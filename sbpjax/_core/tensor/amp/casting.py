@@ -1,8 +1,8 @@
-"""`Casting`: what dispatch does with the inputs of an op while autocasting is on.
+"""`Casting`: casts the inputs of ops while autocasting is on, and caches the casts of weights.
 
 `mode.autocast` holds one, or None. For an op on a list its floating inputs are cast before it runs, as ops on the tape
-of their own, so a gradient arrives in the dtype of the tensor that was cast. Float64, integer and Python inputs stay
-as they are.
+of their own, so a gradient arrives in the dtype of the tensor that was cast. Float64, integer and Python inputs are
+unchanged.
 
 A leaf that requires grad is a weight, and its cast is kept until autocasting ends: a layer that is called ten times
 casts its weight once. Two things make a kept cast stale: another payload (an optimizer's step, a trace), and a cast
@@ -38,8 +38,8 @@ class Casting:
 
     Args:
         dtype: the lower precision; `float8_e4m3fn` is bfloat16 with 8-bit products of linear layers (`ops.fp8`).
-        lists: what happens to each op.
-        device_type: the name it was asked for under.
+        lists: the precision of each op.
+        device_type: the device type given to `autocast`.
         keep: whether casts of weights are kept.
         around: the casting of the surrounding block, whose kept casts are shared.
     """
@@ -68,7 +68,7 @@ class Casting:
         return Casting(self.asked, self.lists, self.device_type, self.keep)
 
     def inputs(self, op: Op, inputs: tuple) -> tuple:
-        """Return the inputs of an op as its list asks for them."""
+        """Return the inputs of an op, cast as its list requires."""
         policy = self.lists.policies.get(op.name)
         if policy is None:
             return inputs
@@ -79,7 +79,7 @@ class Casting:
         else:
             target = dtypes.float32
             if any(name == "dtype" and value is not None for name, value in op.static):
-                return inputs  # the caller says in which dtype
+                return inputs  # the caller passes the dtype
         if target is None:
             return inputs
         return tuple([self.cast(x, target) if isinstance(x, Tensor) else x for x in inputs])
@@ -121,7 +121,7 @@ def _widest(inputs: tuple):
 
 
 class CastNode(Node):
-    """The tape's node of a cast: its backward casts back, as often as it is asked."""
+    """The tape's node of a cast: its backward casts back, any number of times."""
 
     __slots__ = ("dtype",)
 

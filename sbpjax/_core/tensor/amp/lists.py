@@ -1,13 +1,13 @@
-"""Lists: which ops autocasting runs in the lower precision, which in float32, which in the widest dtype they are given.
+"""Op lists of autocasting: lower precision, float32, or the widest dtype of the inputs.
 
     matmul(float32, float32)        lower     → both to bfloat16, the result is bfloat16
     softmax(bfloat16)               float32   → to float32, the result is float32
     addcmul(bfloat16, float32, …)   widest    → all to float32
     relu(bfloat16)                  in none   → as it comes
 
-Two sets are given, by what PyTorch does on each kind of device: `CPU` keeps float32 for losses and for what its CPU
-kernels lack, `ACCELERATOR` also for sums of many terms, exponentials and norms. The table of ops says it (`amp=`), by
-the name of the op's function in `_core.ops`. Lists are values: `Lists.changed` gives other ones, for
+Two sets follow PyTorch on each kind of device: `CPU` keeps float32 for losses and for ops that its CPU kernels lack,
+`ACCELERATOR` also for sums of many terms, exponentials and norms. The table of ops declares them (`amp=`), by
+the name of the op's function in `_core.ops`. Lists are values: `Lists.changed` returns new ones, for
 `autocast(lists=...)` and `GraphConfig.enable_amp(lists=...)`.
 """
 
@@ -31,7 +31,7 @@ _OPS = """layers.activation arithmetic shapes.arrange attention.attention losses
 
 @dataclass(frozen=True)
 class Lists:
-    """What autocasting does with each op.
+    """The autocast policy of each op.
 
     Attributes:
         lower: ops whose floating inputs are cast to the lower precision.
@@ -64,7 +64,7 @@ class Lists:
         widest: Iterable[str] = (),
         as_it_comes: Iterable[str] = (),
     ) -> Lists:
-        """Return lists with some ops elsewhere.
+        """Return lists with some ops moved to other lists.
 
         Args:
             lower: ops to run in the lower precision.

@@ -1,12 +1,12 @@
-"""What a wrong call of a public function raises: told in four parts, and of the class that PyTorch raises.
+"""Argument errors of public functions: messages in four parts, of the exception class that PyTorch raises.
 
     sbpjax.softmax(x, dimm=1)     OpTypeError   seen: ... dimm=1      rule: got an unexpected keyword argument 'dimm'
                                                 fix:  leave out dimm: softmax(input, dim=None, *, dtype=None, out=None)
     sbpjax.narrow(x, "a", 0, 1)   OpTypeError   seen: dim='a'         rule: 'dim' is an int
 
-`tell` puts `told` around every function of a namespace, where users call it: the library's own calls go to the
-functions themselves. A call that works pays for one more Python call (about 70 ns); annotations and signatures are
-read once something failed. What a user's own code raises, a hook or a distance function, goes through as it is.
+The public functions of a namespace are wrapped; the library's own calls go to the functions themselves. A call that
+works pays for one more Python call (about 70 ns); annotations and signatures are read after a failure. An error of
+the user's own code, such as a hook or a distance function, passes through unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TYPED = frozenset(
 
 
 def tell(space: type | dict[str, Any]) -> None:
-    """Put `told` around the public functions of a namespace or a class."""
+    """Wrap the public functions of a namespace or a class with argument errors."""
     members = vars(space) if isinstance(space, type) else space
     for name, member in list(members.items()):
         if name.startswith("_") or member is (public := told_once(member)):
@@ -53,7 +53,7 @@ def tell(space: type | dict[str, Any]) -> None:
 
 
 def tell_constructors(space: dict[str, Any], base: type) -> None:
-    """Put `told` around ``__init__`` of the classes of a namespace that are subclasses of ``base``."""
+    """Wrap ``__init__`` of the classes of a namespace that are subclasses of ``base``."""
     layers = [member for member in space.values() if isinstance(member, type) and issubclass(member, base)]
     # Also bases that the namespace does not show: their constructor is the one that raises.
     for cls in {parent for layer in layers for parent in layer.__mro__}:
@@ -63,17 +63,17 @@ def tell_constructors(space: dict[str, Any], base: type) -> None:
 
 
 def told_once(member: Any) -> Any:
-    """Return a function under `told`; anything else, or one that is so already, as it is."""
+    """Return a function wrapped with argument errors; anything else, or an already wrapped one, unchanged."""
     own = isinstance(member, types.FunctionType) and member.__module__.startswith("sbpjax")
     return told(member, member.__name__ in _TYPED) if own and not hasattr(member, "is_told") else member
 
 
 def told(function: Callable, typed: bool = False) -> Callable:
-    """Return a function that tells wrong calls in the usual words.
+    """Return a function whose wrong calls raise argument errors.
 
     Args:
         function: a function whose errors may be those of Python, NumPy or JAX.
-        typed: whether to look at the arguments before each call, for a function that would turn 2.5 into 2 itself.
+        typed: whether to check the arguments before each call, for a function that would turn 2.5 into 2 itself.
     """
 
     @functools.wraps(function)
@@ -110,7 +110,7 @@ def told(function: Callable, typed: bool = False) -> Callable:
 
 
 def plain_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
-    """Return in a tuple what a failed call gives for plain values; None if these fail too, or are no others."""
+    """Repeat a failed call with plain values; return its result in a tuple, None if it fails or nothing changed."""
     if not isinstance(error, (TypeError, AttributeError, ValueError)):
         return None
     simple, named = plain(args), plain(options)
@@ -125,8 +125,8 @@ def plain_call(error: Exception, function: Callable, args: tuple, options: dict[
 
 
 def of_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
-    """Return what to raise for a failed call; the error itself if it says all, or is of the user's own code."""
-    # What came through a hook or a callback is the user's own, and says more than the call around it.
+    """Return the error to raise for a failed call: itself if it is complete or comes from the user's own code."""
+    # An error from a hook or a callback is the user's own, and more precise than the call around it.
     if isinstance(error, OpTypeError) or _of_user(error):
         return error
     name = _name(function, args)
@@ -166,11 +166,11 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
     name, signature = _name(function, args), inspect.signature(function)
     rule = str(error).rpartition("() ")[2]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", rule)
-    # Which is the function's own word: it takes more names than its signature has.
+    # An unknown keyword is reported by the function itself, which takes more names than its signature has.
     if not unknown:
         try:
             signature.bind(*args, **options)
-        # Bound once more to the plain signature, Python words it by the names that the user knows.
+        # Bound again to the plain signature, the error of Python has the names that the user knows.
         except TypeError as plain:
             rule = str(plain)
     fix = f"{name}{shown(signature, function.__name__ == '__init__')}"
@@ -215,7 +215,7 @@ def misfit(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeEr
 
 
 def check_attributes(fn: Callable, static: tuple) -> None:
-    """Raise unless the attributes of an op are of the types that it says; called once per op, not per call.
+    """Raise unless the attributes of an op have their declared types; called once per op, not per call.
 
     Raises:
         OpTypeError: one is not, such as 2.5 for a dim.
@@ -243,7 +243,7 @@ def _given(function: Callable, args: tuple, options: dict[str, Any]) -> list[tup
 
 @functools.cache
 def _kinds(function: Callable) -> dict[str, tuple[str, ...]]:
-    """Return the types of a function's parameters, of those that say them."""
+    """Return the types of a function's annotated parameters."""
     parameters = inspect.signature(function).parameters.values()
     types = getattr(function, "__annotations__", {})
     made = function.__name__ == "__init__"
@@ -263,7 +263,7 @@ def _kinds_of(parameter: inspect.Parameter, said: Any, first: bool, made: bool) 
 
 
 def kinds_of(annotation: str) -> tuple[str, ...]:
-    """Return the types that an annotation names, none if it names another than those that can be told."""
+    """Return the types that an annotation names, none if one of them cannot be checked."""
     several = r"(tuple|list|Sequence)\[int[^\[\]]*\]"
     flat = re.sub(several, lambda found: found[1] if "None" in found[0] else "ints", annotation)
     flat = re.sub(r"\[[^\[\]]*\]", "", re.sub(r"\[[^\[\]]*\]", "", flat))

@@ -1,4 +1,4 @@
-"""Other names of arguments, as PyTorch takes them: NumPy's ``axis``, and sizes that are given by name.
+"""Argument aliases of PyTorch: NumPy's ``axis``, and sizes given by name.
 
 x.sum(axis=1, keepdims=True)        # x.sum(dim=1, keepdim=True)
 zeros(size=(2, 3))                  # zeros(2, 3)
@@ -11,7 +11,7 @@ from typing import Any
 
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 REST = "*"
-# What an argument means that is taken and ignored.
+# The target of an argument that is accepted and ignored.
 NOTHING = ""
 
 
@@ -32,7 +32,7 @@ def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, A
             rest = (value,)
         elif target != NOTHING:
             found[target] = value
-    # What is given by name cannot stand behind positional arguments.
+    # A parameter given by name would come after the rest, which is positional.
     if rest and first in found:
         args = (found.pop(first), *args)
     return (*args, *rest), found

@@ -1,4 +1,4 @@
-"""What public functions do with their arguments: ``out=``, lists of tensors, what is no tensor."""
+"""Argument helpers of public functions: ``out=``, lists of tensors, and checks for a tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..handle.tensor import Tensor
 
 
 def into_out(out, result, exact: bool = False):
-    """Write the result of a function into its ``out=`` argument and return that; indices are written as they are.
+    """Write the result of a function into its ``out=`` argument and return that; indices are not cast.
 
     Raises:
         OpError: ``out`` has another dtype than indices, or than the result if that is to be `exact`.
@@ -31,13 +31,13 @@ def _wants_tensor(name: str, value) -> OpTypeError:
 
 
 def must_be_tensor(name: str, value) -> None:
-    """Refuse what is no tensor, for functions that would return it as it is."""
+    """Raise unless a value is a tensor, for functions that would return anything unchanged."""
     if not isinstance(value, Tensor):
         raise _wants_tensor(name, value)
 
 
 def listed(tensors, asked: str) -> tuple:
-    """Return the tensors of a list that a function was given, and refuse anything else."""
+    """Return the tensors of a list argument; raise for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
         raise OpTypeError(
             asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"

@@ -1,9 +1,9 @@
-"""Bounds of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class numbers name places that exist.
+"""Bounds checks of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class numbers.
 
-A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is at hand,
-so it is looked at before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there and not
-a row of NaN, and a write to such a place is an error and not lost. Indices on other devices, in a trace and in partial
-sums are not read.
+A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is in host
+memory, so it is checked before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there
+and not a row of NaN, and a write to such a place is an error and not lost. Indices on other devices, in a trace and
+in partial sums are not read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..handle.tensor import Tensor
 
 
 def parts_on_cpu(index) -> list[np.ndarray]:
-    """Return the values of an index that are at hand on the host; none if they would have to be fetched or computed."""
+    """Return the values of an index in host memory; none if they would have to be fetched or computed."""
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
@@ -38,20 +38,19 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     return [np.asarray(part) for part in conversions.local_shards(index._array, layout).values()]
 
 
-# By its id, an array that was looked at: a reference, and the question it passed.
+# By its id, an array that was checked: a reference, and the bounds that it passed.
 _inside: dict[int, tuple] = {}
 
 
 def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
-    """Return an element of an index that is not in ``[low, high)``, None if all are or if it is not at hand.
+    """Return an element of an index outside ``[low, high)``, None if there is none or the index is not on the host.
 
-    The places of a sequence come again in every step, and so may tokens: an array that was found inside is not read
-    again.
+    The positions of a sequence recur in every step, and so may tokens: an array that passed is not read again.
     """
     if not isinstance(index, Tensor):
         return None
     array = index._fresh()._array
-    # By id, since arrays cannot be hashed; the reference beside it tells a new array that got the id of a dead one.
+    # By id, since arrays cannot be hashed; the reference detects a new array that got the id of a dead one.
     known = _inside.get(id(array))
     if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
         return None
@@ -88,7 +87,7 @@ def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -
         OpIndexError: an element is outside.
     """
     if not isinstance(table, Tensor) or table.ndim <= dim:
-        return  # the op itself says so
+        return  # the op itself raises
     size = table.shape[dim]
     bad = outside(index, 0, size, ignored)
     if bad is not None:
@@ -139,7 +138,7 @@ def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -
 
 
 def check_natural(asked: str, x, what: str) -> None:
-    """Raise if an integer tensor at hand holds a negative number.
+    """Raise if an integer tensor in host memory holds a negative number.
 
     Raises:
         OpBoundsError: it does.
@@ -162,7 +161,7 @@ def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
     """
     count = index.shape[-1] if isinstance(index, Tensor) and index.ndim else 0
     if not 0 < count <= len(shape):
-        return  # the op itself says so
+        return  # the op itself raises
     sizes = np.asarray(shape[:count], np.int64)
     for part in parts_on_cpu(index):
         if part.dtype.kind not in "iu" or part.shape[-1:] != (count,):

@@ -1,18 +1,18 @@
-"""OneFlow's names and order of arguments, where they are not PyTorch's, and its arguments that mean nothing here.
+"""OneFlow's argument names and order where they differ from PyTorch's, and its ignored arguments.
 
 Functions here have PyTorch's signatures; OneFlow's have other names for some arguments, take some in order that
-PyTorch takes by name alone, and have a few of their own. The table of ops says so for its functions (`oneflow=`), and
-`FORMS` for classes and the rest; `_core.functions.table.public` applies it where names are made public:
+PyTorch takes by name alone, and have a few of their own. The forms of ops are in the table of ops (`oneflow=`), those
+of classes and the rest in `FORMS`; `_core.functions.table.public` applies them where names are made public:
 
     relu(x=t)                       # relu(input=t)
     bmm(a=s, b=t)                   # bmm(s, t)
     tensor([1.0], pin_memory=True)  # tensor([1.0])
 
-A form lists arguments in OneFlow's order: ``there=here`` has another name there, ``name!`` is taken and ignored
-(`IGNORED` says why; `docs/reference/compatibility.md` lists them), and behind ``*`` are those given by name alone.
-Beyond what both orders have in common, arguments given in order are understood in OneFlow's, unless the form begins
-with ``flags``: then they are PyTorch's `size_average` and `reduce`, if those that stand there are bools or None.
-`tests/api` holds this against what OneFlow 0.9 accepts.
+A form lists arguments in OneFlow's order: ``there=here`` has another name there, ``name!`` is accepted and ignored
+(reasons in `IGNORED`; list in `docs/reference/compatibility.md`), and after ``*`` are those given by name alone.
+After the common prefix of both orders, positional arguments follow OneFlow's order, unless the form begins
+with ``flags``: then they are PyTorch's `size_average` and `reduce`, if all of them are bools or None.
+`tests/api` compares this with the calls that OneFlow 0.9 accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import inspect
 
 from .argument_names import NOTHING
 
-# room: {form: functions}
+# package: {form: functions}
 FORMS: dict[str, dict[str, str]] = {
     "nn.": {
         "flags self reduction beta": "SmoothL1Loss",
@@ -57,11 +57,11 @@ def are_flags(values: tuple) -> bool:
 
 
 def in_oneflow(form: str, parameters: list[inspect.Parameter]) -> tuple[list[str], int]:
-    """Return the arguments that a function takes in OneFlow's order, and how many stand there in its own order.
+    """Return the arguments that a function takes in OneFlow's order, and how many of them are in its own order.
 
     Args:
-        form: the form; no arguments are returned where it has none that the function's own order has not.
-        parameters: the function's.
+        form: the form; no arguments are returned unless it has more than the function's own order.
+        parameters: the parameters of the function.
     """
     order = [here for _, here in parts(form.partition("*")[0])]
     own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]

@@ -1,4 +1,4 @@
-"""Errors of an op, in the house's four-part form and with the exception type that PyTorch raises."""
+"""Error translation: errors of ops in four parts, with the exception type that PyTorch raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sbpjax._core.runtime import sizes
 
 
 def describe(x) -> str:
-    """Return what an error says of one input: kind, dtype, shape, and where it lies."""
+    """Return the description of one input in an error: kind, dtype, shape and layout."""
     from ..handle.tensor import Tensor
 
     if not isinstance(x, Tensor):
@@ -28,7 +28,7 @@ _SHAPES = ("shape", "broadcast", "dimension", "size", "rank")
 
 
 def _speaks_of_shapes(error: BaseException) -> bool:
-    """Return whether an error of JAX complains about shapes: a TypeError there, a RuntimeError in PyTorch."""
+    """Return whether an error of JAX is about shapes: a TypeError there, a RuntimeError in PyTorch."""
     text = str(error)
     return any(word in text for word in _SHAPES)
 
@@ -71,12 +71,12 @@ def of_public(error: Exception, name: str, args: tuple, options: dict) -> Except
 
 
 def described(value: Any) -> str:
-    """Return what an error says of one argument of a function."""
+    """Return the description of one argument of a function in an error."""
     return describe(value) if hasattr(value, "dtype") else repr(value)[:60]
 
 
 def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
-    """Return the class that a Python, NumPy or JAX error stands for; to parse text as a number is a wrong type."""
+    """Return the error class for a Python, NumPy or JAX error; text parsed as a number is a wrong type."""
     if isinstance(error, IndexError):
         return errors.OpIndexError
     if isinstance(error, (AttributeError, KeyError)):
@@ -90,7 +90,7 @@ def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
 
 
 def _line_of(error: Exception) -> str:
-    if _NO_BROADCAST.search(str(error)):  # JAX's words for it are many
+    if _NO_BROADCAST.search(str(error)):  # JAX has many messages for it
         found = [tuple(map(int, re.findall(r"\d+", text))) for text in _SHAPE.findall(str(error))]
         rule = dims.broadcast_rule(found) if len(found) > 1 else None
         if rule is not None:
@@ -120,7 +120,7 @@ def translate(error: Exception, op, inputs) -> Exception:
         return error
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error
-    # By its words: JAX has no class for it (jax 0.10).
+    # By its message: JAX has no class for it (jax 0.10).
     if "incompatible devices" in str(error):
         return _on_two_devices(op, inputs)
     kind, text = _kind_of(error), _line_of(error)
@@ -129,7 +129,7 @@ def translate(error: Exception, op, inputs) -> Exception:
 
 
 def mixed(asked: str, inputs) -> errors.MixedTensorError:
-    """Return the error for inputs that live on different placements, or are partly local."""
+    """Return the error for inputs on different placements, or of which some are local and some global."""
     from ..handle.tensor import Tensor
 
     tensors = [x for x in inputs if isinstance(x, Tensor)]
@@ -148,7 +148,7 @@ def _is_parameter(x) -> bool:
 
 
 def _joining(tensors: list) -> str:
-    """Return the line that brings the inputs of an op together."""
+    """Return the line of code that brings the inputs of an op together."""
     placed = [x for x in tensors if x._layout is not None]
     if not placed:
         return "move the inputs to one device with x.to(device)"

@@ -1,4 +1,4 @@
-"""From tensors to NumPy, JAX and Python values, and between local and global.
+"""Conversion of tensors: to NumPy, JAX and Python values, and between local and global.
 
 ``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under
 ``broadcast`` a copy, under ``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both
@@ -44,7 +44,7 @@ from ..handle.tensor import Tensor, attach, restore, wrap, wrap_any
 
 
 class BoxingNode(Node):
-    """The tape's node of `to_global` and `to_local`: its backward moves the gradient to where the input lies."""
+    """The tape's node of `to_global` and `to_local`: its backward moves the gradient to the input's layout."""
 
     __slots__ = ("move",)
 
@@ -80,9 +80,9 @@ def to_global(
 
     Args:
         self: a local or global tensor.
-        placement: where it should lie; a global tensor's own by default.
-        sbp: the nd-sbp it should have; a global tensor's own by default.
-        grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+        placement: the target placement; a global tensor's own by default.
+        sbp: the target nd-sbp; a global tensor's own by default.
+        grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
         check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
@@ -116,7 +116,7 @@ def to_global(
         # A tensor from outside is converted by the program, whenever that runs.
         self = _in_trace(self)
     layout = self._layout
-    # A local tensor in a trace is the logical value: what it is on each rank is for the program to say.
+    # A local tensor in a trace is the logical value: its layout on the ranks is decided by the program.
     if layout is None and isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
     if layout is None:
@@ -129,7 +129,7 @@ def to_global(
     wanted = algebra.to_sbp(codes)
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
-    # The tensor itself, as in OneFlow: `to_global` of what lies so already costs nothing and copies nothing.
+    # The tensor itself, as in OneFlow: `to_global` to the same layout costs nothing and copies nothing.
     elif codes == layout.codes and placement == layout.placement:
         return self.clone() if copy else self
     source = layout
@@ -143,7 +143,7 @@ def to_global(
 
 
 def _in_trace(x: Tensor) -> Tensor:
-    """Return a tensor on the tracer that the running trace reads for it."""
+    """Return a tensor over the tracer that the running trace reads for it."""
     if isinstance(x._array, Tracer):
         return x
     from ..dispatch.traced import as_traced, logical
@@ -157,13 +157,13 @@ def _no_partial(sbp: tuple) -> tuple:
 
 
 def _of_copies(sbp: tuple) -> tuple:
-    """Return the nd-sbp that the gradients of all processes' parts make: those of copies of a value add up."""
+    """Return the nd-sbp of the gradients of all processes' parts: those of copies of a value add up."""
     swapped = {partial_sum: broadcast, broadcast: partial_sum}
     return tuple(swapped.get(s, s) for s in sbp)
 
 
 def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
-    """Return the nd-sbp in which a gradient arrives where its tensor lies."""
+    """Return the nd-sbp in which a gradient arrives at its tensor's placement."""
     # Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in
     # vain; where the tensor is split, it is split alike if ``as_source``.
     if len(own) != len(source.codes):
@@ -172,7 +172,7 @@ def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
 
 
 def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
-    """`to_global` inside a trace: a marker that the planner obeys; of entries it may choose itself it asks nothing."""
+    """Pin a layout inside a trace: a `to_global` marker that the planner obeys; free entries are its choice."""
     from sbpjax.sbp.boxing_marker import to_sbp
 
     from ..dispatch.op import op_of
@@ -185,18 +185,18 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     codes = free if sbp is None else algebra.parse(sbp, axes, ndim, allow_free=True)
     grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, axes, ndim, allow_free=True)
     if x._layout is not None:
-        # Only the placement was asked for: what was pinned stays so.
+        # Only the placement changes: pinned entries stay pinned.
         if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(axes):
             codes = x._layout.pinned
         same = x._layout is TracedLayout(placement, codes)
         x = moved_to_stage(x, placement)
-        if same and grad_codes == free and (mode.auto is None or sbp is None):  # auto releases what was pinned
+        if same and grad_codes == free and (mode.auto is None or sbp is None):  # auto releases pinned entries
             return x
     layout = TracedLayout(placement, codes)
     if mode.auto is not None and mode.auto.ignore_user:
         codes = grad_codes = free
         layout = TracedLayout(placement)
-    # Nothing is pinned, so there is nothing that an equation would tell the planner.
+    # Nothing is pinned, so an equation would have no information for the planner.
     if codes == grad_codes == free:
         return restore(x._array, layout, x._edge, x._idx)
     wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
@@ -270,7 +270,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
 
 
 def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
-    """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+    """Return the part of a global tensor on this process as a local tensor; with one process, the whole logical value.
 
     With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
     sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
@@ -289,7 +289,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     """
     self._fresh()
     layout = self._layout
-    # Under a global view every tensor is global, and code that asks for the local one means this.
+    # Under a global view every tensor is global, and code that wants the local one means this.
     if mode.everywhere is not None and layout is not None:
         return self
     if layout is None:
@@ -315,7 +315,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
 
 
 def local_shards(self: Tensor) -> dict:
-    """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
+    """Return ``{rank: numpy array}``: the part on each rank of this process; of a partial sum, its summand."""
     self._fresh()
     if self._layout is None:
         return {(self.device.index or 0): np.asarray(self._array)}
@@ -340,7 +340,8 @@ def host(x: Tensor) -> np.ndarray:
     calls.look()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
-    # The other ranks did not come: most likely ``if rank == 0: print(x)``, which the text of a lost rank does not say.
+    # The other ranks did not join: most likely ``if rank == 0: print(x)``, which the error of a lost rank does not
+    # name.
     except (AgreementError, LostRankError) as error:
         raise _of_a_read(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:
@@ -349,7 +350,7 @@ def host(x: Tensor) -> np.ndarray:
 
 
 def _of_a_read(error: DistributedError) -> DistributedError:
-    """Return the error of ranks that do not all read a value, in words about reading."""
+    """Return the error of ranks that do not all read a value, with a message about reading."""
     seen = next((line[8:] for line in str(error).splitlines() if line.startswith("  seen: ")), str(error))
     asked = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
     return type(error)(message(asked, seen, *(ENDS_ALIKE if AT_ITS_END in seen else READ_BY_ALL)))

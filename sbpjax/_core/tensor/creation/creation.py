@@ -1,8 +1,8 @@
-"""Making tensors of constants and ranges; local with ``device=``, global with ``placement=`` and ``sbp=``.
+"""Tensor creation from constants and ranges: local with ``device=``, global with ``placement=`` and ``sbp=``.
 
 A global tensor is made by one program on its placement, each shard on its own device: ``zeros(1 << 40, placement=p,
 sbp=split(0))`` never exists in one piece. Its values are those of the local tensor, whatever the sbp. Tensors of given
-data are in `from_data`, those that lie like another one in `like`.
+data are in `from_data`, those with the layout of another one in `like`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from .number_range import check_fits
 # ------------------------------------------------------------------------------------------------- where a tensor goes
 
 
-# In the place of a device: JAX's default one, whatever `mode` says, and the tensor is not bound to it.
+# Instead of a device: JAX's default one, regardless of `mode`, and the tensor is not bound to it.
 UNBOUND: Any = object()
-# Elements of a new tensor of any dtype that are made without a look at the memory.
+# New tensors below this number of elements, of any dtype, are made without a check of the memory.
 _SMALL = 1 << 24
 
 
 def where_to(device, placement, sbp, asked: str):
-    """Check the three arguments that say where a new tensor lies; return ``(device, placement, sbp)``, resolved.
+    """Check the device, placement and sbp of a new tensor; return ``(device, placement, sbp)``, resolved.
 
     Raises:
         SbpTypeError: ``placement`` and ``sbp`` do not come together, or come with ``device``.
@@ -82,7 +82,7 @@ def where_to(device, placement, sbp, asked: str):
 
 
 def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, requires_grad: bool = False) -> Tensor:
-    """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
+    """Run a creation function on ``options = (device, placement, sbp)``, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     free = _has_free_size(static)
@@ -98,7 +98,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     elif (made := _on_host(fn, static, inputs, device, placement, sbp)) is not None:
         out = made
     elif placement is not None:
-        # What a plan decides cannot be part of a program's key.
+        # An entry that a plan decides cannot be part of a program's key.
         algebra.parse(sbp, placement.hierarchy)
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
@@ -117,7 +117,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
 
 
 def _check_size(static: tuple, device, placement, sbp, asked: str) -> None:
-    """Raise `OutOfMemoryError` unless there can be a tensor of the size that static attributes say, at this place."""
+    """Raise `OutOfMemoryError` unless a tensor of the size in the static attributes fits at this place."""
     options = dict(static)
     shape = options.get("shape")
     if shape is None:
@@ -136,7 +136,7 @@ def _check_size(static: tuple, device, placement, sbp, asked: str) -> None:
 
 
 def _has_free_size(static: tuple) -> bool:
-    """Return whether a shape has the batch of a program whose batch is free, which is being traced then."""
+    """Return whether a shape has the free batch of the program that is being traced."""
     sizes = next((value if name == "shape" else (value,) for name, value in static if name in ("shape", "length")), ())
     return any(map(is_symbolic_dim, sizes))
 
@@ -152,7 +152,7 @@ def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor 
 
 
 def without_data(device, placement) -> bool:
-    """Return whether a tensor that is made now, at this place, is abstract."""
+    """Return whether a new tensor on this device or placement is abstract."""
     if device is META or (placement is not None and not placement.is_present):
         return True
     return mode.abstract and mode.capture is None
@@ -185,7 +185,7 @@ def _constant(shape, dtype, value):
 
 def _arange(start, step, /, length, dtype):
     if dtype.kind in "iu":
-        # In int64 whatever is wanted: in a narrow dtype what is multiplied would overflow on the way.
+        # In int64 for any dtype: in a narrow one the products would overflow on the way.
         index = lax.iota(np.int64, length)
         return lax.convert_element_type(index * jnp.asarray(step, np.int64) + jnp.asarray(start, np.int64), dtype)
     index = lax.convert_element_type(lax.iota(np.int64, length), np.float64)  # torch accumulates in double
@@ -235,9 +235,9 @@ def zeros(*size, dtype=None, device=None, placement=None, sbp=None, requires_gra
     Args:
         size: the shape, as numbers or one tuple.
         dtype: the dtype; the default dtype if None.
-        device: where a local tensor lies.
-        placement: where a global tensor lies; comes with ``sbp``.
-        sbp: how a global tensor lies.
+        device: the device of a local tensor.
+        placement: the placement of a global tensor; comes with ``sbp``.
+        sbp: the nd-sbp of a global tensor.
         requires_grad: whether ops on it are recorded.
 
     Raises:
@@ -386,7 +386,7 @@ def _end(asked: str, value):
 
 
 def _dtype_between(dtype, *ends) -> np.dtype:
-    """Return the dtype asked for, else the default one: a complex one between complex ends."""
+    """Return the given dtype, else the default one: a complex one between complex ends."""
     if dtype is None and any(isinstance(v, complex) for v in ends):
         return np.dtype(np.complex128 if dtypes.get_default_dtype() == dtypes.float64 else np.complex64)
     return _float_dtype(dtype)

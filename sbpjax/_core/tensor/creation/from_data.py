@@ -1,4 +1,4 @@
-"""Tensors of given data: numbers, nested lists, NumPy and JAX arrays, other tensors.
+"""Tensor creation from data: numbers, nested lists, NumPy and JAX arrays, other tensors.
 
 Worked case: ``tensor([1, 2.5])`` is of the default dtype, as Python floats are, ``tensor([1, 2])`` of int64, and
 ``tensor(np.ones(2))`` of the array's float64. With ``placement=`` and ``sbp=`` the data is the logical value.
@@ -119,9 +119,9 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
     Args:
         data: numbers, nested lists of them, a NumPy array, or a tensor.
         dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
-        device: where a local tensor lies.
-        placement: where a global tensor lies; comes with ``sbp``.
-        sbp: how a global tensor lies; ``data`` is the logical value.
+        device: the device of a local tensor.
+        placement: the placement of a global tensor; comes with ``sbp``.
+        sbp: the nd-sbp of a global tensor; ``data`` is the logical value.
         requires_grad: whether ops on it are recorded.
 
     Raises:
@@ -168,7 +168,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     Args:
         data: numbers, nested lists of them, a NumPy array, or a tensor.
         dtype: the dtype; the data's if None.
-        device: where it lies.
+        device: the device.
 
     Returns:
         A local tensor; a global one stays as it is, with its sbp.
@@ -183,7 +183,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a local tensor with a NumPy array's content: a copy, so what is written to the array later is not seen.
+    """Return a local tensor with a NumPy array's content: a copy, so later writes to the array are not seen.
 
     A `jax.Array` never changes; programs that run later may still read it. See `docs/reference/compatibility.md`.
 
@@ -209,10 +209,10 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def from_jax(array) -> Tensor:
-    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
+    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding.
 
     Raises:
-        SbpError: the array's sharding is of a kind that no sbp stands for.
+        SbpError: no sbp corresponds to the array's sharding.
     """
     if isinstance(array, Tracer):
         return wrap_any(array)
@@ -222,7 +222,7 @@ def from_jax(array) -> Tensor:
 
 
 def legacy(data: tuple, options: dict) -> Tensor:
-    """Return what ``Tensor(*data)`` makes: an uninitialised tensor of a size, or one with that content."""
+    """Return ``Tensor(*data)``: an uninitialised tensor of a size, or one with that content."""
     where = {k: options.pop(k, None) for k in ("device", "placement", "sbp")}
     if options:
         raise OpTypeError(

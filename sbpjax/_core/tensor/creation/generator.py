@@ -1,4 +1,4 @@
-"""Random state: a seed and a counter, so that a stream of numbers does not depend on the tensors' layouts.
+"""Random number generators: a seed and a counter; the numbers do not depend on the tensors' layouts.
 
 Each random op takes one key, ``fold_in(key(seed), counter)``, and counts on. The op then draws by the global element
 index, so ``rand(8, 4)`` gives the same numbers on one device, split over four, or broadcast.
@@ -34,7 +34,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _folded(seed: int, counter: int) -> np.ndarray:
-    """Return what ``fold_in(key(seed), counter)`` holds: Threefry-2x32 of (0, counter) under the seed's two words.
+    """Return the data of ``fold_in(key(seed), counter)``: Threefry-2x32 of (0, counter) under the seed's two words.
 
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
     """
@@ -177,7 +177,7 @@ class Generator:
             stream.drawn += 1
             return jax.random.fold_in(stream.key, stream.base + stream.drawn - 1)
         counter = self._next()
-        # One count for all generators: what is saved is the lowering of one program, which serves them all.
+        # One count for all generators: they share one program, whose lowering is saved.
         global _by_hand
         config: Any = jax.config  # its flags are made at run time
         if _by_hand and trace_state_clean() and config.jax_default_prng_impl == "threefry2x32":
@@ -188,7 +188,7 @@ class Generator:
 
     @contextmanager
     def under_trace(self, key, base=0):
-        """Draw in this thread from a traced key within the block, counted from 0 behind ``base``; gives the stream."""
+        """Draw in this thread from a traced key within the block, counted from 0 after ``base``; yields the stream."""
         streams = _tracing.streams
         before = streams.get(self)
         streams[self] = stream = TracedStream(key, base)
@@ -245,7 +245,7 @@ def set_rng_state(state) -> None:
 
 @contextmanager
 def fork_rng(devices=None, enabled: bool = True, **_):
-    """Leave the default generator's state after the block as it was before.
+    """Restore the default generator's state after the block.
 
     Args:
         devices: accepted; there is one stream for all devices.

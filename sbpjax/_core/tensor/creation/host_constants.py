@@ -1,4 +1,4 @@
-"""New constants and random numbers that need no program of their own shape.
+"""Host constants: new constants and random numbers made without compiling a program per shape.
 
 A program that makes a tensor is compiled per shape: 10 ms of CPU time for a fill, 0.2 to 2 s for random numbers, and a
 model has tens of shapes of parameters. On CPU devices constants are therefore filled by NumPy, and random numbers drawn
@@ -35,7 +35,7 @@ from ..handle.tensor import Tensor, wrap, wrap_any
 
 # A batch norm makes four values of one kind, and ResNet-152 has 37 of the same width.
 _TIMES = 256
-# Elsewhere than on CPU devices, where what NumPy fills has yet to be sent.
+# On devices other than CPUs, to which the values filled by NumPy must still be sent.
 _FILLED_BYTES = 1 << 16
 _ON_CPU_BYTES = 1 << 31
 _SMALL, _LARGE = 1 << 12, 1 << 17
@@ -45,15 +45,15 @@ _made = Recent(4096)  # how often each kind of value was made
 
 
 def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, placement=None, sbp=None) -> Tensor | None:
-    """Return a constant filled on the host, or None where a program is to make it.
+    """Return a constant filled on the host; None where a program has to make it.
 
     Args:
         shape: its shape.
         dtype: its dtype.
         value: the number.
-        device: where a local tensor is bound to; None leaves it on the default device.
-        placement: where a global tensor lies.
-        sbp: how it lies.
+        device: the device that a local tensor is bound to; None leaves it on the default device.
+        placement: the placement of a global tensor.
+        sbp: its nd-sbp.
     """
     if _often(kind := (shape, dtype, device, placement)):
         return None
@@ -78,7 +78,7 @@ _BY_ELEMENT = frozenset(
 def draw(
     fn, static: tuple, inputs: list, device=None, placement=None, sbp=None, then=None
 ) -> Callable[[], Tensor] | None:
-    """Return a function that draws random numbers in blocks; None where a program of their shape is to draw them.
+    """Return a function that draws random numbers in blocks; None where a program of their shape has to draw them.
 
     Args:
         fn: a function of `_core.ops.randoms.random`.
@@ -145,7 +145,7 @@ def bound_to(array) -> Any:
 
 
 def put_beside(values: np.ndarray, array: Any) -> jax.Array:
-    """Return values as an array where another one is, bound to its devices only if that one is.
+    """Return values as an array on the devices of another one, bound to them only if that one is.
 
     JAX compiles anew when an input is bound to its device in one call and not in another, and results of a program with
     one bound input are all bound.
@@ -180,7 +180,7 @@ def _whole(ndim: int, placement, sbp) -> bool:
         return True
     try:
         codes = algebra.parse(sbp, placement.hierarchy, ndim)
-    except SbpError:  # planning will say what is wrong with it
+    except SbpError:  # planning raises the error
         return False
     # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.
     return algebra.P not in codes

@@ -1,4 +1,4 @@
-"""Tensors that lie like another one: `zeros_like` and its like, and the methods ``x.new_zeros(...)``.
+"""Tensor creation in the layout of another tensor: `zeros_like` etc. and the methods ``x.new_zeros(...)``.
 
 Worked case: ``zeros_like(x)`` of a global x is made on x's placement in x's sbp, by a program there; inside a trace it
 is a constant of the program.
@@ -21,7 +21,7 @@ from .from_data import tensor
 
 
 def place_like(x: Tensor, device, placement, sbp, random: bool = False):
-    """Return ``(device, placement, sbp)`` for a new tensor that lies as ``x`` does unless told otherwise.
+    """Return ``(device, placement, sbp)`` of a new tensor: those of ``x`` unless given.
 
     JAX compiles anew when an input is bound to its device in one call and not in another. So a new tensor is bound as
     ``x`` is: with a part of a model's parameters bound, the second training step would compile its programs again.
@@ -41,7 +41,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
         if random:
             from .convert import _no_partial
 
-            # Random summands would not have the distribution that was asked for once they are added up.
+            # The sum of random summands would not have the requested distribution.
             sbp = _no_partial(sbp)
     return None, placement, sbp
 
@@ -61,7 +61,7 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
 def zeros_like(
     x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
-    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise.
+    """Return zeros of the shape, dtype and layout of ``x``, unless others are given.
 
     Example:
         >>> p = flow.placement("cpu", [0, 1])
@@ -75,7 +75,7 @@ def zeros_like(
 def ones_like(
     x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
-    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise.
+    """Return ones of the shape, dtype and layout of ``x``, unless others are given.
 
     Example:
         >>> flow.ones_like(flow.tensor([1, 2]))
@@ -87,14 +87,14 @@ def ones_like(
 def empty_like(
     x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
-    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless others are given."""
     return _like(x, 0, dtype, device, placement, sbp, requires_grad, "empty_like(x)")
 
 
 def full_like(
     x: Tensor, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise.
+    """Return one value in the shape, dtype and layout of ``x``, unless others are given.
 
     Args:
         fill_value: the value.
@@ -117,7 +117,7 @@ def full_like(
 
 
 def _traced_new(x: Tensor, array, requires_grad: bool) -> Tensor:
-    """Return an array as a constant of the program that ``x`` is traced in; what is known of its sbp holds for both."""
+    """Return an array as a constant of the program that ``x`` is traced in, with the known entries of its sbp."""
     out = wrap_any(array)
     if x._layout is not None:
         out = pin(out, x.placement, _fitting(x.sbp, array.ndim))
@@ -178,7 +178,7 @@ def new_full(
     sbp=None,
     requires_grad=False,
 ) -> Tensor:
-    """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    """Return `full` of a size, with the dtype and layout of this tensor unless others are given."""
     if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
         shape = size_of((size,), "new_full(...)")
         found = dtypes.of(dtype or self.dtype).np
@@ -202,10 +202,10 @@ def new_full(
 
 
 def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False, placement=None, sbp=None) -> Tensor:
-    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+    """Return `tensor` of data with this tensor's dtype unless one is given; on its device if that is local."""
     if self._layout is None:
         device, placement, sbp = place_like(self, device, placement, sbp)
-        device = self.device if device is UNBOUND else device  # data that is a tensor may lie elsewhere
+        device = self.device if device is UNBOUND else device  # data that is a tensor may be on another device
     elif placement is None or sbp is None:
         raise MixedTensorError(
             "x.new_tensor(data)",

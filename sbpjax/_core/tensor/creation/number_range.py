@@ -1,11 +1,11 @@
-"""Python numbers that a dtype cannot hold: refused, as in PyTorch, where they would become another number.
+"""Range checks of Python numbers: an error, as in PyTorch, for a number that a dtype cannot hold.
 
     full((2,), 300, dtype=int8)        44 without the check
     x.masked_fill(mask, 1j)            0 in a tensor of floats
     x.fill_(1e40)                      inf in float32
 
 An unsigned dtype takes the negative numbers of its own size, which wrap round: -1 is 255 in uint8. Infinity and NaN are
-floats as any other, and no integers. A number beside a tensor, as in ``x + 300``, is no such case: it wraps.
+floats as any other, and no integers. A number in an op with a tensor, as in ``x + 300``, is not checked: it wraps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
 
 
 def check_fits(asked: str, value: Any, dtype: np.dtype) -> None:
-    """Raise unless a value can become one of a dtype; of a tensor nothing is said.
+    """Raise unless a number can become one of a dtype; tensors are not checked.
 
     Raises:
         OpError: the number is too large for the dtype, or it is complex and the dtype real.

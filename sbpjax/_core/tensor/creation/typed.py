@@ -1,4 +1,4 @@
-"""`FloatTensor` and its like: PyTorch's older names of types, which make tensors of one dtype."""
+"""Legacy tensor types of PyTorch: `FloatTensor` etc. make tensors of one dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`abstract`: tensors that have shape, dtype, placement and sbp, and no data.
+"""`abstract`: meta tensors, with shape, dtype, placement and sbp but without data.
 
     with sbpjax.abstract():
         model = GPT(config)                                    # 70B parameters, no byte of them
@@ -6,9 +6,10 @@
     step = sbpjax.compile(train, state=(model, optimizer))
     print(step.lower(tokens).compile().memory_analysis())
 
-The same comes of ``device="meta"``, PyTorch's name for it, and of every creation on a placement that is not there. Ops
-on abstract tensors give abstract results, planned but not run; initialisers leave them alone; programs of them are
-traced, planned and compiled. Whoever needs an element (`item`, `numpy`, a mask as an index, a run) gets an error.
+``device="meta"``, PyTorch's name for it, has the same effect, and so has every creation on a placement whose devices
+do not exist here. Ops on abstract tensors give abstract results, planned but not run; initialisers leave them alone;
+programs of them are traced, planned and compiled. Reading an element (`item`, `numpy`, a mask as an index, a run) is
+an error.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from . import local
 class abstract:
     """Make every new tensor of this thread abstract within the block.
 
-    Inside a traced program it has no effect: what a program makes is made when it runs.
+    Inside a traced program it has no effect: a program makes its tensors when it runs.
 
     Example:
         >>> with sbpjax.abstract():
@@ -62,7 +63,7 @@ def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
 
 
 def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
-    """Return the abstract tensor that a creating function would make."""
+    """Return the abstract tensor that a creation function would make."""
     keywords = dict(static)
     # Answered without `eval_shape`: a model of 48 layers makes a thousand such tensors.
     if "shape" in keywords and "dtype" in keywords:
@@ -72,7 +73,7 @@ def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
 
 
 def run(op, inputs: tuple, out_sbps=None):
-    """Run a local op of which an input has no data: its results have none either."""
+    """Run a local op with an input without data: its results have none either."""
     arrays, recording = local.arrays_of(inputs)
     try:
         out = op.without_data(arrays)
@@ -90,10 +91,10 @@ def needs_data(asked: str, x: Tensor):
 
 
 def check_runnable(asked: str, placement, tensors) -> None:
-    """Raise if a program is to run on tensors without data, or on devices that are not there.
+    """Raise if a program would run on tensors without data, or on devices that do not exist here.
 
     Raises:
-        AbstractError: so it is.
+        AbstractError: it would.
     """
     lacking = [x for x in tensors if x.is_meta]
     if not lacking and (placement is None or placement.is_present):

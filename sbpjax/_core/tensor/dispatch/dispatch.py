@@ -1,15 +1,14 @@
-"""How an op on tensors runs: the kinds of its inputs say which of the four ways it goes.
+"""Dispatch: runs an op the local, abstract, placed or traced way, by the kinds of its inputs.
 
-    local     arrays on one device        one cached `jax.jit` call                       `_core.tensor.dispatch.local`
-    abstract  shapes without data         shapes alone
-    `_core.tensor.dispatch.abstract` placed    arrays on a placement       planned and compiled by
-    `_core.compiler.eager.global_ops` `_core.tensor.dispatch.placed` traced    tracers                     the op's
-    function, called on logical tracers `_core.tensor.dispatch.traced`
+    local     arrays on one device     one cached `jax.jit` call                 `dispatch.local`
+    abstract  shapes without data      shapes alone                              `dispatch.abstract`
+    placed    arrays on a placement    planned and compiled, see `global_ops`    `dispatch.placed`
+    traced    tracers                  the op's function on logical tracers      `dispatch.traced`
 
-Each way is a module with ``run(op, inputs, out_sbps)`` and, but for the abstract one, which records as the local one
-does, the class of its tape nodes, whose ``backward`` goes the same way back.
+Each way is a module with ``run(op, inputs, out_sbps)`` and the class of its tape nodes, whose ``backward`` goes the
+same way back; the abstract way records as the local one.
 
-`run` serves every op; `unary` and `binary` are the same thing without loops for the ops a program calls most, and
+`run` serves every op; `unary` and `binary` do the same without loops for the most frequent ops, and
 fall back to it for anything but plain local tensors.
 """
 
@@ -107,8 +106,8 @@ def unary(op: Op, a: Tensor) -> Any:
     if mode.autocast is not None:
         (a,) = mode.autocast.inputs(op, (a,))
     try:
-        # Asked for without looking at the type first: tensors are what arrives, and an `isinstance` before every op is
-        # dearer than an exception for the others.
+        # Read without a check of the type: almost all inputs are tensors, and an `isinstance` before every op costs
+        # more than an exception for the others.
         kind = a._kind
     except AttributeError:
         raise _no_tensor(op, a) from None

@@ -1,6 +1,6 @@
-"""The local way of an op: one cached `jax.jit` call on the arrays of one device, and its backward another.
+"""Local execution of an op: one cached `jax.jit` call on the arrays of one device, and another for its backward.
 
-What an op saves is what its `Entry` says that the backward reads. Where JAX traces behind the tensors' back, as in a
+An op saves the inputs that its backward reads, see `Entry`. Where JAX traces without the tensors' knowledge, as in a
 ``jax.jit`` of the user's own, a jitted call of concrete arrays gives a tracer: such an op goes the traced way.
 """
 
@@ -111,14 +111,13 @@ class LocalNode(OpNode):
 
 
 def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
-    """Run a compiled backward; `further` are inputs behind the cotangents."""
+    """Run a compiled backward; `further` are inputs after the cotangents."""
     arrays = []
     for g in cotangents:
         arrays.append(_array(g) if g._cell is not None or g._kind else g._array)
     try:
         return op.call(*saved, *arrays, *further)
-    # That a payload has no data is found out here, by JAX's refusal, since asking for it would cost every backward of
-    # every op.
+    # A payload without data is detected here, by JAX's error, since a check would cost every backward of every op.
     except TypeError:
         if Abstract not in map(type, (*saved, *arrays)):
             raise

@@ -1,9 +1,9 @@
-"""`Op`: a pure function with its static attributes, compiled once; `Entry`: its backward, made by liveness.
+"""`Op`: a compiled pure function with static attributes; `Entry`: its backward, with the inputs it reads.
 
 Worked case: for ``mul(x, y)`` where only ``x`` requires grad, the jaxpr of the vjp is ``g * y``. It reads ``y`` and
 not ``x``, so `Entry.keep` is ``(1,)``: a recorded op saves ``y`` alone, and its backward runs a cached program on
-``(y, g)``. For ``add`` nothing is saved. This is the *recompute form*: what the backward needs of the forward's
-intermediate values it computes again.
+``(y, g)``. For ``add`` nothing is saved. This is the *recompute form*: the backward
+computes the intermediate values of the forward that it needs again.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class Op:
         return jax.tree.map(of_aval, outs)
 
     def spread(self) -> None:
-        """Go over to programs that are dropped one by one."""
+        """Switch to a cache whose programs are dropped one by one."""
         self.call = shapes.ByShape(self, self.call, self.jitted)
 
 
 def _closed(fn, keywords: dict, name: str, rule: str | None = None):
-    """Return a function with its attributes bound; `rule` names the dtypes that it refuses, where there are such."""
+    """Return a function with its attributes bound; `rule` names the dtypes that it rejects, if any."""
 
     def closed(*arrays):
         if rule is not None:
@@ -113,16 +113,16 @@ def _closed(fn, keywords: dict, name: str, rule: str | None = None):
     return closed
 
 
-# What PyTorch saves for backward where this package saves something else, "outputs" or "none", by the op's name: it
-# decides which in-place write is an error. The table of ops says it.
+# Ops of which PyTorch saves something else for backward, "outputs" or "none", by the op's name: this
+# decides which in-place write is an error. Filled from the table of ops.
 SAVES: dict[str, str] = {"put_row": "none"}
-# what autocasting does with an op, by its name, from the table too; see `_core.tensor.amp.lists`
+# The autocast policy of an op by its name, also from the table; see `_core.tensor.amp.lists`.
 CASTS: dict[str, str] = {}
 
 
 def op_of(fn, static: tuple = ()) -> Op:
     """Return the one `Op` of a function and its static attributes."""
-    # the classes tell 2 from 2.0 and True, which are equal as keys
+    # the classes distinguish 2 from 2.0 and True, which are equal as keys
     key = (fn, static, *[value.__class__ for _, value in static]) if static else fn
     found = _OPS.get(key)
     # Bounded, as programs have attributes that always change: ``x[:i]``.
@@ -148,7 +148,7 @@ def call_kept(op: Op, inputs: list, device=None):
         inputs: arrays and numbers.
         device: where to run it; by default JAX's default device.
     """
-    # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
+    # `jax_default_device` decides where an uncommitted input runs, and is not visible in the inputs.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
     # In a trace the op becomes a part of the program.
     call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT
@@ -158,7 +158,7 @@ def call_kept(op: Op, inputs: list, device=None):
         try:
             return call(*inputs)
         except (TypeError, ValueError):
-            # An input lies elsewhere, or is a tracer: the program takes what it was made for.
+            # An input is on another device, or a tracer: the program takes only the inputs it was compiled for.
             _KEPT[key] = _NOT_KEPT
     if device is None:
         return op.call(*inputs)
@@ -255,7 +255,7 @@ class Entry:
                 program, used = self._program(self.diff_outs)
                 program_cache.store(key, (self.single, outs, used))
             present = [i for i, s in enumerate(structs) if s is not None]
-            # What the vjp without its dead code still reads: nobody writes down per op what its backward needs.
+            # The inputs that the vjp reads without its dead code: no op declares the needs of its backward.
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
             name = getattr(op.fn, "__name__", "")
             if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
@@ -269,7 +269,7 @@ class Entry:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
         found = self._variants.get(mask)
         if found is None:
-            # A missing cotangent is not a zero array: a program of its own leaves out all that hangs on it.
+            # A missing cotangent is not a zero array: a separate program leaves out everything that depends on it.
             found = self._variants[mask] = self._variant(mask, *self._program(mask))
         return found
 
@@ -290,7 +290,7 @@ class Entry:
         return found
 
     def compile_ahead(self) -> None:
-        """Let another thread compile the backward that will probably run, see `first_call`."""
+        """Compile the backward that will probably run in another thread, see `first_call`."""
         mask = self.diff_outs
         # Outputs of other shapes than the first are statistics: those of batch norm have no gradient.
         if self.n_out > 1 and len({o.shape for o in self.out_structs}) > 1:
@@ -353,7 +353,7 @@ class Entry:
         picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
 
         def backward(*arguments):
-            # On a second start the program is known by what it reads (`used`, from disk), so it is traced only if it
+            # On a second start the program is known by its inputs (`used`, from disk), so it is traced only if it
             # has to be compiled anew.
             nonlocal program
             if program is None:
@@ -386,7 +386,7 @@ def struct_of(aval):
 def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False) -> Entry:
     """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use.
 
-    With `on_disk` an earlier process may have found what it reads, and nothing is traced until its program is.
+    With `on_disk` its inputs may be known from an earlier process, and nothing is traced until its program is.
     """
     key = (needs, avals)
     found = op.entries.get(key)
@@ -395,7 +395,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
         found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
-        # The op has run, not only been asked for its shapes, so its backward may run too.
+        # The op has run, not only its shape inference, so its backward may run too.
         if op.programs and not on_disk and found.first is not None:
             found.compile_ahead()
     return found

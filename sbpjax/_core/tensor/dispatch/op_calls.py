@@ -1,7 +1,7 @@
-"""Op calls: inside the trace of a program an op is traced once per kind of inputs, and called from then on.
+"""Traced op calls: inside a trace an op is traced once per kind of inputs, then called as a `jit` function.
 
 A GPT of 24 layers runs 17 recorded ops per layer. Each was a ``jax.vjp`` of its function: half a hundred equations
-bound one by one under three levels of tracers, 3 ms. Here the forward of an op with what its backward reads is one
+bound one by one under three levels of tracers, 3 ms. Here the forward of an op with its residuals is one
 ``jit`` whose jaxpr is kept, and its backward another; a call of either takes 15 µs
 (`_core.tensor.dispatch.traced_calls`).
 
@@ -9,7 +9,7 @@ bound one by one under three levels of tracers, 3 ms. Here the forward of an op 
                             gx, gw, gb   = jit[op layer_norm_backward](residuals, gy)
 
 `inlined` puts the bodies in place of the calls when the trace is over, each equation under the name and the source line
-of its call, so nothing behind the trace sees a difference.
+of its call, so later passes see no difference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .traced_calls import TracedCall
 
 _ARRAYS = (jax.Array, np.ndarray)
 
-# What the names of the calls begin with; nothing that a user may name has a space.
+# Prefix of the names of the calls; no name of a user has a space.
 _MARK = "op call "
 _MAX_CALLS = 4096
 _forwards: dict[tuple, Callable] = {}
@@ -42,7 +42,7 @@ _backwards: dict[str, Callable] = {}
 # Static, so that a jit may return it: it becomes part of the structure of the result, not an array.
 @jax.tree_util.register_static
 class Outs(tuple):
-    """What a traced forward says of an op's outputs: whether it is one array, and which are differentiable."""
+    """Facts about the outputs of a traced forward: whether it is one array, and which are differentiable."""
 
 
 @functools.cache  # JAX keeps one with every shape that an op is traced for
@@ -52,7 +52,7 @@ def _outs(single: bool, diff: tuple[int, ...]) -> Outs:
 
 @contextlib.contextmanager
 def called():
-    """Let recorded ops be calls within the block; who traces in it puts their bodies back with `inlined`."""
+    """Trace recorded ops as calls within the block; the tracing code puts their bodies back with `inlined`."""
     before, mode.calls = mode.calls, True
     try:
         yield
@@ -93,7 +93,7 @@ def backward(op: Op, vjp, cotangents: tuple) -> tuple:
     """Return the gradients of an op's inputs from the vjp that `forward` gave."""
     if not (mode.calls and can_call(op)):
         return vjp(cotangents)
-    # By name alone: the vjp is a pytree whose structure holds the jaxpr, so `jit` tells two ops of one name apart.
+    # By name alone: the vjp is a pytree whose structure holds the jaxpr, so `jit` distinguishes two ops of one name.
     call = _backwards.get(op.name)
     if call is None:
 
@@ -124,7 +124,8 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
             facts[:] = single, diff
             return tuple([outs[i] for i in diff]), tuple([o for i, o in enumerate(outs) if i not in diff])
 
-        # Outputs without a gradient (indices) go beside: `jax.vjp` would ask for cotangents of dtype float0 for them.
+        # Outputs without a gradient (indices) are auxiliary: `jax.vjp` would require cotangents of dtype float0 for
+        # them.
         diff, vjp, others = jax.vjp(wanted, *[arrays[i] for i in needs], has_aux=True)
         return diff, vjp, others, _outs(*facts)
 
@@ -135,7 +136,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
 
 
 def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a traced program in which the bodies of op calls stand where the calls were, loops included."""
+    """Return a traced program with the bodies of op calls in place of the calls, inside loops too."""
     return rewritten(closed, _inline)
 
 
@@ -146,7 +147,7 @@ def _is_call(eqn) -> bool:
 def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     eqns: list = []
-    # Of a call's results what they are in its body.
+    # The results of a call → the variables in its inlined body.
     now: dict[Var, Any] = {}
     consts: dict[Var, Any] = {}
     bodies: dict[int, Body] = {}

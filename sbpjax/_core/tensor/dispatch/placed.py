@@ -1,8 +1,8 @@
-"""The global way of an op: on tensors that lie on a placement; and its backward.
+"""Global execution of an op on tensors of a placement, and its backward.
 
-What `_core.compiler.eager.global_ops.execute` needs is the payloads, their layouts and the function; which layouts come
-out is its plan's choice. A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a
-local tensor is local again.
+`_core.compiler.eager.global_ops.execute` takes the payloads, their layouts and the function; the layouts of the
+results are its plan's choice. A number or a 0-d local tensor among the inputs is passed unchanged; the gradient of
+such a local tensor is local again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(op, inputs: tuple, out_sbps=None):
         if isinstance(x, Tensor):
             layout = x._layout
             if layout is None:
-                # A 0-d tensor may go along like a number; with dims nobody has said how it should lie.
+                # A 0-d tensor is passed like a number; the layout of one with dims is not known.
                 if x._array.ndim:
                     raise mixed(op.name, inputs)
             elif placement is None:
@@ -77,7 +77,7 @@ def run(op, inputs: tuple, out_sbps=None):
     if recording and mode.grad:
         single = _tape(op, inputs, arrays, layouts, results).single
     else:
-        # Results come as a flat list; whether the function returned a tuple is asked once per op.
+        # Results come as a flat list; whether the function returned a tuple is determined once per op.
         single = _single[op] if op in _single else _is_single(op, inputs)
     return results[0] if single else results
 
@@ -138,7 +138,7 @@ _chosen: dict = {}
 
 
 def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
-    """Return the layouts to ask for: as the inputs lie, where that moves no more than the planner's choice."""
+    """Return the layouts to pin: those of the inputs, where that moves no more than the planner's choice."""
     # The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any
     # layout. But each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
     split = [k for k, lay in enumerate(in_layouts) if lay is not None and max(lay.codes, default=-1) >= 0]
@@ -147,7 +147,7 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
     key = (op, tuple(layouts), in_layouts)
     if key in _chosen:
         return _chosen[key]
-    # What follows plans the op several times; a second start only reads the answer.
+    # The search plans the op several times; a second start only reads the result.
     on_disk = program_cache.key_of("pins", op.fn, tuple(layouts), in_layouts)
     known = program_cache.load(on_disk)
     if known is not None:

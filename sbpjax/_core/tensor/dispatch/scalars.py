@@ -1,4 +1,4 @@
-"""Numbers and arrays among the inputs of ops, and values as static attributes."""
+"""Scalar inputs of ops as cached 0-d arrays, and hashable static attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The traced way of an op: payloads are tracers, and an op is its function called on them.
+"""Traced execution of an op: its function is called on the tracers of its inputs.
 
 The tape works as ever, but keeps the closure of `jax.vjp` (the *residual form*) rather than inputs, so that a traced
 step costs what ``jax.value_and_grad`` costs; the recompute form would compute a scan twice.
@@ -25,14 +25,14 @@ from .op import _conjugate, entry_of
 
 
 class TracedLayout:
-    """What is known of a global tensor inside a trace: its placement, and what of its sbp is pinned.
+    """The known part of a global tensor's layout inside a trace: its placement, and the pinned entries of its sbp.
 
     Args:
-        placement: where it lies.
+        placement: the placement.
         pinned: its codes, with `algebra.FREE` where the planner will choose; None if that is everywhere.
 
     Attributes:
-        placement: where it lies.
+        placement: the placement.
         pinned: the codes that are known, None if none is.
     """
 
@@ -53,7 +53,7 @@ class TracedLayout:
         return found
 
     def sbp_of(self, array) -> tuple:
-        """Return the nd-sbp of the traced array that lies so; see `sbpjax.sbp.undecided`."""
+        """Return the nd-sbp of the traced array in this layout; see `sbpjax.sbp.undecided`."""
         return undecided.sbp_of(self.pinned or (algebra.FREE,) * len(self.placement.hierarchy), array)
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ def as_traced(layout, ndim: int | None = None) -> TracedLayout | None:
 
 
 def unpinned(layout) -> TracedLayout | None:
-    """Return the layout of a traced value that lies where another one does, as the planner will choose."""
+    """Return the layout of a traced value on the placement of another one, with all entries left to the planner."""
     return None if layout is None else TracedLayout(layout.placement)
 
 
@@ -111,7 +111,7 @@ def run(op, inputs: tuple, out_sbps=None):
     found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
     if found is not None and not getattr(op.fn, "crosses_placements", False):
         _check_placements(op, inputs, found.placement)
-    # No codes: what an op returns is the planner's to choose, and it has not planned yet.
+    # No codes: the layouts of results are the planner's choice, and it has not planned yet.
     layout = None if found is None else TracedLayout(found.placement)
     per_process = mode.auto is None and any(map(is_per_process, inputs))
     if per_process and found is not None:
@@ -133,7 +133,7 @@ def run(op, inputs: tuple, out_sbps=None):
 
 
 def _sized(op, outs):
-    """Return the outputs of an op whose bytes can be counted; the program that it is in would end the process."""
+    """Return the outputs of an op; raise if a size in bytes overflows: the program would end the process."""
     for out in outs:
         if out is not None:
             sizes.check_bytes(op.name, out.shape, out.dtype)
@@ -143,8 +143,8 @@ def _sized(op, outs):
 def is_per_process(x: Any) -> bool:
     """Return whether a value is a local tensor that may differ between processes.
 
-    Those are given to a trace, or computed from such. What a trace makes itself (``arange(n)``, a mask) is the same on
-    all, so it may meet global tensors as one that lies broadcast.
+    Those are given to a trace, or computed from such. Tensors that a trace makes itself (``arange(n)``, a mask) are the
+    same on all, so they may meet global tensors as broadcast ones.
     """
     if not isinstance(x, Tensor) or x._layout is not None or not x.ndim:
         return False
@@ -154,14 +154,14 @@ def is_per_process(x: Any) -> bool:
 
 
 def note_per_process(*tensors: Tensor) -> None:
-    """Note of traced local tensors that they may differ between processes."""
+    """Mark traced local tensors as values that may differ between processes."""
     for x in tensors:
         if x._layout is None and x._kind == TRACED:
             mode.local_values[id(x._array)] = x._array  # held, so that no id comes twice
 
 
 def _check_placements(op, inputs: tuple, placement) -> None:
-    """Refuse tensors on two placements: an op runs on one. Updates of all parameters at once may cross them."""
+    """Raise for tensors on two placements: an op runs on one. Updates of all parameters at once may cross them."""
     for x in inputs:
         if isinstance(x, Tensor) and x._layout is not None and x._layout.placement != placement:
             raise mixed(op.name, inputs)
@@ -190,7 +190,7 @@ class TracedNode(Node):
 
     Attributes:
         op: the op.
-        inputs: what it ran on.
+        inputs: its inputs.
         vjp: the closure.
         diff_outs: the outputs that can have a cotangent.
         avals: of the outputs.

@@ -1,4 +1,4 @@
-"""Traced calls: what a traced program calls a thousand times is written into it at once.
+"""Traced calls: caches the equation of a `jit` call inside a trace, so that repeated calls cost little.
 
 The trace of a 24-layer GPT makes some 500 calls of a few dozen ``jit`` functions: an op's forward, its backward, the
 update of a parameter. JAX knows their jaxprs from the first call, but every further one takes 50 µs: it looks at the
@@ -8,7 +8,7 @@ that the first call left in the program is kept under the types of its inputs, a
     first    run(x, w)  →  jit[jaxpr=…](x, w)  →  y        kept under (f32[8,64], f32[64,64])
     second   run(u, v)  →  the same equation on u, v
 
-What a call leaves is the same in both cases. Where an equation cannot be found (another kind of trace, a version of JAX
+Both calls leave the same equation. Where an equation cannot be found (another kind of trace, a version of JAX
 that has no `emit_eqn`) every call goes through ``jit``.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax._src import config, core, source_info_util  # the trace that is going on, and what it depends on
+from jax._src import config, core, source_info_util  # the current trace and its context
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -49,7 +49,7 @@ class TracedCall:
         # Numbers and constants, which the call makes arrays of.
         if not all(isinstance(x, Tracer) for x in flat):
             return self._call(*args)
-        # `trace_context` holds what JAX's own caches depend on: x64, default precision, meshes.
+        # `trace_context` holds the settings that JAX's own caches depend on: x64, default precision, meshes.
         key = (tree, config.trace_context(), *map(jax.typeof, flat))
         kept = self._kept.get(key)
         if kept is None:

@@ -1,4 +1,4 @@
-"""`device`: where a local tensor lives, e.g. ``sbpjax.device("cpu", 1)``."""
+"""`device`: the device of a local tensor, e.g. ``sbpjax.device("cpu", 1)``."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class device:
         return devices[self.index or 0]
 
     def __enter__(self) -> device:
-        """Let new tensors that say nothing lie here, in this thread until the block ends."""
+        """Make this the default device of new tensors, in this thread until the block ends."""
         mode.devices.append(mode.device)
         mode.device = self
         return self
@@ -95,10 +95,10 @@ class device:
 
 
 class PlacementDevice(device):
-    """What ``x.device`` of a global tensor is: the type of its devices, and its placement.
+    """The value of ``x.device`` of a global tensor: the type of its devices, and its placement.
 
     A tensor made with ``device=x.device`` is global on that placement, in broadcast, and ``y.to(x.device)`` brings a
-    local ``y`` there. So code that puts its constants where its inputs are runs on placements as it is.
+    local ``y`` there. So code that puts its constants on the device of its inputs runs on placements unchanged.
 
     Example:
         >>> p = sbpjax.placement("cpu", [0, 1])
@@ -110,7 +110,7 @@ class PlacementDevice(device):
     __slots__ = ("placement",)
 
     def __new__(cls, placement=None, index: int | None = None):
-        """Return a new one; `device` itself would return what it is given."""
+        """Return a new instance; `device` itself would return its argument."""
         return object.__new__(cls)
 
     def __init__(self, placement, index: int | None = None) -> None:
@@ -123,7 +123,7 @@ class PlacementDevice(device):
 
     @property
     def sbp(self) -> tuple:
-        """Broadcast on every axis of the placement: how tensors that are made here lie."""
+        """Broadcast on every axis of the placement: the nd-sbp of new tensors on it."""
         from sbpjax.sbp import broadcast
 
         return (broadcast,) * len(self.placement.hierarchy)
@@ -148,7 +148,7 @@ class PlacementDevice(device):
         return PlacementDevice, (self.placement,)
 
 
-# Where a tensor without data lies; stands where a `jax.Device` would.
+# The device of a tensor without data, in place of a `jax.Device`.
 META = "meta"
 
 
@@ -201,7 +201,7 @@ def index_of(jax_device) -> int:
 
 
 def default_jax_device():
-    """Return JAX's device of local tensors that say nothing of theirs."""
+    """Return the default `jax.Device` of local tensors."""
     import jax
 
     config: Any = jax.config  # its flags are made at run time

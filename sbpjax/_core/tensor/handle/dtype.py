@@ -1,4 +1,4 @@
-"""Element types: `sbpjax.float32` and its like, `finfo`, `iinfo`, and the default dtype.
+"""Element types: `sbpjax.float32` etc., `finfo`, `iinfo`, and the default dtype.
 
 A `dtype` stands for one NumPy dtype (`.np`): JAX and NumPy accept it wherever they accept a dtype, it equals the
 NumPy dtype, and it prints as ``sbpjax.float32``.
@@ -28,7 +28,7 @@ class dtype:
         facts = {
             "name": name,
             "np": found,
-            "dtype": found,  # what NumPy and JAX look for
+            "dtype": found,  # the attribute that NumPy and JAX look for
             "itemsize": found.itemsize,
             "is_floating_point": found.kind == "f" or (found.kind == "V" and "float" in name),
             "is_complex": found.kind == "c",

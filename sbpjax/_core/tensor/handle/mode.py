@@ -1,4 +1,4 @@
-"""The one mutable object that dispatch reads on every op: is the tape recording, who captures tensors in a trace."""
+"""Thread-local dispatch state, read on every op: grad mode, autocast, trace capture, default device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Mode(threading.local):
-    """The switches of one thread; another thread's ``no_grad`` or trace is none of its business.
+    """The switches of one thread, independent of another thread's ``no_grad`` or trace.
 
     Attributes:
         grad: whether ops on tensors that require grad are recorded.
@@ -20,16 +20,16 @@ class Mode(threading.local):
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.repeated_layers`; None elsewhere.
         auto: in a trace of auto parallelism, a `sbpjax.graph.auto.graph.Auto`: local tensors are logical values; else
             None.
-        autocast: what casts the inputs of ops, a `_core.tensor.amp.casting.Casting`; None while autocasting is off.
-        everywhere: placement and sbp of new tensors that say none, see `sbpjax.utils.global_view`; None elsewhere.
-        device: where new local tensors lie that say nothing, see `sbpjax.set_default_device`; None elsewhere.
+        autocast: casts the inputs of ops, a `_core.tensor.amp.casting.Casting`; None while autocasting is off.
+        everywhere: the default placement and sbp of new tensors, see `sbpjax.utils.global_view`; None elsewhere.
+        device: the default device of new local tensors, see `sbpjax.set_default_device`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `_core.tracing.outside_writes`; None
             elsewhere.
         made: in a trace the list of weak references to the tensors that it makes, see `_core.tracing.kept`; None
             elsewhere.
-        inline: whether a trace writes out in line what it would trace apart (equal layers, micro-batches).
-        local_values: in a trace the tracers of local values that each process gives, by id; what it makes itself is
-            the same everywhere.
+        inline: whether a trace inlines the parts that it would trace separately (equal layers, micro-batches).
+        local_values: in a trace the tracers of local values that each process gives, by id; tensors that it makes
+            itself are the same everywhere.
         walks: how many backward walks are under way.
         losses: takes the tensors that backwards start from, see `sbpjax.graph.step`; None elsewhere.
         ends: functions to call after the outermost backward walk, see `_core.tensor.tape.engine.at_end`, or None.

@@ -4,8 +4,8 @@
     plain(Fraction(1, 10))           0.1
     plain(np.array(0.9))             0.9
 
-Functions look for lists, dicts and floats, as these are what a call almost always has. A call that failed is made
-again with plain values (`_core.tensor.calls.argument_errors`), so a call that works pays nothing.
+Functions look for lists, dicts and floats, which almost all calls have. A call that failed is repeated
+with plain values (`_core.tensor.calls.argument_errors`), so a call that works pays nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN = frozenset((int, float, bool, complex, str, bytes, type(None), slice, ty
 
 
 def number_of(value: Any) -> Any:
-    """Return a number of another package as Python's own; None for what is no number."""
+    """Return a number of another package as Python's own; None if it is not a number."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.item() if value.ndim == 0 and value.dtype.kind in "biufc" else None
     if not isinstance(value, (numbers.Number, Decimal)):
@@ -37,7 +37,7 @@ def number_of(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with its sequences, mappings and numbers as Python's own; itself if it has no others."""
+    """Return a value with its sequences, mappings and numbers as Python's own; the value itself if nothing changes."""
     kind = value.__class__
     if kind in _PLAIN:
         return value

@@ -1,12 +1,12 @@
 """`Tensor`: a mutable handle on a payload, with its place on the tape.
 
 The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside
-a trace a tracer. Operators and methods are attached to the class by `_core.functions.operators`, so that this file
-stays what it is about:
+a trace a tracer. Operators and methods are attached to the class by `_core.functions.operators`;
+this file has the slots:
 
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
-    _ver     version, for backward    _kind    what the payload is, see below: it says which way an op goes
+    _ver     version, for backward    _kind    the kind of the payload, see below: it decides which way an op goes
     _cell    storage shared with views and aliases, or None; _seen is the stamp at which `_array` was read from it
     _meta    `.grad`, base and steps of a view, retain_grad: nothing a plain result needs
 """
@@ -45,7 +45,7 @@ def kind_of(array, layout) -> int:
 
 
 class Meta:
-    """What only some tensors have.
+    """Rare attributes of a tensor, allocated on first use.
 
     Attributes:
         grad: the accumulated gradient.
@@ -59,8 +59,8 @@ class Meta:
         data_alias: whether writes leave the version alone (``x.data``).
         row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.
         whole: of a local tensor that a step made: whether it is the same in every process.
-        zeroed: an array of zeros that `zero_grads` gave the gradient, which nobody writes.
-        asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
+        zeroed: an array of zeros that `zero_grads` gave the gradient, which is never written.
+        asked_sum: whether the user requested ``partial_sum`` for the storage; a partial sum of an op may be converted.
     """
 
     __slots__ = (
@@ -106,9 +106,9 @@ else:
 
 
 class Tensor(Attached):
-    """A multi-dimensional array that records what is computed with it.
+    """A multi-dimensional array that records the ops on it for autograd.
 
-    Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32
+    Make one with `sbpjax.tensor`, `sbpjax.zeros` etc. ``Tensor(2, 3)`` gives an uninitialised float32
     tensor of that shape, ``Tensor([1, 2])`` one with that content.
     """
 
@@ -139,14 +139,14 @@ class Tensor(Attached):
         self._idx = self._ver = 0
 
     def _hold(self, array, layout) -> None:
-        """Take a payload, and nothing else: the version, the tape and the storage are the caller's concern."""
+        """Take a payload, and nothing else: the caller updates the version, the tape and the storage."""
         self._array = array
         self._layout = layout
         self._kind = kind_of(array, layout)
         if self._kind == TRACED and mode.made is not None:
             mode.made.append(weakref.ref(self))
 
-    # ------------------------------------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------------------------------------ properties
 
     @property
     def shape(self) -> Size:
@@ -181,12 +181,12 @@ class Tensor(Attached):
 
     @property
     def is_global(self) -> bool:
-        """Whether the tensor lies on a placement."""
+        """Whether the tensor is on a placement."""
         return self._layout is not None
 
     @property
     def is_local(self) -> bool:
-        """Whether the tensor lies on one device."""
+        """Whether the tensor is on one device."""
         return self._layout is None
 
     @property
@@ -213,7 +213,7 @@ class Tensor(Attached):
 
     @property
     def device(self) -> Device:
-        """The device of a local tensor; of a global one its placement, as what new tensors can be made on."""
+        """The device of a local tensor; of a global one its placement, as a `PlacementDevice` for new tensors."""
         from .device import PlacementDevice, device, of_jax
 
         if self._layout is not None:
@@ -254,7 +254,7 @@ class Tensor(Attached):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Say whether a leaf gets a gradient, in place; returns itself.
+        """Set whether a leaf gets a gradient, in place, and return the tensor.
 
         Args:
             requires_grad: whether it gets one.
@@ -263,7 +263,7 @@ class Tensor(Attached):
             The tensor; its gradient has its sbp.
 
         Raises:
-            AutogradError: the dtype has no gradient, or the tensor is no leaf and is asked to stop requiring grad.
+            AutogradError: the dtype has no gradient, or `requires_grad` is False for a tensor that is no leaf.
 
         Example:
             >>> flow.ones(2).requires_grad_().requires_grad
@@ -370,14 +370,14 @@ class Tensor(Attached):
         return self._meta
 
     def _as_asked(self) -> Tensor:
-        """Note that the layout is the user's own; of a partial sum that allows linear in-place ops only."""
+        """Mark the layout as the user's own; a partial sum then allows linear in-place ops only."""
         layout = self._layout
         if layout is not None and layout.shape is not None and layout.partial_axes:
             self._own_meta().asked_sum = True
         return self
 
     def _fresh(self) -> Tensor:
-        """Bring the payload up to date after a write through a view or base, and read what was not read."""
+        """Bring the payload up to date after a write through a view or base, and read a lazy view."""
         if self._cell is not None:
             if self._cell.stamp != self._seen:
                 self._regenerate()
@@ -391,13 +391,13 @@ class Tensor(Attached):
             self._fresh()
 
     def _set(self, array, layout=None) -> None:
-        """Replace the payload and count a version; the tape is the caller's concern."""
+        """Replace the payload and count a version; the caller updates the tape."""
         if mode.touch is not None:
             mode.touch(self)
         if self._cell is not None:
             self._set_payload(array, layout)
             return
-        # What `_hold` does, without a call: every backward and `zero_grad` does it per parameter.
+        # `_hold` without a call: every backward and `zero_grad` does it per parameter.
         self._array = array
         self._layout = layout
         self._kind = LOCAL if layout is None and array.__class__ is ArrayImpl else kind_of(array, layout)

@@ -1,9 +1,9 @@
-"""What public functions take: types of arguments, for annotations.
+"""Argument types of public functions, for annotations.
 
     def tile(input: Tensor, *dims: IntOrInts) -> Tensor: ...
 
-They say what is understood, not what comes out: ``dtype="float32"`` and ``dtype=np.float32`` are a `DTypeLike`, every
-``x.dtype`` is a `dtype`. Import them under ``TYPE_CHECKING``; nothing looks at them while a program runs.
+They are types of inputs, not of results: ``dtype="float32"`` and ``dtype=np.float32`` are a `DTypeLike`, every
+``x.dtype`` is a `dtype`. Import them under ``TYPE_CHECKING``; they are not used at run time.
 """
 
 from __future__ import annotations

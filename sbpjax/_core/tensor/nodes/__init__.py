@@ -1,1 +1,1 @@
-"""Nodes of the autograd graph."""
+"""Nodes of the autograd graph (the tape)."""

@@ -1,7 +1,7 @@
-"""The tape: nodes that know how to turn the cotangents of an op's outputs into those of its inputs.
+"""Base class of autograd nodes: a backward from the cotangents of outputs to those of inputs, and hooks.
 
 `y = x * w` records a node with two edges: to the node that made ``x`` (or, for a leaf, to its `AccumulateGrad`)
-and to that of ``w``. A tensor's `_edge` is its node, `_idx` says which of the node's outputs it is, and a tensor
+and to that of ``w``. A tensor's `_edge` is its node, `_idx` its output number at that node, and a tensor
 without an edge needs no grad.
 
 Every node has a sequence number; an op's inputs always have smaller ones, so descending order is a valid order of
@@ -51,11 +51,11 @@ class Node:
         raise NotImplementedError
 
     def finished(self, grads: tuple) -> tuple:
-        """Return the gradients that a recorded backward gave, as the inputs want them."""
+        """Return the gradients of a recorded backward in the layouts of the inputs."""
         return grads
 
     def release(self) -> None:
-        """Drop what was saved for backward."""
+        """Drop the values saved for backward."""
 
     @property
     def next_functions(self) -> tuple:
@@ -101,7 +101,7 @@ class HookTable:
 
 
 class RemovableHandle:
-    """What registering a hook returns; `remove` takes the hook away."""
+    """Handle of a registered hook; `remove` takes the hook away."""
 
     _next = itertools.count().__next__
 
@@ -129,7 +129,7 @@ def table_of(node: Node) -> HookTable:
 
 
 def freed(name: str) -> AutogradError:
-    """Return the error of a second walk over a node that keeps nothing any more."""
+    """Return the error of a second walk over a node whose saved values are freed."""
     return AutogradError(
         f"backward through {name}",
         "its saved tensors were freed by an earlier backward()",
@@ -139,7 +139,7 @@ def freed(name: str) -> AutogradError:
 
 
 class AccumulateGrad(Node):
-    """The end of the tape at a leaf: adds what arrives to the leaf's ``.grad``."""
+    """The end of the tape at a leaf: adds the arriving gradient to the leaf's ``.grad``."""
 
     __slots__ = ("post", "ref")
 
@@ -165,7 +165,7 @@ def record(node: Node, edges, idxs, outs, places=(0,)) -> None:
     """Put a node on the tape.
 
     Args:
-        node: the node; what its own class keeps is there already.
+        node: the node, with the attributes of its own class set.
         edges: for each input that gets a gradient the node that it hangs on.
         idxs: for each of these nodes, which of its outputs the input is.
         outs: the tensors that the node's op returns.

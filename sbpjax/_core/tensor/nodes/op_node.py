@@ -1,4 +1,4 @@
-"""Ops on the tape in *recompute form*: a node keeps inputs, and its backward runs the cached vjp program on them."""
+"""Autograd nodes in *recompute form*: a node keeps inputs; its backward runs the cached vjp program on them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .node import FREED, Node, freed, sequence
 class OpNode(Node):
     """A recorded op in recompute form: its backward runs the vjp program of an `Entry` on the saved inputs.
 
-    How a program runs is the matter of the way that the op went (`_core.tensor.dispatch.local`, `placed`): a subclass.
+    The subclass runs the program, local or placed as the op (`_core.tensor.dispatch.local`, `placed`).
 
     Attributes:
         entry: the backward.
-        saved: the payloads that it reads; `FREED` after it ran; what a hook on saved tensors made of them.
+        saved: the payloads that it reads; `FREED` after it ran; packed values where there is a hook on saved tensors.
         checks: ``(ref, version, ref, version, …)`` of the tensors that must not have changed.
     """
 
@@ -34,7 +34,7 @@ class OpNode(Node):
         return f"{self.entry.op.name}_backward"
 
     def kept(self) -> tuple:
-        """Return what was saved.
+        """Return the saved payloads.
 
         Raises:
             AutogradError: it is freed, or a tensor of it was written meanwhile.
@@ -70,7 +70,7 @@ class OpNode(Node):
         return (entry.variant(mask), [grads[i] for i in mask]) if mask else (None, [])
 
     def as_op(self, grads: list) -> tuple:
-        """Return the backward as an op and its inputs: what was saved comes back as tensors on their old edges."""
+        """Return the backward as an op and its inputs: saved payloads become tensors on their old edges."""
         saved = self.kept()
         op, cotangents = self.program(grads)
         edge_of = dict(zip(self.entry.needs, zip(self.edges, self.idxs, strict=True), strict=True))
@@ -108,11 +108,11 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
     node.n_out = entry.n_out
     if pack is not None and saved:
         saved = pack(entry.op, saved, layouts)
-        # What a hook made of it is a copy, which no write of the user's can reach.
+        # The packed value of a hook is a copy, which no write of the user's can reach.
         checks = checks if saved.__class__ is tuple else ()
     node.saved = saved
     node.checks = checks
-    # What `record` does, without a call: this runs with every recorded op.
+    # `record` without a call: this runs with every recorded op.
     node.edges = edges
     node.idxs = idxs
     node.hooks = None
@@ -126,7 +126,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
 
 
 def kept_of(op, keep: tuple[int, ...], inputs: tuple, arrays: list, outs: tuple) -> tuple[tuple, list]:
-    """Return the payloads that a backward reads, and ``[ref, version, …]`` of what must not change before it."""
+    """Return the payloads that a backward reads, and ``[ref, version, …]`` of tensors that must not change."""
     checks: list = []
     if op.check == "inputs":
         for i in keep:
