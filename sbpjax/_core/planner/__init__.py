@@ -1,4 +1,4 @@
-"""Planning: which layout every value of a program takes."""
+"""Sharding planner: chooses the layout of every value of a program."""
 
 from sbpjax._core.programs.plan import Boxing as Boxing
 from sbpjax._core.programs.plan import Plan as Plan

@@ -1,9 +1,9 @@
-"""Boundary activations: the values that one module hands to another, with their layouts in a plan.
+"""Boundary activations: the values that cross module boundaries, with their layouts in a plan.
 
 In ``model(x) = down(gelu(up(x)))`` the results of ``up``, of the activation function and of ``down`` leave their
-modules; what happens inside (a product without its bias, a variance) does not. The first are what a user can name, so
-they are what reports list and what plan files pin: ``model.up.output``, ``model.act.output``. A value that leaves
-several modules at once is named after the outermost. What is computed from a backward, as an optimizer does, is none.
+modules; intermediate results (a product without its bias, a variance) do not. A user can name the former, so reports
+list them and plan files pin them: ``model.up.output``, ``model.act.output``. A value that leaves several modules at
+once is named after the outermost. Values computed from a backward, as an optimizer's are, do not count.
 
 A step that names no modules (`jax.named_scope` in plain JAX) has the results of its products and lookups instead, in
 program order: ``dot_general``, ``dot_general.1``, ``gather``.
@@ -29,7 +29,7 @@ _MODULE = re.compile(r"^\w+(\.\w+)*$")
 
 @dataclass(frozen=True)
 class Activation:
-    """A value that goes from one module to another in the forward.
+    """A value that one module produces and another reads in the forward.
 
     Attributes:
         name: the module's name and ``.output``; ``.output.1`` for a second value.
@@ -67,7 +67,7 @@ def activations(program: Program) -> list[Activation]:
             inner = body_program(inner.eqns[k].params["jaxpr"])
         eqn = inner.eqns[i]
         aval: Any = eqn.outvars[position].aval
-        # A scalar lies one way only.
+        # A scalar has only one layout.
         if math.prod(aval.shape) < 2:
             continue
         number = used[path] = used.get(path, -1) + 1
@@ -77,9 +77,9 @@ def activations(program: Program) -> list[Activation]:
 
 
 def codes_of(plan: Plan, activation: Activation) -> Codes | None:
-    """Return how an activation lies in a plan of the program in which it was found; None if its loop is not planned.
+    """Return the layout of an activation in a plan of its program; None if its loop is not planned.
 
-    A value that is pinned as soon as it is made lies as it was pinned.
+    A value that is pinned as soon as it is computed has the pinned layout.
     """
     for i in activation.loops:
         if i not in plan.bodies:
@@ -135,7 +135,7 @@ def forward_of(program: Program) -> list[int]:
     late: set[Var] = set()
     found = []
     for i, eqn in enumerate(program.eqns):
-        # What an optimizer computes has no mark of its own, but it reads a gradient.
+        # The equations of an optimizer carry no mark, but they read a gradient.
         if is_backward(eqn) or any(isinstance(v, Var) and v in late for v in eqn.invars):
             late.update(eqn.outvars)
         else:

@@ -1,8 +1,7 @@
-"""Parts: the pieces of a program that share nothing but uniform scalars.
+"""Connected components of a program: the parts that share only uniform scalars.
 
-The update of an optimizer over 150 parameters is 150 pieces that share the learning rate and the step count.
-Planned as one program their choices multiply; planned as parts they add, and parts of the same form are planned
-once.
+An optimizer's update of 150 parameters is 150 components that share the learning rate and the step count. Planned as
+one program their choices multiply; planned as parts they add, and parts of the same form are planned once.
 
 A *uniform* value is a scalar computed from uniform scalars alone: it is broadcast everywhere and takes no part in
 any choice.
@@ -18,7 +17,7 @@ from sbpjax._core.runtime.jaxprs import Literal, Var
 
 @dataclass
 class Part:
-    """A piece of a program.
+    """A connected component of a program.
 
     Attributes:
         indices: the positions of its equations in the program.
@@ -42,7 +41,7 @@ class Part:
 
 
 def parts_of(program: Program, given: dict, out_pins, everywhere) -> list[Part]:
-    """Return the parts of a program whose inputs lie as ``given``."""
+    """Return the components of a program whose inputs have the layouts ``given``."""
     uniform = uniform_values(program, given, everywhere)
     leader: dict = {}
 
@@ -99,7 +98,7 @@ def _part(program: Program, indices, given, pins, uniform, returned, consts, eve
     own_pins = [(v, p) for v, p in pins if v in number]
     last: list[set] = [set() for _ in eqns]
     seen = set(returned)
-    # Backwards: the first reader met is the last in the program. What is returned is never dropped.
+    # Backwards: the first reader met is the last in the program. Returned values are never dropped.
     for position in range(len(eqns) - 1, -1, -1):
         for v in eqns[position].invars:
             if isinstance(v, Var) and v not in seen:

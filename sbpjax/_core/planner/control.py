@@ -1,9 +1,9 @@
-"""Control flow: strategies of ``scan``, ``while`` and ``cond``, found by planning their bodies.
+"""Sharding strategies of ``scan``, ``while`` and ``cond``, found by planning their bodies.
 
-A loop's carry must come out as it went in. For every *seed*, a split of one operand's dim or a partial operand, the
-body is planned with that seed and everything else free (broadcast slices for nothing), the carry is iterated to a
-fixed point, and what comes out is one strategy. So a gradient accumulated over micro-batches gets a strategy in which
-its carry stays P through the loop.
+A loop's carry must leave an iteration in the layout in which it entered. For every *seed*, a split of one operand's dim
+or a partial operand, the body is planned with that seed and everything else free (broadcast slices for nothing), the
+carry is iterated to a fixed point, and the result is one strategy. So a gradient accumulated over micro-batches gets a
+strategy in which its carry stays P through the loop.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLANNER: list[Callable[..., Plan]] = []
 
 
 def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
-    """Register the planner of bodies, which itself asks for the strategies of control flow."""
+    """Register the planner of bodies, which itself needs the strategies of control flow."""
     _PLANNER[:] = [planner]
     return planner
 
@@ -41,7 +41,7 @@ def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
 # By the identity of the body: JAX keeps one jaxpr per function and types, and equal layers have the same one.
 @functools.lru_cache(maxsize=65536)
 def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | None, ...]):
-    """Return the exact plan of a body whose inputs and outputs lie as given; cached by the body's identity."""
+    """Return the exact plan of a body with the given input and output layouts; cached by the body's identity."""
     program = body_program(closed)
     return _PLANNER[0](program, sizes, ins, outs, _FEW_STATES if is_long(program) else None)
 
@@ -63,8 +63,8 @@ def inner_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = F
         eqn: the equation.
         chosen: a strategy per axis.
         sizes: the placement's hierarchy.
-        rough: for a long body on several axes add up what each axis moves with the others broadcast, which takes a
-            plan per strategy of an axis instead of one per combination of strategies.
+        rough: for a long body on several axes, sum the bytes of each axis with the others broadcast: one plan per
+            strategy of an axis instead of one per combination.
     """
     name = eqn.primitive.name
     if name not in CONTROL or all(c == B for strategy in chosen for c in (*strategy.ins, *strategy.outs)):
@@ -142,8 +142,8 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
     """
     program = body_program(closed)
     free = tuple(None for _ in program.outvars)
-    # A split enters the carry in the first iteration, what is computed from it in the second. If it has not converged
-    # by then, the pins below make the carry come out as it went in, by conversions in the body.
+    # A split enters the carry in the first iteration, values computed from it in the second. If it has not converged by
+    # then, the pins below make the carry come out as it went in, by conversions in the body.
     for _ in range(3):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
         after = list(codes)
@@ -163,7 +163,7 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
 
 @rule("scan")
 def scan_strategies(eqn, size: int) -> list[Strategy]:
-    """One strategy per seed; the scanned dim itself is never split."""
+    """Return one strategy per seed; the scanned dim itself is never split."""
     params = eqn.params
     consts, carry = scan_counts(params)
     held = consts + carry
@@ -186,7 +186,7 @@ def scan_strategies(eqn, size: int) -> list[Strategy]:
 
 @rule("while")
 def while_strategies(eqn, size: int) -> list[Strategy]:
-    """One strategy per seed on the carry or the body's constants."""
+    """Return one strategy per seed on the carry or the body's constants."""
     params = eqn.params
     nc, nb = while_counts(params)
     closed = params["body_jaxpr"]
@@ -201,7 +201,7 @@ def while_strategies(eqn, size: int) -> list[Strategy]:
 
 @rule("cond")
 def cond_strategies(eqn, size: int) -> list[Strategy]:
-    """One strategy per seed: the first branch says how the outputs lie, the others agree."""
+    """Return one strategy per seed: the first branch sets the layouts of the outputs, the others follow."""
     branches = eqn.params["branches"]
     closed = branches[-1]
     found = []

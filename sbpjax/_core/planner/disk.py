@@ -1,4 +1,4 @@
-"""Plans on disk: a second start of the same program skips the linear programs.
+"""On-disk cache of plans: a second start of the same program skips the linear programs.
 
 A plan is filed under the hash of everything it depends on: the program (forms of equations and how they are wired;
 constants and literals only by shape), the mesh, the pins, the prices, and the sources of the rules and planner
@@ -39,19 +39,19 @@ _MOST_FILES = 1024
 
 
 def directory() -> pathlib.Path | None:
-    """Return where plans are kept, or None if the cache is off."""
+    """Return the directory of the cache, or None if it is off."""
     folder = cache_folder.root()
     return None if folder is None else folder / "plans"
 
 
 def digest(program: Program, *request) -> str:
-    """Return the hash of a program and of what is asked of the planner.
+    """Return the hash of a program and of the planning request.
 
     Args:
         program: the flat program.
         request: mesh, pins, prices: anything whose ``repr`` is the same in every process.
     """
-    # JAX's version: what a function is traced to changes between releases under the same source.
+    # JAX's version: the jaxpr of a function changes between releases under the same source.
     found = hashlib.sha256(f"{_FORMAT} {jax.__version__} {_sources()} {names()!r} {request!r}\n".encode())
     forms = EquationForms()
     number: dict = {}
@@ -73,7 +73,7 @@ def digest(program: Program, *request) -> str:
     return found.hexdigest()
 
 
-# Once per process: it reads every source of three rooms, 20 ms.
+# Once per process: it reads every source file of three packages, 20 ms.
 @functools.cache
 def _sources() -> str:
     """Return a hash of the sources that a plan depends on."""
@@ -81,7 +81,7 @@ def _sources() -> str:
     found = hashlib.sha256()
     packages = ("sbp", "_core/programs", "_core/planner")
     for path in sorted(file for package in packages for file in (root / package).rglob("*.py")):
-        # Of three rooms: strategies, prices and conversions decide a plan; the lowering does not.
+        # Of three packages: strategies, prices and conversions decide a plan; the lowering does not.
         found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()
 
@@ -94,7 +94,7 @@ def load(key: str, program: Program, sizes: tuple[int, ...]) -> Plan | None:
     try:
         body = kept.read(folder, f"{key}.json")
         return None if body is None else _decode(json.loads(body), program, sizes)
-    # Whatever another version may have written there: planning anew is always right.
+    # Another version may have written anything there; planning anew is always right.
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         log.info("plan %s is not readable and is made anew: %s", key[:12], error)
         return None

@@ -1,6 +1,6 @@
-"""The exact planner, for the small program of one eager op.
+"""Exact planner of small programs: state-space search over the layouts of one eager op.
 
-Take ``softmax`` of an ``(8, 12)`` tensor that lies as ``S1`` on four ranks: either the tensor goes to ``S0`` by one
+Take ``softmax`` of an ``(8, 12)`` tensor with sbp ``S1`` on four ranks: either the tensor goes to ``S0`` by one
 all-to-all (72 bytes), or it stays and the row maximum and the row sum are reduced across ranks (96 bytes). The planner
 weighs such choices over the whole op.
 
@@ -36,13 +36,13 @@ log = logging.getLogger("sbpjax.plan")
 _BYTES = 1 << 120
 _CONVERSION = 1 << 90
 _UNDIVIDED = 1 << 30
-# Beyond this the cheapest are kept, and the log says that the plan may not be the cheapest.
+# Beyond this only the cheapest states are kept, and the log warns that the plan may not be optimal.
 MAX_STATES = 48
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An n-D strategy of an equation, one per axis, and what it costs apart from conversions."""
+    """An n-D strategy of an equation, one per axis, and its cost without conversions."""
 
     strategies: tuple[Strategy, ...]
     ins: tuple[Codes, ...]
@@ -83,7 +83,7 @@ def plan_exactly(
     out_pins: tuple[Codes | None, ...] | None = None,
     most: int | None = None,
 ) -> Plan:
-    """Return the cheapest plan of a program whose inputs lie as ``in_codes``.
+    """Return the cheapest plan of a program for inputs of the given sbp.
 
     Args:
         program: the flat program.
@@ -118,7 +118,7 @@ def plan_exactly(
 def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     """Return the cheapest candidate of each equation of a part; ``free`` are the outputs without a pin."""
     everywhere = (B,) * len(sizes)
-    # The trail is a linked list from the last choice back: states share their beginnings, and copies of lists would be
+    # The choices are a linked list from the last one back: states share their beginnings, and copies of lists would be
     # quadratic.
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
     for position, eqn in enumerate(part.eqns):
@@ -132,7 +132,8 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
         # Cheapest first, so that a state is only held against cheaper ones; the sort is stable: ties keep table order.
         ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
         states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
-    # No layout is invented for the caller: where he split nothing, a divided result puts a gather off to whoever reads.
+    # No layout is invented for the caller: where he split nothing, a divided result only defers a gather to its
+    # readers.
     unpinned = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
     best, trail = None, None
     for cost, env, options in states:
@@ -253,7 +254,7 @@ class _Kept:
         return True
 
 
-# One op asks for the same conversion thousands of times, and each is a shortest path.
+# One op needs the same conversion thousands of times, and each is a shortest path.
 @functools.lru_cache(maxsize=1 << 18)
 def _convert(shape, itemsize: int, sizes: Codes, have: frozenset, want: Codes) -> int:
     ways = ((shape, itemsize, sizes, c, want) for c in have)

@@ -1,9 +1,9 @@
-"""The planner's graph: classes of equations, and the values that flow between them.
+"""Planner graph: equivalence classes of equations, and the values that flow between them.
 
-A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* is what one
-producer hands to a set of readers; values whose producers and readers fall into the same classes are one value with a
-count. The bodies of loops belong to the graph, behind ports (`ports`). The
-linear program of every mesh axis is written from this graph, so it is built once.
+A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* has one
+producer and a set of readers; values whose producers and readers fall into the same classes are one value with a count.
+The bodies of loops belong to the graph, connected through ports (`loop_boundary`). The linear program of every mesh
+axis is written from this graph, so it is built once.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Group:
 
     @property
     def count(self) -> int:
-        """How often the members run in one run of the program, together."""
+        """How often all members together run in one run of the program."""
         return len(self.members) * self.times
 
 
 @dataclass(frozen=True)
 class Value:
-    """What one producer hands to its readers.
+    """A result of one producer, with its readers.
 
     Attributes:
         shape: the logical shape.
@@ -96,11 +96,11 @@ class Graph:
         values: each value with the number of times it occurs.
         node_of_input: the node of every free input.
         uniform: values that take no part.
-        live: values that are live at the fullest moment, with how many of their members are; empty while memory has no
+        live: values that are live at peak memory, with the number of their live members; empty while memory has no
             price.
         kept: those of them that are read before and after: a copy in another layout is held too.
         unpinned: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
-        returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
+        returned: node → ``(position, shape, itemsize)`` of its results that are outputs without a pin.
         variables: the variables of every value, those in loops left out.
         slack_us: of values for which a reader can wait, for how long, see `_core.planner.prices.slack`.
         apart: value → the group of values none of whose conversions waits for another's, and how often the program that
@@ -149,7 +149,7 @@ def build(
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
     uniform = uniform_values(program, given, everywhere)
     pins = _resolved(program, in_codes, out_pins, free)
-    # Layers whose parameters the user laid out differently are not equal: pins are part of what is compared.
+    # Layers whose parameters have different layouts are not equal: pins are part of the comparison.
     marks: dict = {("in", v): str(c) for v, c in given.items()}
     for v, pin in pins:
         if isinstance(v, Var):
@@ -179,7 +179,7 @@ def build(
 
 
 class _Builder:
-    """Collects the nodes and values of a program and of the bodies of its loops."""
+    """Builder of the nodes and values of a program and of the bodies of its loops."""
 
     def __init__(self, everywhere: Codes) -> None:
         self.everywhere = everywhere
@@ -196,7 +196,7 @@ class _Builder:
         numbers, classes, loops = self._ties(program, marks)
         members = Counter(classes)
         region, index, readers = Region(program), {}, {}
-        # Constants stand in the text of the program, which is one for all ranks.
+        # Constants are part of the program, which is one for all ranks.
         ends.update((v, Fixed(self.everywhere)) for v in program.consts)
         for i, eqn in enumerate(program.eqns):
             # Learning rates and step counts: broadcast in every plan, and read by so many that they would tie all.
@@ -209,7 +209,7 @@ class _Builder:
             elif what is None:
                 what = index[classes[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
-            # Where the user asked for a layout he knows of the axis: results may be divided on it.
+            # Where the user gave a layout, the axis is in use: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
                 self.asked.append(self._pinned(eqn.params["codes"]))
             region.nodes.append(what)
@@ -226,7 +226,7 @@ class _Builder:
         return region, readers
 
     def _pinned(self, codes: Codes) -> Codes:
-        """Return what a pin asks for, with broadcast where it asks for nothing."""
+        """Return the codes of a pin, with broadcast on the axes that it leaves open."""
         known = zip_longest(codes[: len(self.everywhere)], self.everywhere, fillvalue=FREE)
         return tuple(e if c == FREE else c for c, e in known)  # shorter codes speak of the outer axes alone
 
@@ -239,7 +239,7 @@ class _Builder:
 
     def _labels(self, eqn, marks: dict) -> tuple[dict, list[int], list[int]]:
         """Return the marks of a loop's body, and a label for each of its operands and outputs."""
-        # What has one label goes through one port: the parameters of equal layers, and the sums of their gradients.
+        # Values with one label share one port: the parameters of equal layers, and the sums of their gradients.
         body = body_program(eqn.params["jaxpr"])
         (consts, carry), inside = scan_counts(eqn.params), {}
         kinds = [
@@ -260,7 +260,7 @@ class _Builder:
         ins, outs = [], []
         for position, v in enumerate(body.invars):
             label = (inside["in", v], v.aval.shape, str(v.aval.dtype), tuple(sorted(read[v])))
-            # A carried value is labelled by what an iteration makes of it, too: sums of gradients of unlike layers must
+            # The label of a carried value includes its result in an iteration: sums of gradients of unlike layers must
             # not share a port.
             back = position - consts
             ins.append(self._label((*label, str(results[back]), asked[back]) if 0 <= back < carry else label))
@@ -323,7 +323,7 @@ class _Builder:
             value = _value(v, ends[v], found)
             self.values[value] = self.values.get(value, 0) + times
             members.setdefault(value, []).append(v)
-        number = len(self.apart)  # of the program: no other begins with as many values behind it, or it has none
+        number = len(self.apart)  # of the program: no other begins with as many values after it, or it has none
         self.apart.update((v, ((number, *group), times)) for v, group in groups(program, members).items())
 
 
@@ -331,7 +331,8 @@ def _resolved(program: Program, in_codes, out_pins, free: set) -> list:
     """Return ``(variable, pin)`` of every output; a pin to an input that is not free becomes that input's nd-sbp."""
     result = []
     for v, pin in zip(program.outvars, out_pins, strict=True):
-        # An updated parameter whose input is given lies as that; of a free one the node of the input is the reader.
+        # An updated parameter has the layout of its input if that is given; of a free one the input's node is the
+        # reader.
         if isinstance(pin, int) and pin not in free:
             pin = in_codes[pin]
         result.append((v, pin))

@@ -1,4 +1,4 @@
-"""The linear program of a choice among given strategies of every node: those of one mesh axis, or two axes' exchanged.
+"""Linear program that chooses a strategy for every node, on one mesh axis or with two axes exchanged.
 
 One column per node and option (``x``, one option of each node is taken), and one column per value, reader and pair of
 layouts (``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s``
@@ -7,8 +7,8 @@ readers share is a column ``z`` at least as large as each of their flows, and is
 axis and all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on
 the cost of the whole plan.
 
-`solve_axis` offers the strategies of one axis, the others staying. `exchange` offers what a node has and the same with
-two axes in each other's place: where a part of the program lies the wrong way round, neither axis can move it alone.
+`solve_axis` offers the strategies of one axis, the others staying. `exchange` offers a node's current strategies and
+the same with two axes swapped: where a part of the program has its axes swapped, neither axis can fix it alone.
 
 The launch of a collective that several values go by is charged in shares (`Problem.launch_share_us`): a column that is
 paid once, as ``z`` is, would couple all of them, and the relaxation would not be integral.
@@ -35,16 +35,16 @@ from .solver import Basis, Linear, branched, solve
 _GAP = 1e-3
 _NODES = 2000
 _INTEGRAL = 1e-5
-# What orders the strategies of an equation where all else is equal, so that equal equations choose alike.
+# A tie-break between the strategies of an equation, so that equal equations choose alike.
 _ORDER_US = 1e-7
 
 
 @dataclass
 class Solution:
-    """What HiGHS found.
+    """The solution that HiGHS found.
 
     Attributes:
-        strategies: what every node takes: of several axes a strategy per axis, of one its strategy.
+        strategies: the choice of every node: a strategy per axis for several axes, the strategy itself for one.
         bound_us: a lower bound on the cost of every choice among the options.
         integral: whether the relaxation was integral.
         basis: where the solver ended; a later solve of the axis starts there.
@@ -92,12 +92,12 @@ def exchange(problem: Problem, assignment: Assignment, first: int, second: int) 
 
 
 class _Assembly:
-    """Columns and constraints of a choice among options; an expression is ``([columns], constant)``.
+    """The columns and constraints of a choice among options; an expression is ``([columns], constant)``.
 
     Args:
         problem: the graph with its prices.
         axes: the axes.
-        options: for every node what it may take: a strategy per axis.
+        options: for every node its options: a strategy per axis each.
         at: the place in ``axes`` of the axis in which options differ, if it is one. Then columns and constraints have
             names that stay when the other axes choose anew, and a solve may start from an earlier one's basis.
     """
@@ -116,7 +116,7 @@ class _Assembly:
         self.upper: list[float] = []
         self.first: list[int] = []
         self._flows: dict = {}
-        self._copies: list[tuple] = []  # value, layout, expression: what readers convert for themselves
+        self._copies: list[tuple] = []  # value, layout, expression: conversions of single readers
         self._add_nodes()
         for number, (value, count) in enumerate(problem.graph.values.items()):
             self._add_value(number, value, count)
@@ -220,8 +220,8 @@ class _Assembly:
         """Charge the conversions of one source layout, each once however many readers want it.
 
         ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free
-        (all-gathered once, sliced by someone else) may carry that reader's flow too; what one reader sends through a
-        copy, all targets together, is at most the copy.
+        (all-gathered once, sliced by another reader) may carry that reader's flow too; the flow of one reader through a
+        copy, over all targets, is at most the copy.
         """
         covers = {
             t: [u for u in wanted if gives_for_free(self.problem, value, self.axes, source, u, t)] for t in wanted
@@ -238,7 +238,7 @@ class _Assembly:
             else:
                 paid[target] = self._column(cost, "paid", *names[target])
                 self._copies.append((value, target, ([paid[target]], 0.0)))
-        through: dict = {}  # (copy, reader) → columns of what the reader takes from that copy for other targets
+        through: dict = {}  # (copy, reader) → columns of the flow from that copy to the reader for other targets
         for target, column in paid.items():
             for reader, (columns, constant) in wanted[target]:
                 terms = [(column, 1.0), *((c, -1.0) for c in columns)]

@@ -1,16 +1,16 @@
-"""Ports: how a program and the bodies of its loops are planned as one.
+"""Loop boundaries (ports): a program and the bodies of its loops are planned as one.
 
 A ``scan`` is not an equation of its own to the whole-program planner. The equations of its body are nodes like any
-others, each counted once per iteration, and what crosses the boundary goes through a *port*, which takes the value
-outside and hands the same layout on inside:
+others, each counted once per iteration, and a value that crosses the boundary goes through a *port*, which has the same
+layout outside and inside:
 
     shared    a value that every iteration reads: converted before the loop, once
     sliced    a stack with one slice per iteration: ``S(d + 1)`` of the stack is ``S(d)`` of the slice
-    carried   what an iteration hands to the next: start, every result and what is read lie alike
+    carried   a loop-carried value: the initial value, every result and every read have one layout
     stacked   the slices that the iterations give: ``S(d)`` of the slice is ``S(d + 1)`` of the stack
 
 So a gradient summed over micro-batches stays P through the loop because its carried port costs nothing as P, and is
-reduced once behind it; the split of a batch enters a loop over layers as the carried stream's layout.
+reduced once after it; the split of a batch enters a loop over layers as the carried stream's layout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ End = tuple[int, int]
 
 @dataclass
 class Region:
-    """A program and, for each of its equations, what plans it.
+    """A program and, for each of its equations, the node or loop that plans it.
 
     Attributes:
         program: the flat program.

@@ -1,10 +1,10 @@
-"""The planner of one eager op: exact, but for ops with long loops.
+"""Planner of one eager op: the exact planner, or the linear program for ops with long loops.
 
 To the exact planner a loop is one equation, whose strategies come from planning its body once per seed and, on N-D
 placements, once per pair of strategies. A two-layer bidirectional LSTM of 7 steps is four scans of 24 equations, its
 backward eight of up to 41: on 2 × 2 ranks that took minutes. The linear program takes the body of a loop as part of the
-program around it (`ports`): about two seconds. Here it is given prices that count as the exact planner does: bytes,
-then steps.
+program around it (`loop_boundary`): about two seconds. Here it is given prices that count as the exact planner does:
+bytes, then steps.
 
 An axis on which every input and every pin is broadcast needs no plan: everything stays broadcast there.
 """

@@ -1,7 +1,7 @@
-"""Pins inside a program: a value is given a layout where it is made, as if the user had written `to_global` there.
+"""Layout pins inside a program: fix the layout of a value where it is computed, as `to_global` does.
 
-The value's readers read the pinned copy; how the value is made, and what its readers convert it to, stays the
-planner's choice. A value in a loop's body is pinned in every iteration.
+The value's readers read the pinned copy; the strategy that computes the value, and the conversions by its readers, stay
+the planner's choice. A value in a loop's body is pinned in every iteration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .control import body_program
 
 
 def pinned(program: Program, marks: Mapping[Activation, Codes], placement: Placement) -> Program:
-    """Return the program with a pin behind each of some values.
+    """Return the program with a pin after each of some values.
 
     Args:
         program: the flat program in which the activations were found.

@@ -1,4 +1,4 @@
-"""What a choice of strategies costs: the graph with its prices, and the modelled time of an assignment.
+"""Planning problem: the priced graph, and the modelled time of an assignment of strategies.
 
 Prices are whole: a node is priced by its strategies on all decided axes, a conversion along its path over them.
 `total_us` adds up a choice as the lowering will make it; the linear program (`linear`) is written from the same prices.
@@ -27,22 +27,22 @@ from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
 from .loop_boundary import port_strategies
 
-# What a byte above the memory limit costs: far more than moving it.
+# The price of a byte above the memory limit: far more than moving it.
 OVER_LIMIT_US_PER_BYTE = 1.0
-# What a strategy costs that an equation asked not to have, in its own time and that of moving its operands.
+# The penalty of a strategy that an equation rejects, in multiples of its time and that of moving its operands.
 _REFUSED = 10.0
-# What orders the dims that a returned value may be split along, where all else is equal.
+# A tie-break between the dims that a returned value may be split along.
 _TIE_US = 1e-4
-# What holding a byte of a loop's stack costs, as a share of moving it.
-# Too little to outweigh a byte that is moved, enough to tell a stack that is held whole from one in parts.
+# The price of a byte of a loop's stack, as a share of moving it: less than any moved byte, but enough to prefer a
+# divided stack to a whole one.
 _HELD = 1e-3
-# What writes one tensor into another.
+# Primitives that write one tensor into another.
 _WRITES = frozenset({"dynamic_update_slice", "scatter"})
 
 
 @dataclass
 class Problem:
-    """The graph with its prices; what all axes share.
+    """The graph with its prices, shared by all axes.
 
     Attributes:
         graph: nodes and values.
@@ -77,7 +77,7 @@ class Problem:
             elif group.port is not None:
                 found = port_strategies(group.port, group.aval)
             else:
-                # P is left out: nobody keeps parameters as summands.
+                # P is left out: parameters are never kept as partial sums.
                 codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
                 found = [Strategy((c,) if group.returned else (), (c,)) for c in codes]
             self._strategies[key] = found
@@ -100,7 +100,7 @@ class Problem:
         work = self._work.get(group.form)
         if work is None:
             work = self._work[group.form] = self.model.equation_us(eqn)
-        # A strategy that names no split does its work on every rank: that is what keeps large products divided.
+        # A strategy without a split does its work on every rank: this keeps large products divided.
         share = math.prod(
             self.sizes[a] for a, strategy in zip(axes, chosen) if any(c >= 0 for c in (*strategy.ins, *strategy.outs))
         )
@@ -135,7 +135,7 @@ class Problem:
         total = self.inner_bytes(node, chosen, axes)
         if not total:
             return 0.0
-        # Each step of a ring waits for the one before; what is reduced goes together.
+        # Each step of a ring waits for the one before; reductions go together.
         moved = moved_inside(self.graph.forms.examples[self.graph.nodes[node].form], chosen, self._sizes(axes))
         steps = sum((m.launches - 1) * self.model.link(axes[m.axis]).alpha_us for m in moved if m.kind == "ppermute")
         return steps + self._inner_bytes_us(node, chosen, axes, total)
@@ -163,8 +163,8 @@ class Problem:
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
     def _held_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
-        """Return what orders the layouts of a loop's stacks where all else is equal: the bytes of one device."""
-        # A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
+        """Return the tie-break between layouts of a loop's stacks: the bytes of one device."""
+        # A stack that is gathered before its loop, or reduced after it, moves as much as its slices do inside.
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((strategy.outs if group.port == "sliced" else strategy.ins)[0] for strategy in chosen)
@@ -173,14 +173,14 @@ class Problem:
         return _HELD * self.model.interconnect_us(slice_bytes * group.aval.dtype.itemsize * group.iterations)
 
     def _invented_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
-        """Return the time to gather what a node returns divided or partial on axes where every input is broadcast."""
+        """Return the time to gather results of a node that are divided or partial where every input is broadcast."""
         # The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
         # divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
         total = 0.0
         is_write = self.graph.equation(node).primitive.name in _WRITES
         for position, shape, itemsize in self.graph.returned.get(node, ()):
             codes = tuple(strategy.outs[position] for strategy in chosen)
-            # A write into a tensor, as partial sums, moves nothing, and would return whole what came divided.
+            # A write into a tensor, as partial sums, moves nothing, but would return a divided tensor whole.
             whole = tuple(B if a in self.graph.unpinned or is_write and c == P else c for a, c in zip(axes, codes))
             # A sum that is left partial is free here and costs a gather wherever it is read.
             total += self.price(shape, itemsize, axes, codes, whole)[0]
@@ -250,12 +250,12 @@ class Problem:
         return {(group, s.kind, axes[s.axis]) for s in steps if self.model.is_combined(s)}
 
     def launch_share_us(self, launch: tuple) -> float:
-        """Return what a linear program charges one member of a value for its launch; see `sharers`."""
+        """Return the charge of a linear program for one member's launch; see `sharers`."""
         return self.launch_us(launch) / self.sharers.get(launch, self._members[launch[0]])
 
     @functools.cached_property
     def _members(self) -> Counter:
-        """How many members the values of each group have."""
+        """The number of members of the values of each group."""
         found: Counter = Counter()
         for value, group in self._apart.items():
             found[group] += self.graph.values[value]

@@ -1,4 +1,4 @@
-"""The planner of whole programs: a traced step, with pins where the user spoke.
+"""Planner of whole programs: a traced training step, with pins where the user gave layouts.
 
 Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction
 strategy of the weight gradient gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per
@@ -43,7 +43,7 @@ _STARTS = 4
 _LARGE_NODES = 500
 _SETTLED = 5e-4
 _HOPELESS = 0.05
-# How often an axis is solved again with what each launch costs those that go by it.
+# How often an axis is solved again with updated shares of each launch.
 _SHARINGS = 2
 
 
@@ -70,8 +70,8 @@ def plan_program(
         free_inputs: positions of inputs whose layout the planner chooses.
         whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
-        memory_bytes: what one device may hold at most; None for no limit.
-        device: the type of the devices: what they hold depends on their compiler.
+        memory_bytes: the memory limit of one device; None for no limit.
+        device: the type of the devices: peak memory depends on their compiler.
 
     Returns:
         The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
@@ -80,7 +80,7 @@ def plan_program(
         OutOfMemoryError: no plan found keeps to ``memory_bytes``.
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
-    # The graph is built once: a limit of memory asks for a dozen plans of it at other prices.
+    # The graph is built once: a memory limit takes a dozen plans of it at other prices.
     graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
     if cost.hides:
         _find_slack(graph, sizes, cost)
@@ -111,7 +111,7 @@ def plan_program(
 
 
 def _note_live(graph: Graph, live: set, kept: set) -> None:
-    """Add what a program holds at a moment to what memory's price counts."""
+    """Add the live values of a moment to those that memory's price counts."""
     for value, members in graph.variables.items():
         for table, names in ((graph.live, live), (graph.kept, kept)):
             count = sum(v in names for v in members)
@@ -150,7 +150,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
         best_us = min((us for _, us, _ in results), default=math.inf)
         results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
         log.debug("axes in the order %s: %.3f us", order, results[-1][1])
-    # With all inputs given there is little left to lay: not worth a start of its own.
+    # With all inputs given there is little left to choose: not worth a start of its own.
     alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
     if alike is not None:
         best_us = min(us for _, us, _ in results)
@@ -189,7 +189,7 @@ def _best_of_axis(problem: Problem, others: Assignment, axis: int, start: Basis 
         if us >= best_us * (1 - _SETTLED):
             break
         best, best_us = solution, us
-        # Who goes alone pays the whole launch, which nobody knows before a plan is there.
+        # A conversion that goes alone pays the whole launch, which is not known before there is a plan.
         if all(problem.launch_share_us(launch) * n >= problem.launch_us(launch) for launch, n in sharers.items()):
             break
         problem.sharers = {**problem.sharers, **sharers}
@@ -247,7 +247,7 @@ def _alike(problem: Problem) -> Assignment | None:
     ends = (end for value in graph.values for end in (value.source, *value.readers))
     if any(isinstance(end, Fixed) and len(set(end.codes)) > 1 for end in ends):
         return None
-    # The links of the mesh axes say nothing of an axis over all ranks.
+    # The links of the mesh axes do not apply to an axis over all ranks.
     sizes = (math.prod(problem.sizes), *(1 for _ in axes[1:]))
     line = Problem(graph, sizes, dataclasses.replace(problem.model, links=()))
     strategies: dict[int, list[Strategy]] = {a: [] for a in axes}

@@ -1,9 +1,9 @@
-"""Ties: equations at the same place of repeated layers share one choice.
+"""Shared variables: equations at the same place of repeated layers share one choice of strategy.
 
 The list of equation forms of a 48-layer GPT step holds three long repetitions: the forward layers, the backward layers
 and the optimizer's update of the layers' parameters. `classes` gives equations at the same place of a repetition
 (`_core.programs.repeated_layers`) the same class, so a plan's size does not grow with depth. Not all layers of equal
-form are equal to the planner: `tied` also looks at what is pinned, there and nearby.
+form are equal to the planner: `tied` also compares the pins, there and nearby.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from sbpjax._core.programs.repeated_layers import repetitions
 
-# A repetition of at least so many equations is one of layers, or of what belongs to them: its period holds all that
-# could tell its iterations apart.
+# A repetition of at least so many equations is one of layers or their updates: its period holds everything that could
+# distinguish its iterations.
 _LAYER = 12
-# How far around an equation is looked at for what tells it from others of its form.
+# The distance, in equations, within which equations of one form are compared by their surroundings.
 _ROUNDS = 4
 
 
@@ -24,12 +24,12 @@ def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = Non
 
     A long repetition is tied from its first iteration to its last, but for equations whose neighbours differ: those of
     the first layer that read the table, those of the last that the head reads. Among few equations a repetition may be
-    chance; there only those are tied that also stand in equal surroundings.
+    chance; there only those in equal surroundings are tied.
 
     Args:
         numbers: the number of each equation's form.
         program: the flat program.
-        marks: for inputs and outputs (variables), what is pinned there.
+        marks: for inputs and outputs (variables), their pins.
         labels: for a loop's position, the labels of its operands and of its outputs (`refine`).
     """
     result = list(range(len(numbers)))
@@ -41,7 +41,7 @@ def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = Non
             first: dict = {}
             for i in range(start, stop):
                 result[i] = first.setdefault(((i - start) % period, beside[i]), i)
-                # Unlike any other number, so that the second search runs over what is left.
+                # Unlike any other number, so that the second search runs over the rest.
                 far[i] = -1 - i
     for i, c in enumerate(classes(far)):
         if far[i] >= 0:
@@ -65,18 +65,18 @@ def classes(forms: Sequence[int]) -> list[int]:
 def refine(
     numbers: Sequence[int], program, marks: dict, labels: dict | None = None, rounds: int = _ROUNDS
 ) -> list[int]:
-    """Return numbers that also tell equations apart by what stands around them, up to ``rounds`` equations away.
+    """Return numbers that also distinguish equations by their surroundings, up to ``rounds`` equations away.
 
     The optimizer multiplies the gradients of the query and of the output matrix by the same constant, but one gradient
-    is split by columns and the other by rows: their updates must not be tied to each other. What tells them apart are
-    the pins, a few equations away.
+    is split by columns and the other by rows: their updates must not be tied to each other. They differ in the pins, a
+    few equations away.
 
     Args:
         numbers: the number of each equation's form.
         program: the flat program.
-        marks: for inputs and outputs (variables), what is pinned there.
-        labels: for a loop's position, the labels of its operands and of its outputs: what stands in the place of their
-            positions, so that the gradients of equal layers come out of a loop as equals.
+        marks: for inputs and outputs (variables), their pins.
+        labels: for a loop's position, the labels of its operands and of its outputs, which replace their positions, so
+            that the gradients of equal layers leave a loop as equals.
         rounds: how far to look.
     """
     none: tuple = (None, None)
@@ -112,7 +112,7 @@ def refine(
                 (
                     current[i],
                     tuple((p, out, current[j]) for p, j, out in operands[i]),
-                    # A set: how many readers of one kind a value has must not tell layers apart.
+                    # A set: the number of readers of one kind must not distinguish layers.
                     tuple(sorted({(out, p, current[j]) for out, p, j in consumers[i]})),
                 )
             )

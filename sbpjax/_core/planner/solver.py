@@ -1,11 +1,11 @@
-"""The solver of the planner's linear programs: HiGHS, started from what it found before.
+"""Linear-program solver: HiGHS, warm-started from the last basis.
 
 Alternation solves one mesh axis after the other, again and again: of 12,000 columns of a GPT's program a few hundred
 change their cost from one round to the next, and some come or go. From scratch each solve takes as long as the first;
 from the last basis of the same axis it takes a tenth.
 
 Columns and constraints have *names* that stay from round to round, so that a basis of one problem can start another:
-what is new is nonbasic, and HiGHS completes the rest. SciPy bundles HiGHS, whose own interface is private there
+new ones are nonbasic, and HiGHS completes the rest. SciPy bundles HiGHS, whose own interface is private there
 (``scipy.optimize._highspy``, SciPy 1.15 to 1.17); where it is missing or refuses, `scipy.optimize.milp` solves from
 scratch, to the same cost.
 """
@@ -60,7 +60,7 @@ class Basis:
 
 @dataclass
 class Found:
-    """What a solver found.
+    """The result of a solver.
 
     Attributes:
         x: the values of the columns, None if it gave up.
@@ -86,7 +86,7 @@ def solve(problem: Linear, start: Basis | None = None) -> Found:
     if highs is not None:
         try:
             found = _direct(highs, problem, start)
-        except (AttributeError, TypeError, ValueError) as error:  # another version of what is private there
+        except (AttributeError, TypeError, ValueError) as error:  # another version of the private interface
             log.info("HiGHS is called through SciPy: %s", error)
         else:
             if found.x is not None:
@@ -96,7 +96,7 @@ def solve(problem: Linear, start: Basis | None = None) -> Found:
 
 
 def branched(problem: Linear, whole: np.ndarray | None, options: dict):
-    """Return what `scipy.optimize.milp` makes of a program.
+    """Return the solution of a program by `scipy.optimize.milp`.
 
     Args:
         problem: the program.
@@ -132,7 +132,7 @@ def _direct(h, problem: Linear, start: Basis | None) -> Found:
     if start is not None:
         solver.setBasis(_basis(h, problem, start))
     solver.run()
-    # Whatever the reason, the caller then asks SciPy, from scratch.
+    # For any reason: the caller then solves with SciPy, from scratch.
     if solver.getModelStatus() != h.HighsModelStatus.kOptimal:
         return Found(None, np.inf)
     info = solver.getInfo()

@@ -1,1 +1,1 @@
-"""What a planned program holds in memory, and plans within a limit."""
+"""Peak-memory estimates of planned programs, and plans within a memory limit."""

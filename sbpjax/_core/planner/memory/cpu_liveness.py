@@ -1,17 +1,17 @@
-"""What XLA:CPU holds: more than compilers for accelerators, since it fuses less.
+"""Peak memory on XLA:CPU, which fuses less and so stores more than compilers for accelerators.
 
-Take ``gelu(x) = x · (1 + erf(x / √2)) / 2`` between two products. A plan counts ``x`` as what the forward leaves to the
-backward, from which the rest is computed again. XLA:CPU keeps three values: ``x``, the erf, and the result, which the
-gradient of the next weight reads.
+Take ``gelu(x) = x · (1 + erf(x / √2)) / 2`` between two products. A plan counts ``x`` as saved for the backward, which
+recomputes the rest from it. XLA:CPU keeps three values: ``x``, the erf, and the result, which the gradient of the next
+weight reads.
 
-* What is computed twice from the same values is computed once and kept, unless a barrier says otherwise.
+* A value that is computed twice from the same operands is computed once and kept, unless a barrier prevents it.
 * A reduction reads buffers: it takes one pointwise equation in, whose operands are stored. So a layer norm keeps the
   centred and the scaled values.
 * A pointwise value of two others that forward and backward read is stored; one of a single other value (times a number,
-  plus a row) is made where it is read, and who reads it reads that other one.
-* Layers that run as calls of one function (`_core.programs.outline`) are no part of each other: nothing is shared
-  between them, and all that the backward reads of the forward is stored.
-* A product reads an operand that does not lie as it wants from a transposed copy: the gradient of a weight that sums
+  plus a row) is recomputed where it is read, so its readers read that other one.
+* Layers that run as calls of one function (`_core.programs.outline`) are separate: nothing is shared between them, and
+  everything that the backward reads of the forward is stored.
+* A product reads an operand whose dims are in another order from a transposed copy: the gradient of a weight that sums
   over batch and time transposes its first operand. Of a GPT's head that is one more block of the logits' size.
 """
 
@@ -33,7 +33,7 @@ _REDUCTIONS = REDUCTIONS | WINDOWS
 
 
 def spans_on(device: str, program) -> type[Spans]:
-    """Return how the buffers of a program are counted on a type of device.
+    """Return the `Spans` of a program for the compiler of a type of device.
 
     Args:
         device: the type of the devices.
@@ -41,7 +41,7 @@ def spans_on(device: str, program) -> type[Spans]:
     """
     if device == "tpu":
         return OnTpu
-    rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # what a loop leaves is in stacks
+    rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # the results of a loop are stacks
     return OnCpu if device == "cpu" and not rolled else Spans
 
 
@@ -61,8 +61,8 @@ class OnCpu(Spans):
                     self._transpose(i, v, codes, dims, spans)
 
     def _transpose(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
-        """Count the copy of a product's operand that wants its dims in another order than they lie."""
-        # A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
+        """Count the transposed copy of a product's operand whose dims are in another order than the product reads."""
+        # A pointwise operand is computed once more into the copy, so its own operands live until then.
         shape = local_shape(v.aval.shape, codes, self.sizes)
         wide = [d for d in dims if shape[d] > 1]
         if wide == sorted(wide):
@@ -79,7 +79,7 @@ class OnCpu(Spans):
 
     def _find_stored(self) -> set:
         self._calls = next(iter(layer_loops(self.program)), None) is not None
-        # XLA does not merge equal equations of two calls, nor of a call and what is around it.
+        # XLA does not merge equal equations of two calls, nor of a call and its surroundings.
         self._same = {} if self._calls else _merged(self.program.eqns)
         self._carriers: dict = {}
         stored = {v for v in super()._find_stored() if v not in self._same}
@@ -98,7 +98,7 @@ class OnCpu(Spans):
                 super()._extend(copies, carrier, codes, i)
 
     def _crossing(self) -> set:
-        """Return what the backward reads of the forward."""
+        """Return the values of the forward that the backward reads."""
         first = self.backward[0]
         read = {v for e in self.program.eqns[first:] for v in e.invars if isinstance(v, Var)}
         return {v for v in read if self._producer.get(v, first) < first and self._name(v) not in _WHERE_READ}
@@ -172,9 +172,9 @@ class OnCpu(Spans):
 
 
 def _wanted_orders(eqn) -> list[list[int]]:
-    """Return in which order a product wants the dims of its operands."""
+    """Return the order in which a product reads the dims of each operand."""
     # Dims that are common to both come first. Where several are summed over, they become one: the last of the first
-    # operand, the first or last of the other; a single one may stand anywhere.
+    # operand, the first or last of the other; a single one may be anywhere.
     (left, right), (left_batch, right_batch) = eqn.params["dimension_numbers"]
     orders = []
     for v, summed, batch in zip(eqn.invars, ((), ()) if len(left) == 1 else (left, ()), (left_batch, right_batch)):
@@ -191,7 +191,7 @@ def _merged(eqns) -> dict:
         name = eqn.primitive.name
         if name not in LIGHT and name not in COSTLY and name not in _REDUCTIONS:
             continue
-        # A barrier is there to keep two equal values apart: checkpointing puts it before what is computed again.
+        # A barrier keeps two equal values apart: checkpointing puts it before the recomputation.
         if name == "optimization_barrier" or len(eqn.outvars) != 1 or eqn.effects:
             continue
         operands = [(str(v.val), str(v.aval)) if isinstance(v, Literal) else same.get(v, v) for v in eqn.invars]

@@ -1,12 +1,12 @@
-"""What lies in memory before and after a program: who reads an input, and who writes new state.
+"""HBM traffic of a program's inputs and outputs (parameters, optimizer state).
 
 A step of Adam reads a parameter, its two moments and the gradient, and writes three of them: on TPU that is the HBM
 traffic of the update, which the pointwise equations between them hide in one loop. An input that only products read is
-paid for there, or behind their flops; one that is converted, in the conversion. Of ZeRO-1's parameters on 64 ranks
+paid for there, or hidden by their flops; one that is converted, in the conversion. Of ZeRO-1's parameters on 64 ranks
 
     read by products, whole           part of the products
     read by the update, a 64th        7.5 of 478 MB: the slice is taken where it is read
-    written by the update, a 64th     7.5 MB; the gather behind it writes the whole
+    written by the update, a 64th     7.5 MB; the gather after it writes the whole
 
 Without this a plan of wide & deep leaves the update of its table undivided: half as long again by the TPU compiler
 (`benchmarks/results/tpu_prices_removed.md`). Only models whose memory is read in tiles (`CostModel.tiles`) are priced
@@ -26,7 +26,7 @@ from sbpjax.sbp.layout import local_shape
 
 @dataclass(frozen=True)
 class StoredOperand:
-    """An operand or a result of a node that lies in memory before or after the program.
+    """An operand or result of a node that is stored in memory before or after the program.
 
     Attributes:
         is_read: whether it is an operand.
@@ -47,7 +47,7 @@ class StoredOperand:
 
 
 def stored_operands(graph: Graph) -> dict[int, list[StoredOperand]]:
-    """Return by node what its members read of inputs, each by its first pointwise reader, and write of new state."""
+    """Return by node the inputs its members read (each by its first pointwise reader) and the state they write."""
     found: dict[int, list[StoredOperand]] = {}
 
     def note(end, is_read: bool, value: Value, count: int) -> None:
@@ -56,7 +56,7 @@ def stored_operands(graph: Graph) -> dict[int, list[StoredOperand]]:
 
     for value, count in graph.values.items():
         if _lies(graph, value.source):
-            # The first alone: the compiler fuses the others with it, or reads what is in fast memory by then.
+            # Only the first: the compiler fuses the others with it, or they read from fast memory by then.
             reader = next((end for end in value.readers if _is_pointwise(graph, end)), None)
             if reader is not None:
                 note(reader, True, value, count)
@@ -75,5 +75,5 @@ def _lies(graph: Graph, end) -> bool:
 
 def _is_pointwise(graph: Graph, end) -> bool:
     eqn = None if isinstance(end, Fixed) else graph.equation(end[0])
-    # `to_sbp` is a mark: the conversion that it asks for is priced as one.
+    # `to_sbp` is a mark: the conversion that it requests is priced as one.
     return eqn is not None and eqn.primitive.name != "to_sbp" and is_divided(eqn.primitive.name)

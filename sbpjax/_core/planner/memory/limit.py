@@ -1,13 +1,13 @@
-"""Plans within a limit of memory: the fastest one whose fullest moment fits.
+"""Memory-limited planning: finds the fastest plan whose peak memory fits.
 
 A step of Adam on a 64 MB weight holds 192 MB of state on every rank of a data-parallel run, and 24 MB if split over 8.
-Between them lie plans that split a part. Live bytes get a price, which is raised until the cheapest plan just fits:
-that plan is the fastest one for what it holds. What falls between two prices is looked for with a row of the linear
-program that bounds what it sees of memory. What a plan really holds is counted by `_core.planner.memory.liveness`:
-inputs, and at the fullest moment saved activations, gathered copies and gradients.
+Between them are plans that split a part. Live bytes get a price, which is raised until the cheapest plan just fits:
+that plan is the fastest one for its memory. Plans between two prices are found by a row of the linear program that
+bounds its memory terms. The real memory of a plan is counted by `_core.planner.memory.liveness`: inputs, and at the
+peak saved activations, gathered copies and gradients.
 
-If the plan at a price beyond all speed does not fit, none does that the planner knows, and the error names what that
-plan needs.
+If the plan at a price beyond all speed does not fit, no plan known to the planner does, and the error names the memory
+of that plan.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sbpjax.sbp.layout import local_shape
 
 from .cpu_liveness import spans_on
 
-# Prices, as multiples of the time to move a byte: from what changes little to what outweighs all speed.
+# Prices, as multiples of the time to move a byte: from negligible to above all speed.
 _LOWEST, _HIGHEST = 1.0 / 64, 1e6
 _TRIES, _ROW_TRIES = 5, 2
-# A plan that is made for one fullest moment may have another; after so many it is what it is.
+# A plan made for one peak may peak elsewhere; the search stops after so many peaks.
 _LESSONS = 3
 
 
@@ -50,12 +50,12 @@ def capacity_of(placement: Any) -> int | None:
 
 
 def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
-    """Return what one device holds at the fullest moment of a plan: its inputs, new results, and what lives between.
+    """Return the peak memory of one device under a plan: its inputs, new results, and live values between.
 
     Args:
         plan: the plan.
-        out_pins: its pins. What is asked for in a layout that an input of the same shape has is written in its place,
-            as the new value of a parameter is.
+        out_pins: its pins. An output pinned to the layout of an input of the same shape is written in place of it, like
+            the new value of a parameter.
         device: the type of the devices, of which XLA:CPU holds more.
     """
     program = plan.program
@@ -86,7 +86,7 @@ def _bytes(v: Var, codes: Codes, sizes: Codes) -> int:
 
 
 def at_fullest(program: Program, plan: Plan | None = None, device: str = "") -> tuple[set, set]:
-    """Return the variables that a program holds at its fullest moment, and those it reads on both sides of it.
+    """Return the variables that are live at the peak of a program, and those that it reads on both sides of it.
 
     The second are read before and after: a copy of one in another layout lives there too.
 
@@ -123,10 +123,10 @@ def fastest_within(
 
     Args:
         solve: prices, and a bound in the planner's own terms or None → plan, and its time apart from memory's price.
-        learn: let the price of memory also count at the fullest moment of a plan.
+        learn: add the peak of a plan to the moments at which memory has a price.
         holds: plan → the bytes it needs.
         cost: the prices.
-        limit_bytes: what one device may hold.
+        limit_bytes: the memory limit of one device.
 
     Raises:
         OutOfMemoryError: the smallest plan found does not fit.
@@ -151,8 +151,8 @@ def _slower(
     """Return the fastest plan found that fits, where the fastest of all does not."""
     byte_us = 1e6 / cost.interconnect_bytes_per_s
     smallest = free
-    # Memory's price sees the fullest moment of the program undivided. A plan may be fullest elsewhere, so each plan
-    # teaches its own moment, until the smallest plan does not get smaller.
+    # Memory's price sees the peak of the undivided program. A plan may peak elsewhere, so each plan adds its own peak,
+    # until the smallest plan does not get smaller.
     for _ in range(_LESSONS):
         found = at(_HIGHEST * byte_us)
         is_smaller = found.bytes < smallest.bytes

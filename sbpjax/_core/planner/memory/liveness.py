@@ -1,13 +1,13 @@
-"""What a planned program holds in memory, guessed from the plan alone, before anything is compiled.
+"""Peak memory of a planned program, estimated from the plan before anything is compiled.
 
 For ``loss = f(w2, tanh(w1 x))`` the forward keeps ``x`` and the tanh for the backward, the backward makes two gradients
 that wait for the update, and a gathered copy of a split ``w1`` may live from its first to its last reader. The program
-is walked in order, with the bytes of one device under the plan's layouts; what is alive at the fullest moment is the
-estimate.
+is walked in order, with the bytes of one device under the plan's layouts; the live bytes at the peak are the estimate.
 
 The compiler fuses: a pointwise chain is not stored between its ends. So a *light* value (pointwise, broadcast, a cast)
 counts as the values that it is computed from, unless an equation that reads whole buffers (a product, a gather, a loop,
-a collective) wants it, or it is costly and read twice. That is a guess; `_core.inspect.memory` asks the compiler.
+a collective) wants it, or it is costly and read twice. That is an estimate; `_core.inspect.memory` reads the compiler's
+own figure.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _WRITE_OVER = SCATTERS | {"dynamic_update_slice"}
 
 @dataclass(frozen=True)
 class LiveBytes:
-    """Bytes on one device at the fullest moment of a program, next to its arguments.
+    """Bytes on one device at the peak of a program, next to its arguments.
 
     Attributes:
         activations: made by the forward and read by the backward.
@@ -66,7 +66,7 @@ class LiveBytes:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all kinds."""
         return self.activations + self.gathered + self.gradients + self.temporaries
 
 
@@ -79,7 +79,7 @@ def _is_backward(eqn) -> bool:
 
 
 class Spans:
-    """From when to when every buffer of a program lives.
+    """Live ranges of the buffers of a program.
 
     Args:
         program: the flat program.
@@ -177,12 +177,12 @@ class Spans:
         self._write_over()
 
     def _write_over(self) -> None:
-        """End what an equation writes over before it: the zeros to which a table's gradient is added."""
+        """End the live range of buffers where they are overwritten, such as the zeros of a table's gradient."""
         for i, eqn in enumerate(self.program.eqns):
             if eqn.primitive.name in _WRITE_OVER and isinstance(eqn.invars[0], Var):
                 codes = self.plan.ins(i)[0] if self.plan else ()
                 span = self._span.get((self._behind_aliases(eqn.invars[0]), codes))
-                # Only if nothing reads it behind the equation: else the compiler copies it first.
+                # Only if nothing reads it after the equation: else the compiler copies it first.
                 if span is not None and span[1] == i:
                     span[1] = i - 1
 
@@ -200,7 +200,7 @@ class Spans:
         self._extend(copies, v, codes, i)
 
     def _extend(self, copies: Copies, v, codes, i: int) -> None:
-        """Note that a value is read in a layout, or what it is computed from."""
+        """Note that a value, or its stored operands, is read in a layout."""
         if (v, codes) in self._span:
             self._span[v, codes][1] = i
             return
@@ -227,7 +227,7 @@ class Spans:
     # -- the fullest moment ----------------------------------------------------------------------------------------
 
     def kind(self, v, codes) -> str:
-        """Return which row of `LiveBytes` a buffer belongs to."""
+        """Return the field of `LiveBytes` that counts a buffer."""
         born, last = self._span[v, codes]
         first, final = self.backward
         if (v, codes) in self._copies and v not in self._producer:
@@ -246,7 +246,7 @@ class Spans:
             yield v, codes, born, last
 
     def fullest(self) -> tuple[int, int]:
-        """Return the equation at which the live bytes are most, and how much."""
+        """Return the equation with the most live bytes, and the bytes."""
         end = len(self.program.eqns) + 1
         changes = [0] * (end + 1)
         for v, codes, born, last in self._buffers():
@@ -264,7 +264,7 @@ class Spans:
         return {v for v, _, born, last in self._buffers() if born <= when <= last}
 
     def at_peak(self) -> LiveBytes:
-        """Return the live bytes when they are most."""
+        """Return the live bytes at the peak."""
         when, _ = self.fullest()
         live: dict = defaultdict(int)
         for v, codes, born, last in self._buffers():
@@ -282,5 +282,5 @@ class Spans:
 
 
 def peak(program, plan=None) -> LiveBytes:
-    """Return what a program holds next to its arguments at its fullest moment."""
+    """Return the peak memory of a program without its arguments."""
     return Spans(program, plan).at_peak()

@@ -1,15 +1,15 @@
-"""What the TPU compiler holds: results of products, and copies in other tiles.
+"""Peak memory under the TPU compiler: results of products, and copies in other tiles.
 
 Take attention's ``softmax(q · k) · v`` with 16 heads and 2,048 tokens in bfloat16: the products ``q · k`` are 134 MB.
 A plan counts three more values of that size where nothing is computed twice: the exponentials, the quotients, and the
 quotients again for the gradient of ``v``. The TPU compiler keeps the products ``q · k`` alone; a product takes the
 pointwise equations before it into its own loop, dear ones such as exp and tanh too, in the backward once more.
 
-Memory is in tiles of 8 rows by 128 lanes. A table of ``(500,000, 64)`` float32 would be half empty, so it lies
-transposed, 128 MB. Rows are looked up in a copy that is not, and come to a block that is not:
+Memory is in tiles of 8 rows by 128 lanes. A table of ``(500,000, 64)`` float32 would be half empty, so it is stored
+transposed, 128 MB. Rows are looked up in an untransposed copy, into an untransposed block:
 
-    200,000 rows of 64 looked up    256.0 + 102.4 MB     what libtpu's compiler says: 358.4
-    200,000 rows of 32 looked up             25.6 MB     read as they lie, and slowly: 25.6
+    200,000 rows of 64 looked up    256.0 + 102.4 MB     libtpu's compiler reports 358.4
+    200,000 rows of 32 looked up             25.6 MB     read in place, and slowly: 25.6
 
 Sums into a table of 500,000 such rows are made in one that is not transposed, 256 MB, of rows that are not.
 """
@@ -27,7 +27,7 @@ from sbpjax.sbp.tpu_tiles import in_tiles, is_transposed
 from .liveness import READS_BUFFERS, Spans
 
 _WHOLE = READS_BUFFERS - PRODUCTS
-_NARROW_BYTES = 256  # rows of less are read as they lie
+_NARROW_BYTES = 256  # smaller rows are read in place
 
 
 class OnTpu(Spans):
@@ -56,7 +56,7 @@ class OnTpu(Spans):
                 self._inner[i] = self._inner.get(i, 0) + copied
 
     def _added(self, table, table_codes, rows, rows_codes) -> int:
-        """Return the bytes of the sums as they are made where that is in rows, and of what the rows take beyond."""
+        """Return the bytes of sums that are computed in rows, and the extra bytes of the rows."""
         shape, item = local_shape(table.aval.shape, table_codes, self.sizes), table.aval.dtype.itemsize
         if not is_added_in_rows(shape, item):
             return 0
@@ -68,10 +68,10 @@ class OnTpu(Spans):
         """Return the bytes of a lookup next to its operand and its result, which are counted as they are stored.
 
         Args:
-            table: what is looked up in.
-            table_codes: how it lies.
+            table: the table.
+            table_codes: its nd-sbp.
             rows: the result.
-            rows_codes: how it lies.
+            rows_codes: their nd-sbp.
         """
         shape, item = local_shape(table.aval.shape, table_codes, self.sizes), table.aval.dtype.itemsize
         if not is_transposed(shape, item) or shape[-1] * item < _NARROW_BYTES:

@@ -1,1 +1,1 @@
-"""What a plan costs in time: computing, moving, and what the compilers do about it."""
+"""Cost model of plans: compute time, communication time, and compiler optimizations of both."""

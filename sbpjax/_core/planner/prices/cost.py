@@ -1,21 +1,21 @@
-"""What a plan costs in time: a roofline for computing, alpha-beta for moving.
+"""Cost model of plans: a roofline for compute, alpha-beta for communication.
 
 An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; a collective takes ``alpha + bytes /
 bandwidth``. On an H100 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of
 its 134 MB result over eight ranks moves 235 MB or 522 µs: so it pays to keep the result split.
 
-Every preset counts what it takes to launch a collective, which in small programs outweighs every byte; what the
-compiler combines is launched once (`_core.planner.prices.launches`). The planner's default, for CPU devices that stand
+Every preset counts the launch of a collective, which in small programs outweighs every byte; collectives that the
+compiler combines are launched once (`_core.planner.prices.launches`). The planner's default, for CPU devices that stand
 for others, counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a preference for
 one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is
 never done everywhere to save a few bytes. `CostModel.with_latency` gives a model with another latency.
 
-On a placement each mesh axis may have a *link* of its own (`_core.planner.prices.links`). With ``hides`` the latency
-of a conversion counts only as far as other work does not cover it (`_core.planner.prices.slack`), and with
-``memory_us_per_byte`` what a device holds at the fullest moment has a price.
+On a placement each mesh axis may have a *link* of its own (`_core.planner.prices.links`). With ``hides`` the latency of
+a conversion counts only as far as other work does not cover it (`_core.planner.prices.slack`), and with
+``memory_us_per_byte`` the peak memory of a device has a price.
 
-Sources of the presets (peak without sparsity; ``interconnect_bytes_per_s`` is what one device receives per second from
-its group):
+Sources of the presets (peak without sparsity; ``interconnect_bytes_per_s`` is the rate at which one device receives
+from its group):
 
 * a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
 * h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
@@ -65,11 +65,11 @@ from sbpjax.sbp.conversion_steps import Step
 
 @dataclass(frozen=True)
 class Link:
-    """What joins the ranks of one mesh axis.
+    """The link between the ranks of one mesh axis.
 
     Attributes:
-        alpha_us: what one collective costs apart from its bytes.
-        bytes_per_s: what one device receives per second in it.
+        alpha_us: the latency of one collective.
+        bytes_per_s: the rate at which one device receives in it.
         as_all_reduce: kinds of `Step` that the compiler writes as an all-reduce: of the whole, of which a rank keeps
             its part, and of zeros around the own part.
     """
@@ -89,21 +89,21 @@ class CostModel:
         flops_bf16: the same for 16-bit floats.
         memory_bytes_per_s: bandwidth of the device's memory.
         memory_bytes: its size.
-        interconnect_bytes_per_s: what one device receives per second in a collective.
-        alpha_us: what one collective costs apart from its bytes.
+        interconnect_bytes_per_s: the rate at which one device receives in a collective.
+        alpha_us: the latency of one collective.
         combines: kinds of `Step` of which the compiler makes one collective, where none waits for another.
         combined_bytes: how many bytes one such collective brings at most.
         hosts: the link of one device to other hosts, None if there is no other way than ``interconnect_bytes_per_s``.
-        compute_ratio: what the time of computing is multiplied with.
-        fused: what share of its result a pointwise equation moves; the rest stays in the kernel it is fused into.
+        compute_ratio: the factor on compute time.
+        fused: the share of its result that a pointwise equation moves; the rest stays in the kernel it is fused into.
         links: the link of every mesh axis, outer first; empty if all are alike.
         shares: whether a conversion that several readers want is paid once.
         hides: whether latency that other work covers costs nothing.
-        memory_us_per_byte: the price of a byte that one device holds at the fullest moment.
+        memory_us_per_byte: the price of a byte of one device's peak memory.
         is_summed: whether bytes are counted over all ranks of a group, not per rank.
         tiles: whether memory is read in tiles, so that equations are priced by their blocks
-            (`_core.planner.prices.local_work`), collectives by their HBM traffic too, and products take
-            several passes only where they ask for more than the default precision.
+            (`_core.planner.prices.local_work`), collectives by their HBM traffic too, and products take several passes
+            only where they request more than the default precision.
     """
 
     name: str
@@ -153,7 +153,7 @@ class CostModel:
         return link.alpha_us + bytes / link.bytes_per_s * 1e6
 
     def latency_us(self, steps: tuple[Step, ...]) -> float:
-        """Return what of the time of a conversion is latency."""
+        """Return the latency part of a conversion's time."""
         return sum(self.link(s.axis).alpha_us for s in steps if s.bytes)
 
     def is_combined(self, step: Step) -> bool:
@@ -230,7 +230,7 @@ def _nbytes(variable) -> int:
 
 
 def flops(eqn) -> float:
-    """Return the multiply-adds of an equation, counted twice each; 0 for what is bound by memory."""
+    """Return the multiply-adds of an equation, counted twice each; 0 for memory-bound equations."""
     name = eqn.primitive.name
     if name == "dot_general":
         (contract, _), _ = eqn.params["dimension_numbers"]
@@ -273,8 +273,8 @@ def products_us(model: CostModel, eqn) -> float:
     count = flops(eqn)
     if not count:
         return 0.0
-    # By the result's dtype: a product of bfloat16 that is asked for in float32 is priced as float32. Losses are float32
-    # whatever they are made of.
+    # By the result's dtype: a bfloat16 product with a float32 result is priced as float32. Losses are float32 for every
+    # input dtype.
     typed = eqn.invars[0] if eqn.primitive.name in LOSSES else eqn.outvars[0]
     peak = model.flops_bf16 if str(typed.aval.dtype) in _HALF else model.flops_f32
     return count * (_passes(eqn) if model.tiles else 1) / peak * 1e6
@@ -293,7 +293,7 @@ def work_us(model: CostModel, eqn) -> float:
     """Return the roofline time of an equation; of a loop, the time of its body times its length."""
     params = eqn.params
     name = eqn.primitive.name
-    if name == "to_sbp":  # a mark: what it converts is charged as a conversion
+    if name == "to_sbp":  # a mark: its conversion is charged separately
         return 0.0
     if name == "scan":
         return params["length"] * _body_us(model, params["jaxpr"])

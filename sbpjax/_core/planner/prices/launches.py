@@ -1,4 +1,4 @@
-"""Launches: which conversions of a step the compiler brings by one collective.
+"""Collective launches: conversions of a step that the compiler combines into one collective.
 
 Compilers combine small collectives of one kind over one axis where none waits for another: the gradients of 70
 parameters under ZeRO-1 are one reduce-scatter of 70 operands on a GPU, not 70. An activation that the next product
@@ -41,7 +41,7 @@ def groups(program: Program, members: Mapping[Any, Sequence[Var]]) -> dict[Any, 
     found = {}
     for value, variables in members.items():
         starts, ends = {start.get(v, 0) for v in variables}, {end.get(v, 0) for v in variables}
-        # The start before the end: parameters are all there from the beginning, whereas their layers lie at unlike
+        # The start before the end: parameters are all there from the beginning, whereas their layers are at unlike
         # distances from the end.
         if starts == {0}:
             found[value] = "start", 0
@@ -68,7 +68,8 @@ def _distances(program: Program) -> tuple[dict[Var, int], dict[Var, int]]:
 
 
 def _length(eqn) -> int:
-    # Scalars take no part: adding up the norms of all gradients, one after the other, would tell gradients apart.
+    # Scalars take no part: adding up the norms of all gradients, one after the other, would put gradients at different
+    # distances.
     return int(any(getattr(v.aval, "shape", ()) for v in eqn.outvars))
 
 
@@ -77,14 +78,14 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
 
     Args:
         plan: the plan.
-        model: the prices; what the compiler combines is part of them.
+        model: the prices, with the collectives that the compiler combines.
     """
     found: Counter = Counter()
     steps: list[tuple] = []  # kind and axes, bytes, the steps before it that it waits for as bits of a number
     copies = Copies(plan.sizes)
 
     def read(variable, target) -> int:
-        """Return what the reader of a variable waits for."""
+        """Return the steps that the reader of a variable waits for."""
         if not isinstance(variable, Var):
             return 0
         source = copies.source(variable, target)
@@ -112,7 +113,7 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
             waits |= read(variable, target)
         if i in plan.bodies:
             # XLA's combiners work on one computation at a time, and a loop's body is one of its own: nothing in it is
-            # combined with what stands outside, or with the next iteration's.
+            # combined with collectives outside, or with the next iteration's.
             for kind, count in launches(plan.bodies[i], model).items():
                 found[kind] += count * eqn.params["length"]
         elif inside := hidden_bytes(eqn, plan.strategies[i], plan.sizes):
@@ -139,8 +140,7 @@ def _combined(steps: list[tuple], model: CostModel) -> Counter:
         group, bits, waited, rest = [left[0]], 1 << left[0], waits[left[0]], []
         for i in left[1:]:
             fits = key[0] in model.combines and steps[i][0] == key and full + steps[i][1] <= model.combined_bytes
-            # What comes through others is in ``waits``, too: of two that are combined each waits for what the other
-            # does.
+            # ``waits`` is transitive: of two combined steps each waits for all that the other waits for.
             if fits and not waits[i] & bits and not waited >> i & 1:
                 group.append(i)
                 bits |= 1 << i
@@ -150,6 +150,6 @@ def _combined(steps: list[tuple], model: CostModel) -> Counter:
                 rest.append(i)
         found[key[0]] += 1
         left = rest
-        if len(group) > 1:  # who waits for one of them waits for all, and for what these wait for
+        if len(group) > 1:  # a step that waits for one of them waits for all, and for their dependencies
             waits = [waited if bits >> i & 1 else w | bits | waited if w & bits else w for i, w in enumerate(waits)]
     return found

@@ -1,10 +1,10 @@
-"""Links: how fast each axis of a placement is, and which prices a placement's devices have.
+"""Interconnect model: the bandwidth of each mesh axis, and the prices of a placement's devices.
 
     h100:2x8 as [2, 8]     outer axis  50 GB/s (the network between hosts), inner axis 450 GB/s (NVLink)
-    h100:2x8 as [16]       450 GB/s: eight adapters per host share what goes between them
+    h100:2x8 as [16]       450 GB/s: eight adapters per host share the traffic between them
     v5p:4x4x4 as [16, 4]   two thirds and one third of a chip's links
 
-A plan for two axes then puts what moves most on the fast one.
+A plan for two axes then puts most traffic on the fast one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def on_placement(model: CostModel, placement) -> CostModel:
 
     An axis that goes from host to host has the bandwidth of the network as far as the ranks of one host share it: per
     rank of a group of g on h hosts, k each, ``min(interconnect, (g - 1) / g · k · network / (1 - 1 / h))``. On a TPU an
-    axis has the share of a chip's links that lies along it.
+    axis has the share of a chip's links along it.
     """
     sizes = tuple(int(n) for n in placement.hierarchy)
     if model.is_summed:
@@ -33,7 +33,7 @@ def on_placement(model: CostModel, placement) -> CostModel:
         links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
     else:
         return model
-    # Without links of its own a model prices what an equation moves inside at once, not axis by axis.
+    # Without links of its own a model prices an equation's inner traffic at once, not axis by axis.
     same = Link(model.alpha_us, model.interconnect_bytes_per_s)
     return model if all(link == same for link in links) else dataclasses.replace(model, links=links)
 
@@ -57,7 +57,7 @@ def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Lin
 
 
 def _ranks_per_host(placement) -> list[int]:
-    """Return for every mesh axis how many ranks of one of its groups lie on one host."""
+    """Return for every mesh axis how many ranks of one of its groups are on one host."""
     host = np.vectorize(_host_of(placement), otypes=[np.int64])(np.asarray(placement.ranks))
     found = []
     for axis in range(host.ndim):
@@ -81,7 +81,7 @@ def _torus_shares(placement) -> list[float]:
     """Return for every mesh axis the share of a chip's links along which it runs."""
     coords = [getattr(d, "coords", None) for d in placement.devices.flat]
     ndim = len(placement.hierarchy)
-    if any(c is None for c in coords):  # not every client says where its devices are
+    if any(c is None for c in coords):  # not every client reports the coordinates of its devices
         return [1.0] * ndim
     grid = np.asarray(coords).reshape(*placement.hierarchy, -1)  # (*hierarchy, dims of the torus)
     whole = int((grid.reshape(-1, grid.shape[-1]).max(0) > grid.reshape(-1, grid.shape[-1]).min(0)).sum())
@@ -101,7 +101,7 @@ def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
     """
     coords = [getattr(d, "coords", None) for d in placement.devices.flat]
     sizes = tuple(int(n) for n in placement.hierarchy)
-    # Read off compiled programs: ask `benchmarks.auto_absent` again with a new libtpu, and drop this when a
+    # Read off compiled programs: run `benchmarks.auto_absent` again with a new libtpu, and drop this when a
     # reduce-scatter over a whole torus stays one.
     found: tuple[str, ...] = ()
     if all(c is not None for c in coords):
@@ -111,7 +111,7 @@ def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
     return [found if n == len(coords) > 1 else () for n in sizes]
 
 
-# (device type, ranks) → the hierarchy on which `_core.inspect.auto.calibrate` measured them, and what it found
+# (device type, ranks) → the hierarchy on which `_core.inspect.auto.calibrate` measured them, and the result
 _MEASURED: dict[tuple, tuple[tuple[int, ...], CostModel]] = {}
 
 
@@ -121,7 +121,7 @@ def remember(placement, model: CostModel) -> None:
 
 
 def forget(placement) -> None:
-    """Take back what `remember` noted."""
+    """Undo `remember`."""
     _MEASURED.pop(_devices_key(placement), None)
 
 
@@ -145,7 +145,7 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
     if model is None:
         hierarchy, measured = _MEASURED.get(_devices_key(placement), ((), None))
         if measured is not None:
-            # Links were measured along the axes of that grid, and say nothing of another one's.
+            # Links were measured along the axes of that grid, and do not apply to another one's.
             return measured if hierarchy == placement.hierarchy else dataclasses.replace(measured, links=())
         model = preset_of(placement)
     return on_placement(model, placement)

@@ -1,4 +1,4 @@
-"""What an equation costs one device under the layouts of its operands, where dividing the whole cost misleads.
+"""Per-device memory cost of an equation under its layouts, where dividing the whole cost misleads.
 
 A table of ``(4,000,000, 64)`` float32 and 1.7 million ids on 8 TPU chips:
 
@@ -6,22 +6,22 @@ A table of ``(4,000,000, 64)`` float32 and 1.7 million ids on 8 TPU chips:
     columns split  1,700,000 rows of 8    48 ms
     rows split     1,700,000 rows of 64, most of them masked: 5 ms, and a result that is not divided
 
-An eighth of the whole says the same for all three. A product whose contracted dim is split writes its whole result,
-too. So equations that read and write memory are priced by the HBM traffic of one device, and a looked-up row
-by what memory gives at once: on TPU a tile of 8 rows by 128 lanes, since the compiler reads whole tiles. libtpu's
-compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
+An eighth of the whole is the same for all three. A product whose contracted dim is split writes its whole result, too.
+So equations that read and write memory are priced by the HBM traffic of one device, and a looked-up row by the unit of
+a memory access: on TPU a tile of 8 rows by 128 lanes, since the compiler reads whole tiles. libtpu's compiler counts,
+for 213,000 rows of float32 on v5p, in kB per row:
 
     width              1     16     32     64    128    256    512
     looked up        4.2     67     66    8.4    5.7     11     23
     added to a table        132    132    5.6    2.9    5.8     12
 
-Tables of 2 to 32 columns are transposed, so that a row lies across tiles. One of 64 is transposed too, as its rows
-would fill half a tile. It is looked up from a copy that is not. Sums into it are made transposed, at 132 kB per row,
-where its rows are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are transposed
-behind that. A table cut down to one column is as dear as narrow ones; width 1 above is a table that never had columns.
-What is added to are zeros, which are written first.
+Tables of 2 to 32 columns are transposed, so that a row spans tiles. One of 64 is transposed too, as its rows would fill
+half a tile. It is looked up from a copy that is not. Sums into it are made transposed, at 132 kB per row, where its
+rows are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are transposed afterwards. A
+table cut down to one column is as dear as narrow ones; width 1 above is a table that never had columns. Sums start from
+zeros, which are written first.
 
-What each of these is worth in plans is in `benchmarks/results/tpu_prices.md`. Only models whose memory is read in tiles
+The effect of each of these on plans is in `benchmarks/results/tpu_prices.md`. Only models whose memory is read in tiles
 (`CostModel.tiles`) are priced so.
 """
 
@@ -39,7 +39,7 @@ from .cost import READS
 _LANE_BYTES = LANES * 4
 _HALF_TILE = _LANE_BYTES // 2
 # How many times the tiles of a row are read or written: by a lookup, and of a single element by a sum. A row of fewer
-# bytes than half a tile's lies across several.
+# bytes than half a tile's spans several.
 _READ, _READ_NARROW = 1.35, 16
 _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
 
@@ -50,7 +50,7 @@ def is_divided(name: str) -> bool:
 
 
 def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
-    """Return what one device reads and writes for an equation, None where the whole may be divided.
+    """Return the bytes that one device reads and writes for an equation, None where the whole may be divided.
 
     Args:
         eqn: a flat equation.
@@ -61,8 +61,8 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     name = eqn.primitive.name
     if name == "gather":
         rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
-        # libtpu 0.0.42 makes the copy in bfloat16 where only products read the rows, as in most models. Who reads them
-        # is not asked; rows that are summed over ranks first (P) are read in full.
+        # libtpu 0.0.42 makes the copy in bfloat16 where only products read the rows, as in most models. The readers are
+        # not checked; rows that are summed over ranks first (P) are read in full.
         item = eqn.invars[0].aval.dtype.itemsize
         return rows + _transposed(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
     if name in SCATTERS:
@@ -74,7 +74,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
 
 
 def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether sums into a transposed table are made in one that is not, and transposed behind that."""
+    """Return whether sums into a transposed table are made in one that is not, and transposed afterwards."""
     if not is_transposed_table(shape, itemsize):
         return False
     row = shape[1] * itemsize
@@ -91,7 +91,7 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes) -> float:
 
 
 def _added(eqn, ins, outs, sizes) -> float:
-    """Return the bytes of adding rows to zeros: those, the rows, and transposing the sums where the table lies so."""
+    """Return the bytes of adding rows to zeros: zeros, rows, and transposing the sums of a transposed table."""
     table, indices, updates = eqn.outvars[0], eqn.invars[1], eqn.invars[2]
     shape, item = local_shape(table.aval.shape, outs[0], sizes), table.aval.dtype.itemsize
     rows, count = _held(updates, ins[2], sizes), _count(indices, ins[1], sizes)
@@ -107,7 +107,7 @@ def _added(eqn, ins, outs, sizes) -> float:
 
 
 def _are_rows(windows, indices) -> bool:
-    """Return whether what is looked up or added are rows of a table, and not single elements."""
+    """Return whether whole rows of a table are looked up or added, not single elements."""
     return math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
 
 
@@ -116,7 +116,7 @@ def _count(indices, codes, sizes) -> int:
 
 
 def _tiles(row: float) -> int:
-    """Return the bytes of the tiles in which a row of so many bytes lies."""
+    """Return the bytes of the tiles that hold a row of so many bytes."""
     return SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
 
 
@@ -125,7 +125,7 @@ def _transposed(table, codes, sizes, item: int) -> float:
 
     Args:
         table: the operand.
-        codes: how it lies.
+        codes: its nd-sbp.
         sizes: of the axes.
         item: bytes of a number in the copy.
     """

@@ -1,10 +1,10 @@
-"""Slack: for how long a conversion may take before the step waits for it.
+"""Slack of conversions: how long each may take before the step waits for it.
 
-A gradient is needed when the update begins, far behind the equation that makes it: meanwhile the rest of the backward
-computes, and the start of its reduction costs nobody anything. The activation that the next product reads is needed at
-once. So each equation gets the earliest time at which it can end and the latest at which it must begin for the step
-to end in time, as in a network plan, with every equation divided over all ranks; a value's slack is the latest
-beginning of its readers less the earliest end of its producer. On the longest path it is 0.
+A gradient is needed when the update begins, long after the equation that makes it: meanwhile the rest of the backward
+computes, and the latency of its reduction is hidden. The activation that the next product reads is needed at once. So
+each equation gets the earliest time at which it can end and the latest at which it must begin for the step to end in
+time, as in a network plan, with every equation divided over all ranks; a value's slack is the latest beginning of its
+readers less the earliest end of its producer. On the longest path it is 0.
 
 Only latency is hidden by slack, as in OneFlow's trunk algorithm: the bytes of all conversions share one interconnect.
 """

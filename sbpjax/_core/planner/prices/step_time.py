@@ -1,8 +1,8 @@
-"""The time of a plan by the prices of a machine, whatever prices it was chosen by.
+"""Modelled step time of a plan on a given machine, independent of the prices it was chosen by.
 
-A planner that was not asked for layouts goes by prices that hold anywhere (`cost.DEFAULT`). What its plan takes on one
-machine is another question: every equation by its roofline there, divided among the ranks that share it, and every
-conversion by the links that it uses. Nothing overlaps.
+A planner without a machine's prices uses machine-independent ones (`cost.DEFAULT`). The time of its plan on one machine
+is computed here: every equation by its roofline there, divided among the ranks that share it, and every conversion by
+the links that it uses. Nothing overlaps.
 
     a product of 8,192³ in bfloat16 over 4 chips of a v5p    2 · 8192³ / 4 / 4.59e14 flop/s = 599 µs
 """
@@ -38,6 +38,6 @@ def computing_us(plan: Any, model: CostModel) -> float:
 
 
 def moving_us(plan: Any, model: CostModel) -> float:
-    """Return the time of a plan's conversions, and of what equations move inside themselves."""
+    """Return the time of a plan's conversions and of the communication inside its equations."""
     boxings = sum(model.collectives_us(boxing.steps) * boxing.times for boxing in plan.boxings)
     return boxings + model.interconnect_us(plan.inner_bytes)
