@@ -1,1 +1,1 @@
-"""Auto parallelism of a graph: what the planner lays out, and plans that users edit."""
+"""Auto parallelism of a graph: layouts chosen by the planner, and plan files that users edit."""

@@ -1,17 +1,17 @@
-"""Auto parallelism of a graph: which of its state the planner lays out, and how the state gets there.
+"""Auto parallelism of a graph: chooses free tensors of its state, and converts them to the planned layouts.
 
-    self.config.enable_auto_parallel(True)                      # the state lies on a placement, broadcast
+    self.config.enable_auto_parallel(True)                      # the state is on a placement, broadcast
     self.config.enable_auto_parallel(True, placement=p)         # the state is local: an ordinary model
 
-A tensor of the state (parameter, buffer, optimizer state) is *free* if it is local, or broadcast on every axis: nobody
-has said how it should lie. Whoever wrote ``weight.to_global(sbp=split(0))`` has, and that stands, but with
+A tensor of the state (parameter, buffer, optimizer state) is *free* if it is local, or broadcast on every axis: it has
+no layout of the user's. One with ``weight.to_global(sbp=split(0))`` has, and keeps it, except with
 ``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with free tensors as free inputs, an
-updated one coming back in the layout it came in; then `StandIns.lay_out` converts them, once. So ``param.sbp`` tells
-the truth afterwards, in eager code too.
+updated one coming back in its input layout; then `StandIns.lay_out` converts them, once. So ``param.sbp`` is right
+afterwards, in eager code too.
 
-What a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch size, an
-evaluation) take it as it is, or two programs would convert the model back and forth. `release` takes the marks away,
-`keep` sets them: so a broadcast can be insisted on.
+A tensor that a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch
+size, an evaluation) take it as it is, or two programs would convert the model back and forth. `release` takes the marks
+away, `keep` sets them: so a broadcast can be insisted on.
 
 In such a program a local tensor is the logical value: an ordinary model makes constants that know no placement. Local
 arguments are laid out as the plan likes in every call; if all arguments are local, the results are.
@@ -49,10 +49,10 @@ _FREE = "free"
 
 @dataclass(frozen=True)
 class Auto:
-    """What `GraphConfig` says about auto parallelism; part of a program's key.
+    """The options of auto parallelism in `GraphConfig`; part of a program's key.
 
     Attributes:
-        placement: where a local state goes, or devices whose grid is to be chosen; None if the state lies on its
+        placement: the target of a local state, or devices whose grid is to be chosen; None if the state is on its
             placement already.
         ignore_user: whether layouts that the user gave to state and intermediate values are given up.
         user_plan: a `sbpjax.graph.auto.plan_file.Sharding` whose layouts are pinned.
@@ -72,11 +72,10 @@ class Auto:
             mode.auto = before
 
     def is_free(self, t: Tensor) -> bool:
-        """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
+        """Return whether the planner may choose the layout of a tensor of the state; a local one was not requested."""
         layout = t.layout
         mark = t.__dict__.get(_MARK)
-        # The mark is the layout that was chosen: whoever converts the tensor since has said something new, and the mark
-        # is void.
+        # The mark is the layout that was chosen: a later conversion by the user overrides it, and the mark is void.
         if layout is None or not layout.shape or mark is layout:
             return False
         return self.ignore_user or mark is _FREE or all(c == B for c in layout.codes)
@@ -89,7 +88,7 @@ def keep(tensors: Iterable[Tensor]) -> None:
 
 
 def release(tensors: Iterable[Tensor]) -> None:
-    """Let the next plan choose the layouts of tensors, however they lie."""
+    """Let the next plan choose the layouts of tensors, regardless of the present ones."""
     for t in tensors:
         t.__dict__[_MARK] = _FREE
 
@@ -120,7 +119,7 @@ class StandIns:
             saved.put_back(t)
 
     def lay_out(self, tensors: Sequence[Tensor], chosen: dict[int, Layout]) -> None:
-        """Lay tensors of the state out as a program takes them, and mark them.
+        """Convert tensors of the state to the layouts of a program, and mark them.
 
         Args:
             tensors: the state.
@@ -171,7 +170,7 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
 def equal_layers(graph: Any) -> list[Any]:
     """Return the options of the equal layers of a graph that have most parameters and no checkpoint policy yet.
 
-    Layers are what a `ModuleList` or `Sequential` has two or more of, of one class.
+    Layers are the modules of one class in a `ModuleList` or `Sequential` with two or more of them.
     """
     found: list[tuple[int, list]] = []
     set_already = checkpoints_of(graph)
@@ -198,7 +197,7 @@ def checkpoint(layers: Sequence[Any], count: int) -> None:
     """Checkpoint the first layers, whose activations wait longest for the backward, and no others.
 
     Args:
-        layers: what `equal_layers` returned.
+        layers: the result of `equal_layers`.
         count: how many.
     """
     for i, each in enumerate(layers):
@@ -207,12 +206,12 @@ def checkpoint(layers: Sequence[Any], count: int) -> None:
 
 
 def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:
-    """Return what is made; if it does not fit into memory, or only slowly, with layers checkpointed as is fastest.
+    """Call ``made``; if its program does not fit into memory, or only slowly, checkpoint as many layers as is fastest.
 
     Args:
         name: of the graph.
-        layers: what `equal_layers` returned; those that stay checkpointed are marked so.
-        made: → a planned program, and what belongs to it.
+        layers: the result of `equal_layers`; those that stay checkpointed are marked so.
+        made: → a planned program, and its companions.
 
     Raises:
         OutOfMemoryError: it does not fit with all of them checkpointed either.
@@ -271,7 +270,7 @@ def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
 
 
 def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:
-    """Return the error for a graph whose state lies on several placements."""
+    """Return the error for a graph whose state is on several placements."""
     names = ", ".join(sorted(map(repr, places)))
     return GraphConfigError(
         asked,

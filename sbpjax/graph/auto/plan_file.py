@@ -1,4 +1,4 @@
-"""Plans as files that people edit: a Python module of names and layouts, or the same as JSON.
+"""Plan files that people edit: a Python module of names and layouts, or the same as JSON.
 
     HIERARCHY = (2, 4)
 
@@ -10,8 +10,8 @@
     BATCH = {...}
     ACTIVATIONS = {...}
 
-A pattern stands for all names that fit it, where equal layers lie alike. Whatever the file names is pinned when it is
-loaded, so an edit changes its own entry and what must be converted around it, and nothing else; what is deleted from
+A pattern matches all names that fit it, where equal layers have equal layouts. Every entry of the file is pinned when
+it is loaded, so an edit changes its own entry and the conversions around it, and nothing else; a tensor deleted from
 the file is the planner's to choose. An exact name wins over a pattern, and of two patterns the later one.
 
 The Python form is a module: it may be imported, may compute its entries, and is run when it is loaded.
@@ -54,8 +54,8 @@ class Sharding:
     Attributes:
         hierarchy: the placement's.
         entries: kind → name or pattern → nd-sbp, in the order of the file.
-        notes: kind → name or pattern → what the file says behind it.
-        title: what was planned.
+        notes: kind → name or pattern → the comment after it in the file.
+        title: the title of the planned step.
     """
 
     hierarchy: tuple[int, ...]
@@ -70,12 +70,12 @@ class Sharding:
         return tuple((kind, tuple(table.items())) for kind, table in self.entries.items())
 
     def find(self, kind: str, name: str) -> Codes | None:
-        """Return the nd-sbp of a name, None where the file says nothing."""
+        """Return the nd-sbp of a name, None if it is not in the file."""
         table = self.entries.get(kind, {})
         if name in table:
             return table[name]
         fits = [codes for pattern, codes in table.items() if fnmatch.fnmatchcase(name, pattern)]
-        # Of several patterns the last one counts: a file may begin with a rule, and name its exceptions behind it.
+        # Of several patterns the last one counts: a file may begin with a rule, with its exceptions after it.
         return fits[-1] if fits else None
 
     def pins(self, subject: Subject) -> tuple[dict[int, Codes], dict[Activation, Codes]]:
@@ -127,16 +127,16 @@ class Sharding:
         return next(iter(found.values()))
 
     def plan(self, subject: Subject) -> Plan:
-        """Return the plan of a step with everything that the file names pinned."""
+        """Return the plan of a step with every entry of the file pinned."""
         return subject.plan(*self.pins(subject))
 
     def lay_out(self, model: Any, placement: Any, *, prefix: str = "") -> None:
-        """Bring the parameters and buffers of a model into their layouts; what the file does not name is broadcast.
+        """Convert the parameters and buffers of a model to their layouts; tensors missing in the file are broadcast.
 
         Args:
             model: a module.
             placement: where to; of the file's hierarchy.
-            prefix: what the names in the file begin with, such as the graph's name for the model: ``"model"``.
+            prefix: the beginning of the names in the file, such as the graph's name for the model: ``"model"``.
         """
         start = f"{prefix}." if prefix else ""
         for kind, found in ((PARAMETER, model.named_parameters()), (BUFFER, model.named_buffers())):

@@ -1,4 +1,4 @@
-"""What auto parallelism speaks about: a traced step whose inputs have names and purposes.
+"""Planning problem of auto parallelism: a traced step whose inputs have names and kinds.
 
 A step of Adam on ``w`` of shape ``(64, 256)`` has the inputs
 
@@ -8,9 +8,9 @@ A step of Adam on ``w`` of shape ``(64, 256)`` has the inputs
     x    batch               S0      free
     lr   number              B       given
 
-A `Subject` holds the flat program, what each input is, and the prices; every plan of the room is made by
-`Subject.plan`, with some inputs pinned and the others left to the planner. Reports, hand plans, questions ("what would
-it cost to..."), and plan files are all a choice of those pins.
+A `Subject` holds the flat program, a description of each input, and the prices; every plan of the package is made by
+`Subject.plan`, with some inputs pinned and the others left to the planner. Reports, baselines, sensitivity questions
+("the cost of another layout"), and plan files are all a choice of those pins.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Input:
     """One input of a step.
 
     Attributes:
-        name: what the user calls it.
+        name: the user's name for it.
         kind: ``parameter``, ``state`` (of an optimizer), ``buffer``, ``batch``, or ``number`` (a scalar, a seed).
         shape: the logical shape.
         dtype: the dtype.
-        own: where the user laid it.
+        own: the user's layout.
         parent: of a state, the position of its parameter.
         is_free: whether the planner may choose its layout.
-        members: of a stack of equal layers' tensors along dim 0, what each of them is called.
+        members: of a stack of equal layers' tensors along dim 0, the names of each of them.
     """
 
     name: str
@@ -65,26 +65,26 @@ class Input:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the user calls it, or every tensor of a stack."""
+        """The user's name for it, or those of every tensor of a stack."""
         return self.members or (self.name,)
 
     @property
     def tensor_shape(self) -> tuple[int, ...]:
-        """The shape of what the user knows: of a stack, that of one tensor."""
+        """The shape that the user knows: of a stack, that of one tensor."""
         return self.shape[1:] if self.members else self.shape
 
     def told(self, codes: Codes) -> Codes:
-        """Return the nd-sbp of what the user knows from that of the input."""
+        """Return the nd-sbp of the user's tensor from that of the input."""
         return algebra.shifted(codes, -1) if self.members else codes
 
     def held(self, codes: Codes) -> Codes:
-        """Return the nd-sbp of the input from that of what the user knows."""
+        """Return the nd-sbp of the input from that of the user's tensor."""
         return algebra.shifted(codes, 1) if self.members else codes
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A traced step, with what its inputs are and by which prices it is planned.
+    """A traced step, with descriptions of its inputs and the prices by which it is planned.
 
     Attributes:
         program: the flat program.
@@ -92,8 +92,8 @@ class Subject:
         inputs: one entry per input of the program.
         out_pins: as for `_core.planner.plan_program`; an updated parameter names the position of its input.
         cost: the prices.
-        memory_bytes: what one device may hold; None for no limit.
-        title: what to call it.
+        memory_bytes: the limit of one device; None for no limit.
+        title: its title.
         marks: boundary activations that the user laid, with their nd-sbps.
         planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims,
             device) -> Plan``.
@@ -125,7 +125,7 @@ class Subject:
         return tuple(i for i, x in enumerate(self.inputs) if x.is_free)
 
     def own_pins(self) -> dict[int, Codes]:
-        """Return every input where the user laid it."""
+        """Return the user's layout of every input."""
         return {i: x.own for i, x in enumerate(self.inputs)}
 
     def activations(self) -> dict[str, Activation]:
@@ -190,14 +190,14 @@ def subject_of(
         fn: the step, over logical arrays.
         avals: shape and dtype of every leaf.
         placement: where it runs.
-        names: what each leaf is called; ``x0``, ``x1``… by default.
-        kinds: what each leaf is, see `Input`. By default the first ``returned`` leaves are parameters, the others the
-            batch; a state belongs to the parameter whose name ends like its own.
-        own: where the user laid each leaf, in any form; broadcast by default.
+        names: the name of each leaf; ``x0``, ``x1``… by default.
+        kinds: the kind of each leaf, see `Input`. By default the first ``returned`` leaves are parameters, the others
+            the batch; a state belongs to the parameter whose name ends like its own.
+        own: the user's layout of each leaf, in any form; broadcast by default.
         returned: how many leaves are state that the step returns first, in the same order and layout.
         cost: the prices.
-        memory_bytes: what one device may hold; None for no limit.
-        title: what to call the step.
+        memory_bytes: the limit of one device; None for no limit.
+        title: the title of the step.
 
     Raises:
         SbpError: ``names``, ``kinds`` or ``own`` do not have one entry per leaf.
@@ -228,7 +228,7 @@ def subject_of(
     )  # fmt: skip
     program = normalise(jax.make_jaxpr(fn)(*avals))
     rest = len(program.outvars) - returned
-    # State comes back as it went in, and numbers are whole; other results lie as the planner likes.
+    # State is returned in its input layout, and numbers are whole; the planner chooses the layouts of other results.
     pins = (*range(returned), *(everywhere if not _shape(v) else None for v in program.outvars[returned:]))
     if rest < 0:
         raise SbpError(

@@ -22,7 +22,7 @@ class TensorRow:
     """One line of the tables: an input or an activation, or several of equal layers.
 
     Attributes:
-        kind: what it is; ``activation``, or a kind of `sbpjax.graph.auto.planning_problem.Input`.
+        kind: ``activation``, or a kind of `sbpjax.graph.auto.planning_problem.Input`.
         name: its name, with ``*`` where equal layers differ.
         names: the names of all of them.
         shape: the logical shape.
@@ -30,7 +30,7 @@ class TensorRow:
         codes: the nd-sbp in the plan.
         others: of a parameter, the nd-sbps of its states that differ from its own; of an activation, those in which it
             is read that differ.
-        own: of an input, where the user laid it.
+        own: of an input, the user's layout.
         per_device: bytes on one device, of one of them.
         line: of an activation, the user's ``file:line``.
     """
@@ -115,7 +115,7 @@ NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
 def grouped(rows: list[TensorRow]) -> list[TensorRow]:
-    """Return the rows with those of equal layers as one, where all of a pattern lie alike."""
+    """Return the rows with those of equal layers as one, where all of a pattern have equal layouts."""
     patterns: dict[str, list[TensorRow]] = {}
     for row in rows:
         patterns.setdefault(NUMBER.sub("*", row.name), []).append(row)

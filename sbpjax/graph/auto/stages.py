@@ -1,12 +1,12 @@
-"""What the modules of a row cost as parts of a pipeline's stages, by the planner.
+"""Planned cost of each module in a row, for cutting the row into pipeline stages.
 
     embedding 32768 × 1024 · 12 equal blocks · head 1024 × 32768, cut for two placements of four devices
 
 Numbers of parameters would put the embedding on a par with three blocks, though its rows are only looked up; measuring
 takes the machine. Here every module is a program of its own, forward, backward and the update of its parameters, and is
 planned on a stage's placement with all layouts free, as auto parallelism plans a whole model. Equal modules, which the
-twelve blocks are, are planned once for equal placements. `sbpjax.pipeline.auto_stages` cuts by these times and by what
-crosses each cut; then `lay_out` plans the modules of a stage together and lays their parameters out.
+twelve blocks are, are planned once for equal placements. `sbpjax.pipeline.auto_stages` cuts by these times and by the
+traffic across each cut; then `lay_out` plans the modules of a stage together and converts their parameters.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from sbpjax.sbp.placement import placement as Placement
 
 
 class _Row(Graph):
-    """Forward, backward and update of modules that are called one behind the other."""
+    """Forward, backward and update of modules that are called one after the other."""
 
     def __init__(self, modules: Sequence, place: Placement, cost: str | CostModel | None) -> None:
         super().__init__()
         self.row = Sequential(*modules)
         parameters = [p for p in self.row.parameters() if p.requires_grad]
         if parameters:
-            # SGD: the update is there to say how parameters should lie, and its own cost is the same wherever the cut
+            # SGD: the update shows the planner how parameters are used, and its own cost is the same wherever the cut
             # is.
             self.add_optimizer(optim.SGD(parameters, lr=0.1))
         self.config.enable_auto_parallel(True, placement=place)
@@ -54,7 +54,7 @@ class _Row(Graph):
         return out if start.grad is None else (out, start.grad)
 
     def planned(self, x: Any) -> tuple[Any, Any, State]:
-        """Return the planned program for an argument, what lays the state out so, and the state."""
+        """Return the planned program for an argument, a function that applies its layouts, and the state."""
         state, call = State(owners_of(self)), Call((as_tensor(x),), {})
         options = options_of(self, state)
         return *planned(f"{self.name}.build", GraphStep(self, state, {}), state, call, options, None), state
@@ -63,7 +63,7 @@ class _Row(Graph):
 def row_costs(
     modules: Sequence, places: Sequence[Placement], example: Any, cost: str | CostModel | None = None
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Return the modelled times of a row of modules on every stage's placement, and of what crosses between them.
+    """Return the modelled times of a row of modules on every stage's placement, and of the transfers between them.
 
     Args:
         modules: the modules, in order; their tensors are local.
@@ -76,7 +76,7 @@ def row_costs(
         module's input from the stage before and to send its gradient back, if the stage begins with that module.
 
     Raises:
-        GraphConfigError: a tensor of the modules lies on a placement.
+        GraphConfigError: a tensor of the modules is on a placement.
     """
     check_local(modules)
     known: dict = {}
@@ -100,7 +100,7 @@ def row_costs(
 
 
 def lay_out(modules: Sequence, place: Placement, example: Any, cost: str | CostModel | None = None) -> Any:
-    """Lay the tensors of a stage's modules out as a plan of them together likes, and mark them so.
+    """Convert the tensors of a stage's modules to the layouts of a plan of them together, and mark them so.
 
     Args:
         modules: the modules of the stage.
@@ -119,7 +119,7 @@ def lay_out(modules: Sequence, place: Placement, example: Any, cost: str | CostM
 
 
 def check_local(modules: Sequence) -> None:
-    """Refuse modules whose tensors lie on a placement already.
+    """Refuse modules whose tensors are on a placement already.
 
     Raises:
         GraphConfigError: one does.
@@ -136,7 +136,7 @@ def check_local(modules: Sequence) -> None:
 
 
 def check_apart(rows: Sequence[Sequence]) -> None:
-    """Refuse a tensor that modules of several stages own: it can lie on one placement only.
+    """Refuse a tensor that modules of several stages own: it can be on one placement only.
 
     Raises:
         GraphConfigError: there is one.
@@ -160,12 +160,12 @@ def _kind(place: Placement) -> str:
 
 
 def _planned_us(row: _Row, spec: TensorSpec) -> tuple[float, TensorSpec, CostModel]:
-    """Return the modelled time of a row, what it returns, and the prices."""
+    """Return the modelled time of a row, its result, and the prices."""
     program, _, _ = row.planned(spec)
     cost = program.options.cost
     if program.plan is not None:
         return program.plan.modelled_us, _result(program), cost
-    ranks = math.prod(row.config.auto_placement.hierarchy)  # nothing to lay out: pointwise work, divided
+    ranks = math.prod(row.config.auto_placement.hierarchy)  # no layouts to choose: pointwise work, divided
     us = sum(cost.equation_us(eqn) for eqn in program.flat.eqns) / ranks
     return us, _result(program), cost
 

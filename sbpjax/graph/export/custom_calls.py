@@ -1,4 +1,4 @@
-"""Which native functions a loaded program may call, and with which buffers.
+"""Allowlist of custom calls in a loaded program, with checks of their buffers.
 
 A program in StableHLO computes on its own values; only a ``custom_call`` reaches code of another library. That code
 takes addresses, and sizes that it reads from some of the buffers: ``lapack_sgetrf_ffi`` on a 300 × 300 matrix writes
@@ -7,8 +7,8 @@ takes addresses, and sizes that it reads from some of the buffers: ``lapack_sget
 * operations are of StableHLO, CHLO, Shardy and ``func``, and do not talk to the host;
 * a call is in the table below, and its buffers have the shapes, element types and layouts that JAX would give it.
 
-Anything else needs a signature or the user's word (`sbpjax.load_graph`), and a call back into Python is always
-refused: it is a number that stands for an object of the process that exported.
+Anything else needs a signature or the user's explicit trust (`sbpjax.load_graph`), and a call back into Python is
+always refused: it is a number that stands for an object of the process that exported.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from sbpjax._core.engines.modules import parsed as parsed
 _DIALECTS = ("stablehlo.", "chlo.", "sdy.", "func.", "builtin.module")
 _HOST = {"stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"}
 _CALLBACK = re.compile("callback|py_client|pyfunc|custom.?spmd|partitioned|call_tf", re.IGNORECASE)
-# Attributes of a call that say nothing of its buffers, or are checked here.
+# Attributes of a call that do not concern its buffers, or are checked here.
 _NAMED = {
     "call_target_name", "mhlo.backend_config", "backend_config", "mhlo.frontend_attributes", "operand_layouts",
     "result_layouts", "output_operand_aliases", "sdy.sharding_rule", "sdy.sharding", "mhlo.sharding", "api_version",
 }  # fmt: skip
 
-# Buffers of each call: the dims behind any batch dims, a colon, the element type. m, n, j are sizes; k is min(m, n), p
+# Buffers of each call: the dims after any batch dims, a colon, the element type. m, n, j are sizes; k is min(m, n), p
 # is n - 1, u and v depend on the mode. Type t is the matrix's, r its real and c its complex counterpart, i int32.
 _LAPACK = {
     "getrf": "mn:t -> mn:t k:i :i",
@@ -62,7 +62,7 @@ _OTHERS = {
     "cusolver_gesvdj_ffi": "mn:t -> mn:t k:r mm:t nn:t :i",
     "cusparse_gtsv2_ffi": "n:t n:t n:t nm:t -> nm:t",
     "cu_lu_pivots_to_permutation": _PIVOTS,
-    # What the compiler itself expands, on TPU:
+    # Calls that the compiler itself expands, on TPU:
     "Qr": _LAPACK["geqrf"],
     "ProductOfElementaryHouseholderReflectors": _LAPACK["orgqr"],
     "Eigh": "nn:t -> nn:t n:r",
@@ -72,7 +72,7 @@ _OTHERS |= {name.replace("cusolver", "hipsolver"): row for name, row in _OTHERS.
 _OTHERS["hip_lu_pivots_to_permutation"] = _OTHERS["cu_lu_pivots_to_permutation"]
 
 _TYPES = {"s": "f32", "d": "f64", "c": "complex<f32>", "z": "complex<f64>"}
-# What a letter among a LAPACK call's options may be.
+# Allowed values of a letter among a LAPACK call's options.
 _LETTERS = {
     "uplo": "UL", "diag": "UN", "side": "LR", "trans_x": "NTC", "sort": "N", "compute_left": "VN",
     "compute_right": "VN",
@@ -81,7 +81,7 @@ _MODES = {"gesdd": "ASN", "syevd": "VN", "heevd": "VN", "gees": "VN"}
 
 
 class _Wrong(ValueError):
-    """A call is not as JAX makes it."""
+    """A call differs from JAX's own form."""
 
 
 def callbacks(module: ir.Module) -> list[str]:
@@ -91,7 +91,7 @@ def callbacks(module: ir.Module) -> list[str]:
 
 
 def foreign(module: ir.Module) -> list[str]:
-    """Return what in a program is not known to stay within its buffers, each with the reason."""
+    """Return the parts of a program that are not known to stay within its buffers, each with the reason."""
     found: dict[str, None] = {}
     for op in _operations(module.operation):
         if op.name == "stablehlo.custom_call":
@@ -140,7 +140,7 @@ def _check(op: Any) -> None:
         raise _Wrong("on a free batch: its sizes are known only when it is called")
     options = _options(given)
     row, letter = _row(target, options)
-    # An attribute that nobody here knows may change what the call does with its buffers.
+    # An unknown attribute may change how the call uses its buffers.
     if unknown := sorted(set(given) - _NAMED):
         raise _Wrong(f"with {', '.join(unknown)}")
     operands, results = [[_typed(x) for x in side] for side in (op.operands, op.results)]
@@ -171,7 +171,7 @@ def _text(shape: tuple[int, ...], kind: str) -> str:
 
 
 def _row(target: str, options: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the buffers of a call, and the element type that its name says."""
+    """Return the buffers of a call, and the element type in its name."""
     if target in _OTHERS:
         return _OTHERS[target], None
     match = re.fullmatch("lapack_([sdcz])([a-z]+)_ffi", target)
@@ -221,14 +221,14 @@ def _typed(value: Any) -> tuple[tuple[int, ...], str]:
 
 
 def _sizes(operands: list, wanted: list[str], options: dict[str, Any]) -> dict[str, int]:
-    """Return the size behind each letter, read from the operands."""
+    """Return the size of each letter, read from the operands."""
     sizes: dict[str, int] = {}
     for (shape, _), text in zip(operands, wanted, strict=True):
         dims = text.partition(":")[0]
         if len(shape) < len(dims):
             raise _Wrong(f"on {len(shape)} dims")
         for letter, size in zip(dims, shape[len(shape) - len(dims) :], strict=True):
-            # The first buffer says the size; the others are held against it, in `_check`.
+            # The first buffer gives the size; the others are compared with it, in `_check`.
             sizes.setdefault(letter, size)
     m, n = sizes.get("m", 0), sizes.get("n", 0)
     if "m" in sizes:
@@ -248,7 +248,7 @@ def _kinds(kind: str) -> dict[str, str]:
 
 
 def _check_layouts(given: dict[str, Any], name: str, wanted: Sequence[str], batch: int) -> None:
-    """Refuse layouts other than JAX's: matrices by columns, and batches of them one behind the other."""
+    """Refuse layouts other than JAX's: column-major matrices, and batches of them one after the other."""
     if name not in given:
         return
     outer = list(range(batch - 1, -1, -1))

@@ -4,10 +4,10 @@
     graph = sbpjax.load_graph("gpt")                   # elsewhere, without the classes of the model
     logits = graph(tokens)
 
-`program.jax_export` is what `jax.export` serialises: StableHLO with the versions and devices it is good for.
+`program.jax_export` is the serialised form of `jax.export`: StableHLO with its supported versions and devices.
 `weights.safetensors` holds the state under the names that users know, each tensor whole, however the program keeps it;
-`manifest.json` says what goes in and out, and which inputs of the program are stacks of which layers' tensors
-(`sbpjax.graph.export.manifest`). Beside them lies the program in forms that others read
+`manifest.json` lists inputs and outputs, and which inputs of the program are stacks of which layers' tensors
+(`sbpjax.graph.export.manifest`). Next to them are copies of the program in other formats
 (`sbpjax.graph.export.other_forms`). A graph with optimizers is exported with their state, and its copy goes on
 training.
 
@@ -126,14 +126,14 @@ def export(
 
 def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program.structs
-    # Committed arrays say on which device; the export runs on any.
+    # Committed arrays name a device; the export runs on any.
     if program.placement is None:
         structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
         platforms = platforms or (jax.default_backend(),)
     try:
         call: Any = program.call
         return jax.export.export(call, platforms=platforms)(*structs)
-    # What jax.export raises for what has no stable form: callbacks, custom calls that it does not know, kernels.
+    # The error of jax.export for anything without a stable form: callbacks, unknown custom calls, kernels.
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
             asked,
@@ -174,7 +174,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
     args, kwargs = call.rebuilt([t.requires_grad_() if o.requires_grad else t for t, o in zip(free, call.tensors)])
     call = Call(args, kwargs)
-    # What is kept of a block is chosen by its size.
+    # The kept values of a block are chosen by its size.
     before, graph.config.block_scan = graph.config.block_scan, False
     try:
         for attempt in range(MOST_ATTEMPTS):
@@ -184,7 +184,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
                 return state, call, build_program(step, state, call, Options(), f"{graph.name}.build")
         raise AssertionError("the last attempt makes a program")
     except Exception as error:
-        # What is wrong at any size is said as it is.
+        # Errors at any size are raised as they are.
         fresh = State(owners_of(graph))
         program = build_program(GraphStep(graph, fresh, {}), fresh, given, Options(), f"{graph.name}.build")
         _warn_of_training(graph, asked, program)
@@ -204,7 +204,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
         graph.config.block_scan = before
 
 
-# -- what is said of it ------------------------------------------------------------------------------------------------
+# -- the manifest ------------------------------------------------------------------------------------------------------
 
 
 def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
@@ -238,7 +238,7 @@ def _placement_json(program: Program) -> dict | None:
 
 
 def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[str, np.ndarray]]:
-    """Return what the manifest says of the state, and the arrays of the weights file."""
+    """Return the manifest's part about the state, and the arrays of the weights file."""
     kinds = _kinds(graph)
     weights: dict[str, np.ndarray] = {}
     tensors, captured = [], []
@@ -312,7 +312,7 @@ def _unique(names: list[str]) -> list[str]:
 def _write(
     folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray], key: bytes | None, others: dict[str, Any]
 ) -> None:
-    """Write the files next to the target and move them there, so that a failure leaves what was there before."""
+    """Write the files next to the target and move them there, so that a failure leaves the old files."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -331,8 +331,8 @@ def _write(
         (made / manifest.MANIFEST).write_bytes(text)
         if key is not None:
             (made / manifest.SIGNATURE).write_bytes(reading.signature(key, text))
-        # Two renames, since `os.replace` does not replace a directory that has files; what was there is gone only when
-        # the new one stands.
+        # Two renames, since `os.replace` does not replace a directory that has files; the old one is removed only when
+        # the new one is in place.
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             os.replace(folder, old / "old")
@@ -370,7 +370,7 @@ def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str
 
 
 def _warn_of_training(graph: Any, asked: str, program: Any) -> None:
-    """Warn where what is exported to answer drops values at random, or follows each batch."""
+    """Warn if a graph exported for inference drops values at random, or follows each batch."""
     modules = [m for block in graph._g.blocks.values() for m in block.modules()]
     if graph._g.optimizers or not any(m.training for m in modules) or not (program.is_random or program.written):
         return

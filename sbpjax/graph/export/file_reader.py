@@ -1,8 +1,8 @@
-"""The files of an exported graph as they are read: whole, of the stated digests, and harmless unless vouched for.
+"""Reader of exported graphs: checks completeness and digests; unsigned programs must be harmless.
 
-A program from a file is checked before it may run (`sbpjax.graph.export.custom_calls`). Who has a *key* that the
-exporter had too can do without: `manifest.sig` is the signature of the manifest, and the manifest holds the digests of
-the program and of the weights. ``trust=True`` is the user's own word for it.
+A program from a file is checked before it may run (`sbpjax.graph.export.custom_calls`). A *key* shared with the
+exporter replaces the check: `manifest.sig` is the signature of the manifest, and the manifest holds the digests of the
+program and of the weights. With ``trust=True`` the user takes responsibility.
 """
 
 from __future__ import annotations
@@ -88,15 +88,16 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
     Args:
         folder: where it is.
         found: its manifest.
-        asked: for errors.
-        vouched: the program is signed, or the user trusts it: it may call whatever is no Python of another process.
+        asked: the user's request, for errors.
+        vouched: the program is signed, or the user trusts it: all calls are allowed but those into Python of another
+            process.
 
     Raises:
-        ExportError: the file is damaged, of another version of JAX, or calls what it must not.
+        ExportError: the file is damaged, of another version of JAX, or has a forbidden call.
     """
     blob = (folder / manifest.PROGRAM).read_bytes()
     said = found["program"]
-    # Compared even without a key: it tells a file that was cut off from one that JAX cannot read.
+    # Compared even without a key: this separates a file that was cut off from one that JAX cannot read.
     if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
         seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
         raise manifest.damaged(asked, seen)
@@ -119,7 +120,7 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
 
 def same_digest(made: str, said: Any) -> bool:
     """Return whether a digest is the stated one."""
-    # `compare_digest` raises for text that is not ASCII, and a manifest may say anything.
+    # `compare_digest` raises for text that is not ASCII, and a manifest may hold anything.
     return isinstance(said, str) and said.isascii() and hmac.compare_digest(made, said)
 
 

@@ -1,7 +1,7 @@
 """`load_graph`: an exported graph, ready to run without the code of the model.
 
     graph = sbpjax.load_graph("gpt")
-    print(graph)                                  # what it takes, what it gives, where it runs
+    print(graph)                                  # its inputs, its outputs, its devices
     logits = graph(tokens)
 
 A `LoadedGraph` is called as the graph was, with one difference: it has the one signature that it was exported with.
@@ -51,17 +51,17 @@ def load_graph(
     key: bytes | None = None,
     trust: bool = False,
 ) -> LoadedGraph:
-    """Load what `Graph.export` wrote.
+    """Load an export of `Graph.export`.
 
     Args:
         path: the directory.
-        placement: where a sharded graph runs, of the hierarchy that it was exported with; by default the first devices
-            of the type that it was exported on.
+        placement: the placement of a sharded graph, of the hierarchy that it was exported with; by default the first
+            devices of the type that it was exported on.
         device: where a local graph runs; by default the default device.
         key: the key that it was exported with: only a graph that was signed with it, and not changed since, is loaded.
             Without it a signature is not looked at: a signed graph is loaded like an unsigned one.
         trust: load a graph whose program brings or calls native code, such as kernels of Pallas, without a signature;
-            say it for what you or people you trust exported.
+            only for exports of your own or of people you trust.
 
     Returns:
         A `LoadedGraph`; call it as the graph.
@@ -84,7 +84,7 @@ class LoadedGraph:
 
     Attributes:
         name: the name of the graph that was exported.
-        manifest: what `manifest.json` says.
+        manifest: the content of `manifest.json`.
         placement: where it runs; None for a local graph.
         numbers: the numbers of its optimizers by name, such as ``"optimizer[0].param_groups[0].lr"``; set them to
             change them.
@@ -165,7 +165,7 @@ class LoadedGraph:
 
         Returns:
             The tensors of its result, in the order of the manifest; None if there is no engine, or the arrays are not
-            of the signature that was exported: a call says what is wrong.
+            of the signature that was exported: a call raises the error.
         """
         run = self.program._compiled
         batch = arrays[0].shape[0] if arrays and arrays[0].ndim else 0
@@ -176,7 +176,7 @@ class LoadedGraph:
             return run.arrays(arrays)
         return None
 
-    # -- what is checked -----------------------------------------------------------------------------------------------
+    # -- checks --------------------------------------------------------------------------------------------------------
 
     def _named(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """Return the arguments, those without a name under the names that the graph was exported with."""
@@ -267,25 +267,25 @@ class LoadedGraph:
     def enable_openvino(
         self, mode: bool = True, *, precision: str = "float32", verify: bool = True, threads: int | None = None
     ) -> LoadedGraph:
-        """Run it by OpenVINO, as `GraphConfig.enable_openvino` says; return this graph."""
+        """Run it by OpenVINO, as `GraphConfig.enable_openvino` describes; return this graph."""
         return self._on_engine(mode, Engine("openvino", precision, verify, threads))
 
     def enable_onnxruntime(self, mode: bool = True, *, verify: bool = True, threads: int | None = None) -> LoadedGraph:
-        """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` says; return this graph."""
+        """Run it by ONNX Runtime, as `GraphConfig.enable_onnxruntime` describes; return this graph."""
         return self._on_engine(mode, Engine("onnxruntime", "float32", verify, threads))
 
     @at_stage("pre-alpha")
     def enable_tensorrt(self, mode: bool = True, *, precision: str = "float32", verify: bool = True) -> LoadedGraph:
-        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` says; return this graph."""
+        """Run it by TensorRT, as `GraphConfig.enable_tensorrt` describes; return this graph."""
         return self._on_engine(mode, Engine("tensorrt", precision, verify))
 
     @at_stage("pre-alpha")
     def enable_iree(self, mode: bool = True, *, verify: bool = True) -> LoadedGraph:
-        """Run it by IREE, as `GraphConfig.enable_iree` says; return this graph."""
+        """Run it by IREE, as `GraphConfig.enable_iree` describes; return this graph."""
         return self._on_engine(mode, Engine("iree", "float32", verify))
 
     def enable_constant_weights(self, mode: bool = True) -> LoadedGraph:
-        """Compile it with its weights as constants, as `GraphConfig.enable_constant_weights` says; return this one."""
+        """Compile it with its weights as constants, as in `GraphConfig.enable_constant_weights`; return this one."""
         return self._on_engine(mode, Engine("xla", "float32", False))
 
     def _on_engine(self, mode: bool, engine: Engine) -> LoadedGraph:
@@ -351,7 +351,7 @@ class LoadedGraph:
 
 
 class _Live:
-    """What `Program.run` asks of a state."""
+    """The part of a state that `Program.run` needs."""
 
     def __init__(self, tensors: list[Tensor], numbers: dict[str, float]) -> None:
         self.tensors = tensors
@@ -365,7 +365,7 @@ class _Live:
 
 
 def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Placement | None, Any]:
-    """Return where a graph runs: a placement, or None and a device."""
+    """Return the target of a graph: a placement, or None and a device."""
     said = found.get("placement")
     if said is None:
         if placement is not None:

@@ -1,4 +1,4 @@
-"""The manifest of an exported graph: what goes in, what comes out, what lies in the files next to it, as JSON.
+"""Manifest of an exported graph: inputs, outputs and contents of its files, as JSON.
 
 A graph that takes ``{"ids": x}`` and returns a named tuple is written as
 
@@ -113,7 +113,7 @@ def static_json(value: Any, path: str, asked: str) -> dict:
 
 
 def static_of(found: dict) -> Any:
-    """Return what `static_json` wrote."""
+    """Return the value written by `static_json`."""
     return float(found["value"]) if found["static"] == "float" else found["value"]
 
 
@@ -128,7 +128,7 @@ def tensor_json(path: str, shape, dtype, layout) -> dict:
 
 
 def packages() -> dict[str, str]:
-    """Return the versions of what made an export."""
+    """Return the versions of the packages that made an export."""
     found = {"python": platform.python_version()}
     for name in ("sbpjax", "jax", "jaxlib", "numpy", "safetensors"):
         try:
@@ -142,11 +142,11 @@ def packages() -> dict[str, str]:
 
 
 def storable(array: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Return an array that a safetensors file takes, and as what it is stored if not as itself.
+    """Return an array that a safetensors file takes, and its stored type if not its own.
 
     A dtype that NumPy's reader does not know (float8, complex128) is stored as its bytes, in one dim more.
     """
-    # safetensors writes the bytes of an array as they lie, whatever its strides say.
+    # safetensors writes the bytes of an array in memory order, regardless of strides.
     array = np.array(array, order="C", copy=None)
     if array.dtype.name in _NATIVE:
         return array, None
@@ -154,7 +154,7 @@ def storable(array: np.ndarray) -> tuple[np.ndarray, str | None]:
 
 
 def restored(array: np.ndarray, dtype: np.dtype, stored_as: str | None) -> np.ndarray:
-    """Return what `storable` was given."""
+    """Return the array given to `storable`."""
     return array if stored_as is None else np.ascontiguousarray(array).view(dtype)[..., 0]
 
 
@@ -188,7 +188,7 @@ def content(folder: Path, asked: str) -> bytes:
 
 
 def read(text: bytes, asked: str) -> dict:
-    """Return what a manifest says.
+    """Parse a manifest.
 
     Raises:
         ExportError: it is none, or of another version.

@@ -1,4 +1,4 @@
-"""What a manifest has to look like before anything is made of it: types, names and ranges of every field.
+"""Schema of the manifest: types, names and ranges of every field, checked before use.
 
 check({"state": {"order": [7], …}, …})     # ValueError: state.order[0] is 7, of 3 inputs
 """
@@ -19,10 +19,10 @@ _STATICS = {"NoneType": type(None), "bool": bool, "int": int, "float": str, "str
 
 
 def check(content: dict) -> None:
-    """Compare the fields of a manifest with what `Graph.export` writes.
+    """Compare the fields of a manifest with those that `Graph.export` writes.
 
     Raises:
-        ValueError: one is missing or of another kind; the text says which.
+        ValueError: one is missing or of another kind; the text names it.
     """
     place = content.get("placement")
     if place is not None:
@@ -104,7 +104,7 @@ def _sbp(sbp: Any, where: str, axes: int | None) -> None:
 
 def _leaves(structure: Any) -> int:
     """Return how many leaves a structure has, −1 if it is nested absurdly or no structure."""
-    # A list of what is still to be looked at: a crafted structure could be deeper than Python's stack.
+    # A list of the remaining parts: a crafted structure could be deeper than Python's stack.
     count, waiting = 0, [(structure, 0)]
     while waiting:
         found, depth = waiting.pop()

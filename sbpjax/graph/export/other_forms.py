@@ -1,4 +1,4 @@
-"""An exported program in forms that others read, beside `jax.export`'s own.
+"""Other formats of an exported program, besides `jax.export`'s own.
 
     program.mlir      StableHLO as text, to read
     program.mlirbc    StableHLO's portable artifact, for any consumer of StableHLO
@@ -7,7 +7,7 @@
     model.onnx        an ONNX model, for OpenVINO, ONNX Runtime and TensorRT; its weights are those of the weights file
 
 They are the same program: the inputs of the first three are those of the program that a call uses (``program.kept`` in
-the manifest says which), the inputs of the model are the arguments.
+the manifest lists them), the inputs of the model are the arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`SavedProgram`: the `Program` of an exported graph. What a trace finds out of others stands in its manifest."""
+"""`SavedProgram`: the `Program` of an exported graph, built from its manifest instead of a trace."""
 
 from __future__ import annotations
 
