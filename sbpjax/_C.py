@@ -1,4 +1,4 @@
-"""OneFlow's op-level functions, under the names its own programs call: ``flow._C.matmul(a, b, transpose_b=True)``."""
+"""OneFlow's functional ops under their original names: ``flow._C.matmul(a, b, transpose_b=True)``."""
 
 from sbpjax._core.functions.table.table import face as _face
 

@@ -102,7 +102,7 @@ from ._core.tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 
-from ._core.functions import tensor as tensor  # isort: skip  # not the room of that name
+from ._core.functions import tensor as tensor  # isort: skip  # not the package of that name
 
 from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip

@@ -1,4 +1,4 @@
-"""Mixed precision: autocasting, and scaling of the loss so that gradients of float16 neither vanish nor overflow.
+"""Mixed precision: autocast, and loss scaling against underflow and overflow of float16 gradients.
 
 ``"fp8"`` as dtype of `autocast` or of a graph's ``enable_amp`` is bfloat16 with 8-bit products of linear layers, see
 `_core.ops.layers.fp8`.

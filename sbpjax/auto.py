@@ -1,9 +1,9 @@
-"""Auto parallelism: layouts for a model whose author says nothing of sbp; how it chose, and what else would cost.
+"""Auto parallelism: choose layouts for a model without sbp annotations; reports of the choice and its alternatives.
 
     config.enable_auto_parallel(True, placement=p)      # in a graph: docs/how_to/auto_parallel.md
     print(graph.auto_parallel_report(x, y))
 
-`calibrate` measures prices, `keep` and `release` say what the next plan may touch.
+`calibrate` measures costs; `keep` and `release` fix layouts for the next plan, or free them.
 """
 
 from sbpjax._core.inspect.auto.calibrate import calibrate as calibrate

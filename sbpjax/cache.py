@@ -1,4 +1,4 @@
-"""``python -m sbpjax.cache info|clear``: what the cache of compiled programs and plans holds; drop it."""
+"""``python -m sbpjax.cache info|clear``: list the on-disk cache of compiled programs and plans, or clear it."""
 
 from ._core.serialization.cache_folder import main as main
 

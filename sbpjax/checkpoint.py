@@ -1,4 +1,4 @@
-"""Checkpoints: save and load states in any layout; files of safetensors and PyTorch."""
+"""Checkpoints: save and load states in any layout; safetensors and PyTorch files."""
 
 from sbpjax.data.checkpoint.inspecting import Entry as Entry
 from sbpjax.data.checkpoint.inspecting import inspect as inspect

@@ -1,4 +1,4 @@
-"""Collectives under OneFlow's older names: ``oneflow.comm``; `sbpjax.distributed` has them with groups and options."""
+"""OneFlow's older names of the collectives, ``oneflow.comm``; `sbpjax.distributed` adds groups and options."""
 
 from ._core.compat.comm import all_gather as all_gather
 from ._core.compat.comm import all_gather_into_tensor as all_gather_into_tensor

@@ -1,4 +1,4 @@
-"""The process and its devices: how many there are, who this process is, and how to ask for virtual CPU devices."""
+"""Environment of the process: its rank, the number of devices, and virtual CPU devices."""
 
 from sbpjax.distributed.env import MIN_CPU_THREADS as MIN_CPU_THREADS
 from sbpjax.distributed.env import THREADS_PER_CPU_DEVICE as THREADS_PER_CPU_DEVICE

@@ -1,7 +1,7 @@
-"""Every error class of sbpjax; a class's docstring is its help page.
+"""Error classes of sbpjax; the docstring of a class is its help page.
 
-An error text has four parts: what was asked (op and the user's line), what was seen (shape, dtype, sbp, placement
-of each input), the rule that was broken, with numbers, and one line that fixes it. A class is raised with the four:
+An error text has four parts: the operation (op and the user's line), the inputs as seen (shape, dtype, sbp, placement
+of each input), the rule that was broken, with numbers, and one line that fixes it. A class is raised with these four:
 ``raise SbpError(asked, seen, rule, fix)``.
 """
 
@@ -40,7 +40,7 @@ def user_line() -> str:
     return UNKNOWN_LINE
 
 
-@functools.lru_cache(4096)  # files of a program: a trace asks for each equation
+@functools.lru_cache(4096)  # files of a program: tracing looks one up for each equation
 def is_library_file(filename: str) -> bool:
     """Return whether a file belongs to sbpjax or to one of its dependencies."""
     return filename.startswith(_LIBRARY) or _is_dependency(filename)
@@ -67,7 +67,7 @@ def message(asked: str, seen: str, rule: str, fix: str) -> str:
 
     Args:
         asked: the operation, in the user's words; the user's line is added.
-        seen: what arrived: shape, dtype, sbp, placement of each input.
+        seen: the inputs: shape, dtype, sbp, placement of each input.
         rule: the rule that was broken, with its numbers.
         fix: one line that makes it work.
     """
@@ -77,7 +77,7 @@ def message(asked: str, seen: str, rule: str, fix: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that somebody may have meant by a wrong one, None if nothing is near; private ones last."""
+    """Return the known name nearest to a wrong one, None if nothing is near; private names come last."""
     known: dict[str, list[str]] = {}
     for one in names:
         if name.startswith("_") or not one.startswith("_"):
@@ -88,7 +88,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def page(name: str) -> str:
-    """Return where a page of the documentation lies: beside the package, or in it where it was installed as a wheel."""
+    """Return the path of a documentation page: beside the package, or inside it in an installed wheel."""
     inside = os.path.join(_LIBRARY, "docs", name)
     return inside if os.path.exists(inside) else os.path.join(os.path.dirname(os.path.dirname(_LIBRARY)), "docs", name)
 
@@ -98,8 +98,8 @@ READ_BY_ALL = (
     "reading a global tensor is collective: item(), numpy(), tolist() and print(x) run on every rank",
     "value = x.item() on every rank, then if rank == 0: print(value); x.to_local() is a rank's own part",
 )
-AT_ITS_END = "has come to the end of its program"  # behind a rank; the launcher looks for it
-# The same where one of them came to its end before.
+AT_ITS_END = "has come to the end of its program"  # follows a rank; the launcher searches for it
+# The same where one of them has already ended.
 ENDS_ALIKE = (
     "every rank ends after the same calls: as many steps, batches and reads of global tensors as the others",
     "look why that rank ended: as many batches on every rank (drop_last=True), no return or sys.exit() on some; "
@@ -108,20 +108,20 @@ ENDS_ALIKE = (
 
 
 def full_tracebacks() -> bool:
-    """Return whether ``SBPJAX_FULL_TRACEBACK=1`` asks for library frames in tracebacks."""
+    """Return whether ``SBPJAX_FULL_TRACEBACK=1`` requests library frames in tracebacks."""
     return os.environ.get("SBPJAX_FULL_TRACEBACK", "0") not in ("", "0")
 
 
 @contextlib.contextmanager
 def folded(error: BaseException) -> Iterator[None]:
-    """Leave, while the block runs, only the program's own frames in the traceback of an error that a user made.
+    """Within the block, reduce the traceback of a user's error to the frames of the user's program.
 
     A user's mistake is a `SbpjaxError`, or an error from the user's own code that came through sbpjax: a ``build`` that
     divides by zero. An error of another class from inside sbpjax, JAX or NumPy is a defect, and shows all frames. The
     same holds for each error that this one was raised from; those that never left the library are left out.
 
-    Nothing is folded under ``SBPJAX_FULL_TRACEBACK=1``. A wrong name of a tensor, a graph or a module of sbpjax shows
-    the nearest right one, if any: Python itself says it in terminals alone, and of small classes.
+    Nothing is folded under ``SBPJAX_FULL_TRACEBACK=1``. For a wrong name of a tensor, a graph or a module of sbpjax the
+    nearest existing name is added, if any: Python itself does this only in terminals, and only for small classes.
     """
     before, explained = [], []
     named = [(one, one.args, one.obj) for one in _chain(error) if isinstance(one, AttributeError) and _is_ours(one)]
@@ -162,7 +162,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _is_ours(error: AttributeError) -> bool:
-    """Return whether an error says no name yet, and is about something of sbpjax; a module answers for itself."""
+    """Return whether an error suggests no name yet and concerns an object of sbpjax; a module answers for itself."""
     if error.name is None or error.obj is None or not error.args:
         return False
     if isinstance(error, SbpjaxError) and not isinstance(error, UnknownNameError):
@@ -201,7 +201,10 @@ def _without_library(trace: types.TracebackType | None) -> types.TracebackType |
 
 
 def fold_tracebacks() -> None:
-    """Print errors that end a program or a thread, or a cell of a notebook, `folded`; by what printed them before."""
+    """Install hooks that print errors ending a program, a thread or a notebook cell as `folded` tracebacks.
+
+    The hooks that were installed before do the printing.
+    """
     shows, in_thread = sys.excepthook, threading.excepthook
 
     def show(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
@@ -242,7 +245,7 @@ class SbpjaxError(Exception):
     """Base of all errors that sbpjax raises on a user's mistake.
 
     Args:
-        told: the whole text, or the four parts of `message`: what was asked, what was seen, the rule, and the fix.
+        told: the whole text, or the four parts of `message`: operation, inputs, rule and fix.
         named: ``name`` and ``obj``, for errors that are an AttributeError or an ImportError.
     """
 
@@ -253,13 +256,13 @@ class SbpjaxError(Exception):
 class PlacementError(SbpjaxError, ValueError, RuntimeError):
     """A placement cannot be made or does not fit: unknown type, duplicate or missing ranks, an uneven hierarchy.
 
-    Ranks are global device ids in the order of ``jax.devices()``. On CPU, ask for more devices with
+    Ranks are global device ids in the order of ``jax.devices()``. On CPU, set up more devices with
     ``SBPJAX_CPU_DEVICES=8`` or ``sbpjax.env.set_cpu_devices(8)`` before first use.
     """
 
 
 class PlacementTypeError(SbpjaxError, TypeError):
-    """A placement was given something that is no placement, type string or integer ranks."""
+    """A placement was given a value that is no placement, type string or integer ranks."""
 
 
 class SbpError(SbpjaxError, ValueError, RuntimeError):
@@ -270,7 +273,7 @@ class SbpError(SbpjaxError, ValueError, RuntimeError):
 
 
 class SbpTypeError(SbpjaxError, TypeError):
-    """Something that is no sbp was given where an sbp is needed."""
+    """A value that is no sbp was given where an sbp is needed."""
 
 
 class MixedTensorError(SbpjaxError, RuntimeError):
@@ -282,7 +285,7 @@ class MixedTensorError(SbpjaxError, RuntimeError):
 
 
 class BoxingError(SbpjaxError, RuntimeError):
-    """A boxing was asked for that the current ``boxing_policy`` forbids, or that cannot be made."""
+    """A requested boxing is forbidden by the current ``boxing_policy`` or cannot be made."""
 
 
 class BoxingWarning(UserWarning):
@@ -294,11 +297,11 @@ class DeviceStateError(SbpjaxError, RuntimeError):
 
 
 class DistributedError(SbpjaxError, RuntimeError):
-    """Something about running in several processes: a launcher, a coordinator, a group, a collective."""
+    """Setup or communication of several processes failed: a launcher, a coordinator, a group, a collective."""
 
 
 class LostRankError(DistributedError, TimeoutError):
-    """Ranks did not come to where all ranks meet, or came no more.
+    """Ranks did not reach a barrier or rendezvous, or stopped responding.
 
     One process waits for the others at `to_global`, a collective, a barrier or the start. The text names the ranks that
     are missing. Usually one of them failed before: look at its own output first.
@@ -309,33 +312,33 @@ class RankFailedError(DistributedError):
     """A cell of a notebook under ``%%ranks`` failed on a rank; the text is that rank's own traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: no frames of the launcher."""
+        """Return the text that IPython shows: no frames of the launcher."""
         return str(self).splitlines()
 
 
 class AgreementError(DistributedError):
-    """Ranks do different things where all must do the same: another operation, shape, program or version."""
+    """Ranks differ where they must agree: another operation, shape, program or version."""
 
 
 class EncodingError(SbpjaxError, ValueError):
     """Bytes are no encoded value, or a value cannot be encoded; see `_core.serialization.encoding`.
 
-    What processes tell each other holds plain values and NumPy arrays alone, so that reading it runs no code.
+    Messages between processes hold only plain values and NumPy arrays, so reading them runs no code.
     """
 
 
 class EncodingTypeError(EncodingError, TypeError):
-    """A value holds something of a type that the encoding lacks; the text says where it is and of which type."""
+    """A value holds a type that the encoding lacks; the text names its position and type."""
 
 
 class SignatureError(SbpjaxError, ValueError):
-    """Bytes carry no signature of the key: another key made them, or somebody changed them. Nothing was read."""
+    """Bytes carry no signature of the key: they were made with another key or changed. Nothing was read."""
 
 
 class ForeignMessageError(DistributedError, SignatureError):
-    """Something without the secret of this job wrote where only its ranks write, or a rank has another secret.
+    """A writer without this job's secret wrote where only its ranks write, or a rank has another secret.
 
-    ``docs/explanation/security.md`` says which secret a job has. The launcher makes one; elsewhere
+    ``docs/explanation/security.md`` describes the secret of a job. The launcher makes one; elsewhere
     ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
     """
 
@@ -356,9 +359,9 @@ class AbstractError(SbpjaxError, NotImplementedError):
 class OutOfMemoryError(SbpjaxError, RuntimeError):
     """A tensor or a program needs more memory than its device has, or more bytes than can be counted (2^63).
 
-    Said before anything runs: of new tensors and results of ops on CPUs from what the machine, its container and
-    ``ulimit -v`` leave, of compiled programs by the compiler. On CPU also: a process holds so many programs that the
-    system has no memory mappings left for another one.
+    Raised before anything runs: for new tensors and results of ops on CPUs by the memory that the machine, its
+    container and ``ulimit -v`` leave, for compiled programs by the compiler. On CPU also: a process holds so many
+    programs that the system has no memory mappings left for another one.
     """
 
 
@@ -401,10 +404,10 @@ class OpIndexError(SbpjaxError, IndexError, RuntimeError):
 
 
 class OpBoundsError(OpIndexError):
-    """An index tensor names a place that the tensor does not have.
+    """An index tensor holds an index outside the tensor.
 
-    PyTorch raises IndexError from some index ops and RuntimeError from others; this is both. Only an index that is at
-    hand on the CPU is looked at. Elsewhere a place outside reads as NaN and is not written.
+    PyTorch raises IndexError from some index ops and RuntimeError from others; this is both. Only an index that is
+    available on the CPU is checked. Elsewhere an index out of range reads NaN and writes nothing.
     """
 
 
@@ -421,14 +424,14 @@ class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
 
 
 class ImmutableError(SbpjaxError, AttributeError):
-    """Something that all tensors share, such as an element type, was to be changed."""
+    """An object that all tensors share, such as a dtype, was to be changed."""
 
 
 class LinAlgError(SbpjaxError, RuntimeError):
-    """A matrix has not what was asked for: it is singular, or not positive definite.
+    """A matrix lacks a required property: it is singular, or not positive definite.
 
-    Raised where the result is at hand, on the CPU and outside compiled programs. Elsewhere the result holds infinities
-    or NaN, and the functions that end in ``_ex`` say in `info` where.
+    Raised where the result is available, on the CPU and outside compiled programs. Elsewhere the result holds
+    infinities or NaN, and the functions that end in ``_ex`` return the position in `info`.
     """
 
 
@@ -440,9 +443,9 @@ class CheckpointError(SbpjaxError, RuntimeError):
 
 
 class TableError(SbpjaxError, ValueError, RuntimeError):
-    """An embedding table of `sbpjax.one_embedding` cannot do what it is asked: it is full, or files do not fit it.
+    """An embedding table of `sbpjax.one_embedding` is full, or files do not fit it.
 
-    Rows lie in a store in memory or in files, those of the present step in a cache on the devices; a snapshot is a
+    Rows are kept in a store in memory or in files, those of the current step in a cache on the devices; a snapshot is a
     directory that is complete or not there.
     """
 
@@ -450,8 +453,8 @@ class TableError(SbpjaxError, ValueError, RuntimeError):
 class ConfigError(SbpjaxError, ValueError):
     """The configuration of a model has a field that is missing, unknown, or contradicts another.
 
-    Fields have the names of Hugging Face's ``config.json``. A field that a family does not know is refused: a model
-    that leaves it out might compute something else.
+    Fields have the names of Hugging Face's ``config.json``. A field unknown to the family is rejected: a model that
+    ignores it might compute something else.
     """
 
 
@@ -467,7 +470,7 @@ class ServingError(SbpjaxError, ValueError, RuntimeError):
 
 
 class BusyError(ServingError):
-    """More requests wait than an engine lets wait; ask again later. Over HTTP it is the status 429."""
+    """The queue of an engine is full; retry later. Over HTTP this is the status 429."""
 
 
 class ModuleKeyError(SbpjaxError, KeyError):
@@ -482,7 +485,7 @@ class ModuleKeyError(SbpjaxError, KeyError):
 class ModuleAttributeError(SbpjaxError, AttributeError):
     """A module has no such attribute, or its base class was not initialised.
 
-    ``super().__init__()`` stands first in the ``__init__`` of every module.
+    Call ``super().__init__()`` first in the ``__init__`` of every module.
     """
 
 
@@ -499,14 +502,14 @@ class StateDictError(SbpjaxError, RuntimeError):
 
 
 class GraphError(SbpjaxError, RuntimeError):
-    """A graph cannot be built, compiled or run as asked.
+    """A graph cannot be built, compiled or run.
 
     A failed build leaves modules, optimizers and the graph as they were; correct the cause and call the graph again.
     """
 
 
 class GraphTypeError(GraphError, TypeError):
-    """A graph was given something of a wrong type: no Module, no Optimizer, or a static argument without a hash."""
+    """A graph was given a value of a wrong type: no Module, no Optimizer, or a static argument without a hash."""
 
 
 class GraphConfigError(GraphError, ValueError):
@@ -514,7 +517,7 @@ class GraphConfigError(GraphError, ValueError):
 
 
 class NanError(GraphError, FloatingPointError):
-    """Under ``jax.debug_nans`` an op or a step of a graph made a nan; a step leaves parameters as they were before."""
+    """Under ``jax.debug_nans`` an op or a step of a graph made a NaN; a failed step leaves parameters unchanged."""
 
 
 class StaticInputError(GraphError):
@@ -525,7 +528,7 @@ class ExportError(GraphError):
     """A graph cannot be exported, or the files of an exported graph cannot be loaded here.
 
     An export is a directory of files that belong together: a manifest, a program in several forms, and weights. Nothing
-    was written or loaded; ``manifest.json`` says in words what the program takes and on how many devices it runs.
+    was written or loaded; ``manifest.json`` describes the inputs of the program and its number of devices.
     """
 
 
@@ -538,10 +541,10 @@ class EngineError(GraphError):
 
 
 class DataDependentError(OpTypeError):
-    """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
+    """Python needed the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
 
     A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
-    ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses what runs.
+    ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses a branch.
     """
 
 
@@ -550,14 +553,14 @@ class DataError(SbpjaxError, ValueError):
 
 
 class DataTypeError(SbpjaxError, TypeError):
-    """Samples of a batch cannot be put together: of an unknown type, or of different sizes.
+    """Samples cannot be collated into a batch: an unknown type, or different sizes.
 
     `sbpjax.utils.data.DataLoader` takes a ``collate_fn`` that makes a batch of a list of samples.
     """
 
 
 class DistributionError(SbpjaxError, ValueError):
-    """A distribution was made of parameters, or asked about a value, that it is not defined for."""
+    """Parameters of a distribution, or a value given to it, are outside its domain."""
 
 
 class HubError(SbpjaxError, RuntimeError, ValueError):
@@ -565,10 +568,10 @@ class HubError(SbpjaxError, RuntimeError, ValueError):
 
 
 class WorkerError(SbpjaxError, RuntimeError):
-    """A process that fetches data failed: it died, its dataset cannot be sent there, or it used what it has not.
+    """A data worker failed: it died, its dataset cannot be sent there, or it used a name that workers lack.
 
-    Workers have no JAX: a dataset makes its samples of Python's and NumPy's values. A script that defines its dataset
-    itself keeps what it does under ``if __name__ == "__main__":``.
+    Workers have no JAX: a dataset makes its samples of Python's and NumPy's values. A script that defines its own
+    dataset keeps its main program under ``if __name__ == "__main__":``.
     """
 
 
@@ -585,7 +588,7 @@ class UnknownNameError(SbpjaxError, AttributeError):
 
 
 class MissingNameError(SbpjaxError, AttributeError):
-    """A module of sbpjax has no such name; the text says the nearest name that it has."""
+    """A module of sbpjax has no such name; the text gives the nearest existing name."""
 
     module = ""
 
@@ -596,7 +599,7 @@ class MissingNameError(SbpjaxError, AttributeError):
         self.module = module
         return self
 
-    def __str__(self) -> str:  # here, since many ask with `hasattr` and read no text
+    def __str__(self) -> str:  # built lazily: most callers use `hasattr` and read no text
         near = None if self.name is None else nearest(self.name, dir(sys.modules.get(self.module)))
         return super().__str__() + (f". Did you mean: {near!r}?" if near else "")
 
@@ -606,12 +609,12 @@ class UnknownModuleError(SbpjaxError, ModuleNotFoundError):
 
 
 class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
-    """What was asked for belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
+    """The feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
 
 
 class AbsentError(SbpjaxError, AttributeError):
-    """A name of OneFlow that means nothing here: a kernel, a reader of its own files, a switch of its compiler.
+    """A name of OneFlow without a meaning here: a kernel, a reader of its own files, a switch of its compiler.
 
-    The text says what to use instead; `docs/reference/api_coverage.md` lists all of them.
+    The text names a replacement; `docs/reference/api_coverage.md` lists all of them.
     ``hasattr`` is False for such a name.
     """

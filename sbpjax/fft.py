@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms: the names of ``torch.fft``.
+"""Discrete Fourier transforms under the names of ``torch.fft``.
 
     >>> flow.fft.fft(flow.tensor([1.0, 0.0, 0.0, 0.0]))
     tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])

@@ -1,4 +1,4 @@
-"""Transforms of functions of tensors: `grad`, `vmap`, `jvp`, `jacrev` and their like, as PyTorch's ``torch.func``."""
+"""Function transforms of tensors: `grad`, `vmap`, `jvp`, `jacrev` and others, as in PyTorch's ``torch.func``."""
 
 from sbpjax._core.tracing.compiled import compiled as compiled
 from sbpjax._core.tracing.functional_call import functional_call as functional_call

@@ -1,11 +1,11 @@
-"""`torch.hub`'s functions: models of a local directory, and state dicts from a URL.
+"""Model hub under `torch.hub`'s names: models of a local directory, and state dicts from a URL.
 
     model = hub.load("/models/vision", "resnet18", source="local", pretrained=False)   # runs its hubconf.py
     state = hub.load_state_dict_from_url("https://example.org/resnet18.pt")            # runs no code
 
-A repository of GitHub is downloaded as an archive into `get_dir`, and its ``hubconf.py`` is run: `load` asks for
-``trust_repo=True`` first. Downloads are written beside their place and moved into it when complete. ``GITHUB_TOKEN`` is
-sent to GitHub alone, over https.
+A repository of GitHub is downloaded as an archive into `get_dir`, and its ``hubconf.py`` is run: `load` requires
+``trust_repo=True``. Downloads are written to a temporary name and renamed when complete. ``GITHUB_TOKEN`` is sent to
+GitHub alone, over https.
 """
 
 from ._core.compat.hub import download_url_to_file as download_url_to_file

@@ -1,4 +1,4 @@
-"""Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``."""
+"""Linear algebra under the names of ``torch.linalg``: norms, decompositions, solvers."""
 
 from sbpjax._core.functions.linalg import LinAlgError as LinAlgError
 from sbpjax._core.functions.table.table import face as _face

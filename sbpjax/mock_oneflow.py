@@ -1,10 +1,10 @@
-"""`oneflow` answered by sbpjax: a script written for OneFlow runs as it is.
+"""Import alias `oneflow` for sbpjax: a script written for OneFlow runs unchanged.
 
     with sbpjax.mock_oneflow.enable():
         import oneflow as flow
         import oneflow.nn as nn
 
-As `sbpjax.mock_torch`, of which it is the counterpart.
+It works as `sbpjax.mock_torch` does.
 """
 
 from ._core.compat.oneflow_alias import disable as disable

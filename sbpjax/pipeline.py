@@ -1,7 +1,7 @@
-"""Pipeline parallelism: stages on placements of their own, working on micro-batches at once.
+"""Pipeline parallelism: stages on separate placements that work on different micro-batches at the same time.
 
-The user writes ``x.to_global(placement=P1)`` in ``build`` or ``set_stage``; see `sbpjax.nn.Graph`. Here are the
-schedules, and what can be asked of them on paper.
+The user writes ``x.to_global(placement=P1)`` in ``build`` or ``set_stage``; see `sbpjax.nn.Graph`. This module
+re-exports the schedules and their simulation.
 """
 
 from sbpjax.graph.pipeline.schedule import Schedule as Schedule

@@ -1,4 +1,4 @@
-"""`torch.profiler`'s and `oneflow.profiler`'s names over `jax.profiler`: what ran, how long, and traces of it."""
+"""Profiling: `torch.profiler`'s and `oneflow.profiler`'s names over `jax.profiler`: timings and traces."""
 
 from ._core.compat.profiler.profile import ProfilerAction as ProfilerAction
 from ._core.compat.profiler.profile import ProfilerActivity as ProfilerActivity

@@ -1,4 +1,4 @@
-"""Special functions: the names of ``torch.special``; the table of ops has them (`_core.functions.rows.special`)."""
+"""Special functions under the names of ``torch.special``; `_core.functions.rows.special` defines them."""
 
 from sbpjax._core.functions.table.table import face as _face
 
