@@ -1,1 +1,1 @@
-"""Checkpoints: one format, one protocol of writing; files of other packages, read."""
+"""Checkpoints: one on-disk format and write protocol; readers for files of other frameworks."""

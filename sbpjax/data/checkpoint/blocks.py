@@ -1,4 +1,4 @@
-"""The bytes of a checkpoint's tensors: one file per process, of blocks that say where in which tensor they belong.
+"""Block files of a checkpoint: one binary file and index per process, with the position of each shard.
 
     arrays/00003.bin     the shards that process 3 holds, one after the other, each from a multiple of 64 bytes on
     arrays/00003.json    [[tensor, [start …], [shape …], offset, size, crc], …]: one line per shard
@@ -48,7 +48,7 @@ class Block:
 
 
 def names(process: int) -> tuple[str, str]:
-    """Return the names of a process's file of blocks and of its index, below the checkpoint."""
+    """Return the relative names of a process's block file and of its index."""
     return f"{ARRAYS}/{process:05d}.bin", f"{ARRAYS}/{process:05d}.json"
 
 
@@ -88,11 +88,11 @@ def _write_all(file, chunk: memoryview) -> None:
 
 @dataclass
 class Files:
-    """The files of blocks of a checkpoint, read.
+    """Reader of the block files of a checkpoint.
 
     Attributes:
         directory: the checkpoint.
-        blocks: by number of the tensor, its blocks and the process whose file they are in.
+        blocks: by tensor number, its blocks and the process that wrote each.
     """
 
     directory: Path
@@ -100,10 +100,10 @@ class Files:
     _maps: dict[int, Any] = field(default_factory=dict)
 
     def add(self, process: int, index: Any) -> None:
-        """Take what the index of a process says.
+        """Add the entries of a process's index.
 
         Raises:
-            ValueError, TypeError: it is no such index, or does not fit its file.
+            ValueError, TypeError: the index is invalid, or does not fit its file.
         """
         length = (self.directory / names(process)[0]).stat().st_size
         end = 0

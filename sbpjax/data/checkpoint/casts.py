@@ -1,4 +1,4 @@
-"""Which element types hold every value of another: what a load may change without being asked.
+"""Lossless casts: dtypes that hold every value of another, allowed on load without ``cast=True``.
 
 bfloat16 goes into float32, int8 into float16; float32 into int64 or bfloat16 loses something, int64 into float32 too.
 """
@@ -30,7 +30,7 @@ def holds(target: np.dtype, source: np.dtype) -> bool:
 
 
 def _kind(dtype: np.dtype) -> int | None:
-    """Return 0 for booleans, 1 integers, 2 real and 3 complex numbers; None for what is no number."""
+    """Return 0 for booleans, 1 integers, 2 real and 3 complex numbers; None for other dtypes."""
     known = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}.get(dtype.kind)
     return 2 if known is None and dtype.kind == "V" and "float" in dtype.name else known
 

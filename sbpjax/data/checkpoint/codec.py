@@ -1,11 +1,11 @@
-"""Plain values of Python, NumPy, OmegaConf and this library, as JSON that names their kind: nothing is pickled.
+"""JSON codec for plain values of Python, NumPy, OmegaConf and this library, tagged by kind, without pickle.
 
     {1, 2}                 {"": "set", "items": [1, 2]}
     datetime.date(…)       {"": "date", "value": "2026-11-23"}
 
-`ENCODERS` says by exact class how a value is written, `DECODERS` by kind how it is made again. A class that is not in
-the table is refused by name when it is written. Reading makes values of these classes alone: an `Enum` and a named
-tuple come back as their own class only if the program has imported it; no file makes Python import or run anything.
+`ENCODERS` maps an exact class to its encoder, `DECODERS` a kind to its decoder. Writing a class that is not in the
+table raises an error with its name. Reading makes values of these classes alone: an `Enum` and a named tuple come back
+as their own class only if the program has imported it; no file makes Python import or run anything.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _PATHS = {
 }
 _TEXTS: dict[type, str] = {decimal.Decimal: "decimal", fractions.Fraction: "fraction", uuid.UUID: "uuid"}
 _NAMESPACES = {"argparse.Namespace": argparse.Namespace, "types.SimpleNamespace": types.SimpleNamespace}
-_notes: set[str] = set()  # what was said once
+_notes: set[str] = set()  # lines already logged
 
 
 def encode(value: Any, walk: Walk, name: str) -> Code | None:
-    """Return the code of a value that is no plain one, None if its class is not known here.
+    """Return the code of a value that is not plain, None if its class is unknown.
 
     Args:
-        value: what to write.
-        walk: writes what is in it.
-        name: where it is, for errors.
+        value: the value to encode.
+        walk: encodes its contents.
+        name: its position, for errors.
     """
     found = ENCODERS.get(type(value))
     if found is not None:
@@ -82,7 +82,7 @@ def encode(value: Any, walk: Walk, name: str) -> Code | None:
 
 
 def decode(code: Code, walk: Walk) -> Any:
-    """Return the value of a code; ``walk`` reads what is in it.
+    """Return the value of a code; ``walk`` decodes its contents.
 
     Raises:
         CheckpointError: its kind is not known.

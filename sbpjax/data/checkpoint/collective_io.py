@@ -1,7 +1,7 @@
-"""Work that each rank does by itself before all of them read or write together: if it fails on one, all raise.
+"""Collective error handling for file I/O: if the local work of one rank fails, all ranks raise.
 
 Rank 1 runs on a machine that does not see the directory. It raises at once; rank 0, which sees it, would wait for
-rank 1 in the middle of the reading. So the ranks tell each other how it went before they begin.
+rank 1 in the middle of the reading. So the ranks exchange their outcomes before they begin.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Result = TypeVar("Result")
 
 
 def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], Any]) -> tuple[Result, dict[int, Any]]:
-    """Return what ``work()`` gives here, and ``tell`` of it from every rank; all ranks call it.
+    """Return the result of ``work()`` here and the shared part of every rank's; all ranks call it.
 
     Args:
-        asked: what is being done, the same words on all ranks.
-        work: what this rank does by itself.
-        tell: what of its result the others are to know.
+        asked: the name of the operation, equal on all ranks.
+        work: the local work of this rank.
+        tell: the part of its result to share with the others.
 
     Raises:
         CheckpointError: it failed on another rank; the text names it. Where it failed, its own error is raised.

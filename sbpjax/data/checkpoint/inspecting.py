@@ -1,4 +1,4 @@
-"""The contents of a checkpoint, without loading it: one process reads one small file."""
+"""List the tensors of a checkpoint without loading them: one process reads one small file."""
 
 from __future__ import annotations
 

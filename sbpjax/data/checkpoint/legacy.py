@@ -1,7 +1,7 @@
-"""The two formats that earlier versions wrote, read: Orbax's arrays, and one ``.npy`` file per tensor.
+"""Readers of two former checkpoint formats: Orbax arrays, and one ``.npy`` file per tensor.
 
     state.json, checksums.json, arrays/     version 1 of `sbpjax.checkpoint.save`: arrays in OCDBT and Zarr
-    state.json, 000000.npy, 000001.npy …    `sbpjax.save`: the structure says {"": "tensor", "index": 0, "dtype": …}
+    state.json, 000000.npy, 000001.npy …    `sbpjax.save`: the structure has {"": "tensor", "index": 0, "dtype": …}
 
 The second kind has no checksums: a file that is missing or cut short is found, a flipped bit is not.
 """
@@ -32,7 +32,7 @@ def is_numpy(directory: Path) -> bool:
 
 
 def numpy_facts(document: Any) -> dict[str, Any]:
-    """Return what `state.json` would say today of a structure of the second kind."""
+    """Return the current form of `state.json` for a structure of the second kind."""
     tensors: dict[str, Any] = {}
     return {"version": 0, "tensors": tensors, "state": _leaves(document, tensors, rename=True)}
 

@@ -1,9 +1,9 @@
-"""Reading: into any placement and sbp, on any number of processes and devices, all or some of it.
+"""Load checkpoints into any placement and sbp, on any number of processes and devices, in full or in part.
 
     state = sbpjax.checkpoint.load(path, placement=p, sbp=sbpjax.sbp.broadcast)
     sbpjax.checkpoint.load(path, into={"model": model, "optimizer": optimizer})    # in place, each in its own layout
 
-Every device reads the part that it will hold. Before anything is changed, sizes and checksums of all files are
+Every device reads only its own part. Before anything is changed, sizes and checksums of all files are
 compared: each process checks its share of the files, and all of them raise if one finds a fault.
 """
 
@@ -51,23 +51,22 @@ def load(
     cast: bool = False,
     device: Any = None,
 ) -> Any:
-    """Return what `save` wrote, or put it into what is there; all processes call it.
+    """Return the saved state, or load it into an existing one; all processes call it.
 
     Args:
         path: the directory.
         into: a state of the same names. Its tensors are written in place, each in the layout that it has; modules,
-            optimizers, schedules, scalers and whatever else has ``load_state_dict`` stand in it themselves, and are
-            given their state; plain values are set in its dicts and lists.
+            optimizers, schedules, scalers and other objects with ``load_state_dict`` are entries themselves and receive
+            their state; plain values are set in its dicts and lists.
         placement: without ``into``: where tensors are made global; without it they are local, and whole on every
             process.
         sbp: with ``placement``, their nd-sbp; broadcast by default. Dims that a tensor has not are not split.
         pattern: load only the tensors whose names match, e.g. ``"model/*"`` or a list of patterns. With ``into``,
             everything else stays as it is.
-        part: load only what the saved dict has under this key; names in patterns and errors begin below it.
+        part: load only this key of the saved dict; names in patterns and errors begin below it.
         check: compare checksums first.
-        strict: with ``into``: what the checkpoint has and ``into`` has not, or the other way round, is an error;
-            False leaves it out.
-        cast: with ``into``: allow dtypes there that do not hold all values of the checkpoint's.
+        strict: with ``into``: an entry that only one of checkpoint and ``into`` has is an error; False skips it.
+        cast: with ``into``: allow lossy conversions to the dtypes there.
         device: where local tensors are made.
 
     Returns:

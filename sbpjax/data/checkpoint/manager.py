@@ -1,11 +1,11 @@
-"""A directory of checkpoints by step: keep the last, keep the best, find the last complete one.
+"""Checkpoint manager: a directory of checkpoints by step, with retention of the last and the best.
 
     with sbpjax.checkpoint.Manager("run7", keep_last=3, keep_best=1) as manager:
         manager.save(300, state, metric=loss)      # run7/step_000000300, written in the background
     step, state = manager.restore()                # the latest, or None
 
-A step counts when its checkpoint is complete; what a crash left behind is not looked at, and removed (`partial`). Also
-without ``with`` the program waits at its end for what is being written, however it ends.
+Only complete checkpoints count; leftovers of a crash are ignored and removed (`partial`). Without ``with``, too, the
+program waits at exit for a checkpoint that is being written, however it ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .partial import sweep
 from .reader import Contents
 from .saving import Saving, begin
 
-EXIT_RESTART = 75  # what the launcher starts again from
+EXIT_RESTART = 75  # exit code on which the launcher restarts the job
 
 
 class Manager:
@@ -76,7 +76,7 @@ class Manager:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
             self.wait()
-        elif self._saving is not None:  # other ranks may not come here; the end of the program says what failed
+        elif self._saving is not None:  # other ranks may not reach this line; the exit hook reports the failure
             self._saving.join()
 
     def path(self, step: int) -> Path:
@@ -103,15 +103,15 @@ class Manager:
         return ranked[0] if ranked else None
 
     def save(self, step: int, state: Any, *, metric: float | None = None) -> None:
-        """Write the checkpoint of a step, and remove those that are no longer to be kept; all processes call it.
+        """Write the checkpoint of a step, and remove those no longer retained; all processes call it.
 
         Args:
             step: its number.
             state: as of `sbpjax.checkpoint.save`.
-            metric: what `keep_best` compares.
+            metric: the value that `keep_best` compares.
 
         Raises:
-            CheckpointError: the state cannot be stored, or the save before this one failed; that is said once.
+            CheckpointError: the state cannot be stored, or the previous save failed; that is raised once.
         """
         self.wait()
         whole = {"state": state, "step": step, "metric": None if metric is None else float(metric)}
@@ -149,7 +149,7 @@ class Manager:
         return step, load(self.path(step), part="state", **options)
 
     def watch_preemption(self) -> None:
-        """From now on, SIGTERM sets `preempted` on this process; `should_stop` tells all.
+        """Install a SIGTERM handler that sets `preempted` on this process; `should_stop` reports it to all.
 
         Raises:
             CheckpointError: this is not the main thread.
@@ -160,17 +160,17 @@ class Manager:
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "preempted", True))
 
     def should_stop(self) -> bool:
-        """Return on all processes whether one of them was told to stop; all processes call it, e.g. once per step."""
+        """Return on all processes whether one of them received SIGTERM; all processes call it, e.g. once per step."""
         told = _world.current().exchange("should_stop()", self.preempted)
         return any(told.values())
 
     def exit_for_restart(self) -> None:
-        """Wait for the checkpoint that is being written and end with the code that the launcher starts again from."""
+        """Wait for the checkpoint being written, and exit with the code on which the launcher restarts the job."""
         self.wait()
         sys.exit(EXIT_RESTART)
 
     def _tell_of_incomplete(self) -> None:
-        """Log which checkpoints are passed over; nobody removes any meanwhile."""
+        """Log the incomplete checkpoints that are skipped."""
         for entry in sorted(self.directory.iterdir()):
             if STEP.match(entry.name) and entry.is_dir() and not (entry / CHECKSUMS).exists():
                 note(f"{entry} was not written to the end (or its {CHECKSUMS} is gone): it is ignored")
@@ -190,7 +190,7 @@ class Manager:
         return self._metrics[step]
 
     def _clean(self) -> None:
-        """Remove what is no longer kept, and what killed runs left; rank 0 alone."""
+        """Remove checkpoints no longer retained, and leftovers of killed runs; rank 0 alone."""
         sweep(self.directory, STEP.match)
         if self.keep_last is None:
             return

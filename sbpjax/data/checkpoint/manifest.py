@@ -1,10 +1,10 @@
-"""The file that makes a directory a complete checkpoint: every other file with its size and checksum, and its own.
+"""Manifest that marks a checkpoint as complete: size and checksum of every file, itself included.
 
     checksums.json    {"sha256": "…", "version": 2, "files": {"state.json": [312, 90551421], "arrays/00000.bin": …}}
 
 The SHA-256 is that of this very file with 64 zeros in its place, so no byte of it can change unseen. It is written
-last, before the directory gets its name. Of files of blocks it holds the size only: each block has a checksum of its
-own in the index beside them (`blocks`), and that index is listed here.
+last, before the directory is renamed. For block files it holds only the size: each block has its own checksum in the
+index beside them (`blocks`), and that index is listed here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write(directory: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file and wait until the disk has it."""
+    """Write a file and sync it to the disk."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -90,7 +90,7 @@ def _facts(name: str, facts: Any) -> tuple[int, int | None]:
 
 
 def fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
-    """Return what is wrong with a file, None if it is as it was written."""
+    """Return the fault of a file, None if it is as written."""
     file = directory / name
     if not file.is_file():
         return f"{name} is missing"
@@ -102,7 +102,7 @@ def fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
 
 
 def damaged(directory: Path, seen: str) -> CheckpointError:
-    """Return the error for a checkpoint whose files are not as they were written."""
+    """Return the error for a checkpoint with changed files."""
     return CheckpointError(
         f"loading the checkpoint {str(directory)!r}",
         seen,

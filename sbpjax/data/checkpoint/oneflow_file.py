@@ -1,4 +1,4 @@
-"""Directories that OneFlow 0.9's ``flow.save`` wrote, read without running anything that is in them.
+"""Reader for directories of OneFlow 0.9's ``flow.save`` that runs no code from them.
 
     pickled_data         a pickle of {"protocol_version": 1, "data": …}, in which a tensor is the name of a folder
     tensor_7/meta        its shape and element type, as text
@@ -47,7 +47,7 @@ Make = Callable[[np.ndarray], Any]
 
 
 class _StandIn:
-    """What a pickle makes in the place of an object: it keeps the state, and `value` makes the real one of it."""
+    """Placeholder for an object of a pickle: keeps the state, and `value` builds the real object."""
 
     state: Any = None
 
@@ -218,7 +218,7 @@ class _Reader:
 
     def __init__(self, directory: Path, make: Make, parameter: Callable[[Any], Any]) -> None:
         self.directory, self.make, self.parameter = directory, make, parameter
-        self._made: dict[int, tuple[Any, Any]] = {}  # what stands for the same object twice stays one
+        self._made: dict[int, tuple[Any, Any]] = {}  # so that shared objects stay shared
 
     def array(self, name: Any) -> np.ndarray:
         """Return the array in a folder.
@@ -239,7 +239,7 @@ class _Reader:
         return np.fromfile(folder / "out", dtype).reshape(shape)
 
     def real(self, value: Any) -> Any:
-        """Return a value with real objects in the places of their stand-ins."""
+        """Return a value with its placeholders replaced by real objects."""
         if isinstance(value, _StandIn):
             if id(value) not in self._made:
                 self._made[id(value)] = value, value.value(self)
@@ -262,12 +262,12 @@ def is_oneflow(path: Path) -> bool:
 
 
 def read_oneflow(path: str | os.PathLike, make: Make, parameter: Callable[[Any], Any] = lambda tensor: tensor) -> Any:
-    """Return what ``oneflow.save`` wrote.
+    """Return the object that ``oneflow.save`` wrote.
 
     Args:
         path: the directory.
-        make: gives what stands for a tensor of its array.
-        parameter: gives what stands for a parameter of a tensor.
+        make: builds a tensor from its array.
+        parameter: builds a parameter from its tensor.
 
     Raises:
         CheckpointError: the directory is damaged, or its pickle names a class that is not read.

@@ -1,11 +1,11 @@
-"""The directory in which a checkpoint is written before it gets its name, and what a killed run leaves of it.
+"""Staging directory of a checkpoint: a locked ``.partial`` directory, renamed when complete.
 
     run7/step_000000300.partial     written to by all processes of the run
     run7/.step_000000300.lock       locked by rank 0 as long as it lives and writes
 
-The kernel lets go of the lock when its process ends, however it ends. So a ``.partial`` whose lock can be had belongs
-to nobody and is removed; one whose lock is held belongs to a writer that is alive, and is left alone, whatever its age
-and whichever machine it is on. On a file system without locks, only the next save of the same name removes it.
+The kernel releases the lock when its process ends, however it ends. So a ``.partial`` whose lock is free has no owner
+and is removed; one whose lock is held belongs to a live writer and is kept, whatever its age and machine. On a file
+system without locks, only the next save of the same name removes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Partial:
         self._own = False
 
     def make(self) -> None:
-        """Lock it and make it, empty.
+        """Take the lock and create the directory, empty.
 
         Raises:
             CheckpointError: another writer is alive, or it cannot be made; nothing is left then.
@@ -75,7 +75,7 @@ class Partial:
             raise
 
     def commit(self) -> None:
-        """Give the complete directory its name; what had it before is removed."""
+        """Rename the complete directory to its target; the previous target is removed."""
         old = self.target.with_name(self.target.name + ".old")
         if self.target.exists():  # otherwise a crash came between these two renames, and the checkpoint is the old one
             shutil.rmtree(old, ignore_errors=True)
@@ -86,7 +86,7 @@ class Partial:
         self._unlock()
 
     def remove(self) -> None:
-        """Remove what was written, if this process began to."""
+        """Remove the written files, if this process began to write."""
         if self._own:
             shutil.rmtree(self.path, ignore_errors=True)
             self._unlock()
@@ -98,7 +98,7 @@ class Partial:
 
 
 def sweep(directory: Path, is_checkpoint) -> None:
-    """Remove what killed runs left in a directory, and nothing that a living writer has.
+    """Remove the leftovers of killed runs in a directory, and nothing of a live writer.
 
     Args:
         directory: where checkpoints are.
@@ -128,7 +128,7 @@ def _lock(target: Path) -> int | None:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:  # else it was removed by who had it before
+            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:  # else the previous owner removed it
                 return descriptor
         except FileNotFoundError:
             pass
@@ -147,7 +147,7 @@ def _release(target: Path, descriptor: int) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Wait until the disk has the names in a directory, where the file system can."""
+    """Sync the names in a directory to the disk, where the file system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

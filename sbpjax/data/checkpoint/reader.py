@@ -1,4 +1,4 @@
-"""A checkpoint on the disk: where it is, what it says of itself, whether it is whole, and its arrays.
+"""Checkpoint reader: find it on disk, validate its descriptions and checksums, read its arrays.
 
 `Contents` is one interface to all formats: today's blocks, and the two of `legacy`.
 """
@@ -61,15 +61,15 @@ class _Reading:
 
 
 class Contents:
-    """A checkpoint that was found and whose descriptions are sound.
+    """Reader of a checkpoint whose descriptions are valid.
 
     Args:
-        path: where it is.
+        path: its directory.
 
     Attributes:
         directory: where it was found.
         version: of its format; 0 is one of ``.npy`` files.
-        tensors: what is known of each tensor and array, by name: shape, dtype, sbp, placement.
+        tensors: metadata of each tensor and array by name: shape, dtype, sbp, placement.
         state: its structure.
 
     Raises:
@@ -131,7 +131,7 @@ class Contents:
             raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
 
     def reading(self, what: str) -> _Reading:
-        """Return a block in which whatever a damaged file raises becomes a CheckpointError."""
+        """Return a context in which any error of a damaged file becomes a CheckpointError."""
         return _Reading(self.directory, what)
 
     def verify(self) -> None:
@@ -174,7 +174,7 @@ class Contents:
         return "index" in self.tensors[name]
 
     def read(self, targets: dict[str, Layout | None]) -> dict[str, Any]:
-        """Return the physical arrays of the wanted layouts, whole NumPy arrays where there is none.
+        """Return the physical arrays of the wanted layouts, whole NumPy arrays where no layout is given.
 
         Raises:
             CheckpointError: a file cannot be read.

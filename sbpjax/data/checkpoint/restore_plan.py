@@ -1,10 +1,10 @@
-"""How a checkpoint goes into a state that is there: what must be read, what does not fit, and what is set then.
+"""Restore plan: matches a checkpoint with the target state: arrays to read, mismatches, writes.
 
     into = {"model": model, "optimizer": optimizer, "epoch": 0}
 
-`Fit` walks both trees side by side before anything is read or changed. Tensors are wanted in the layout that they have
-here, the new state of an optimizer in that of its parameters; what one side has and the other has not is collected by
-name. Afterwards `finish` writes tensors in place, hands objects their state, and sets plain values.
+`Fit` walks both trees side by side before anything is read or changed. Tensors are read in the layout of the target,
+new optimizer state in the layout of its parameters; entries that only one side has are collected by name. Afterwards
+`finish` writes tensors in place, hands objects their state, and sets plain values.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Fit:
 
     Attributes:
         targets: the layout in which each tensor is read, by name; None for a local one.
-        missing: what the state has and the checkpoint has not.
-        unexpected: what the checkpoint has and the state has not.
-        wrong: what is of another shape, dtype or kind here.
-        arrays: what was read, once it was.
+        missing: entries of the state that the checkpoint lacks.
+        unexpected: entries of the checkpoint that the state lacks.
+        wrong: entries of another shape, dtype or kind here.
+        arrays: the arrays read, once they are.
     """
 
     def __init__(self, contents: Contents, names: list[str], cast: bool, parts: bool, above: str | None = None) -> None:
@@ -61,12 +61,12 @@ class Fit:
         self._make: Callable[[str], Any] = lambda name: MISSING
 
     def finish(self, done: Finish, arrays: dict[str, Any], make: Callable[[str], Any]) -> Any:
-        """Change the state, now that everything is read, and return it."""
+        """Apply the arrays read to the state, and return it."""
         self.arrays, self._make = arrays, make
         return done()
 
     def walk(self, target: Any, document: Any, name: str = "", strict: bool = True) -> Finish:
-        """Compare a part of the state with its part of the checkpoint; return what sets it."""
+        """Compare a part of the state with its part of the checkpoint; return its setter."""
         if isinstance(target, (Tensor, np.ndarray)):
             return self._leaf(target, document, name)
         if is_object(target):
@@ -101,7 +101,7 @@ class Fit:
         return lambda: self._write(target, stored)
 
     def _want(self, stored: str, target: Any, name: str) -> None:
-        """Note that a tensor is to be read into one that is here."""
+        """Register a tensor of the checkpoint to be read into one of the state."""
         shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
         here = dtypes.of(target.dtype).np if isinstance(target, Tensor) else target.dtype
         if tuple(target.shape) != shape:
@@ -181,7 +181,7 @@ class Fit:
         return finish
 
     def _like(self, document: Any, own: Any, name: str, owner: dict[Any, Tensor] | Tensor | None) -> None:
-        """Want the tensors of an object's state as they are now, new ones like the parameter that they belong to."""
+        """Register the tensors of an object's state in their current layout, new ones in that of their parameter."""
         if isinstance(document, dict) and document.get("") in LEAVES:
             stored = document["name"]
             if stored not in self.names:
@@ -202,7 +202,7 @@ class Fit:
 
 
 def refused(fit: Fit, strict: bool) -> CheckpointError | None:
-    """Return the error for what does not fit, None if all does."""
+    """Return the error for all mismatches, None if there are none."""
     seen = list(fit.wrong)
     if strict or fit.parts:
         seen += [f"{len(fit.missing)} are not in the checkpoint: {_some(fit.missing)}"] if fit.missing else []

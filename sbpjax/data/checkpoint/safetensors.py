@@ -1,10 +1,10 @@
-r"""safetensors in and out, and Hugging Face's checkpoints of several files.
+r"""safetensors files and sharded Hugging Face checkpoints: load in any layout, and save.
 
     state = checkpoint.load_safetensors("model.safetensors", placement=p, sbp=sbpjax.sbp.split(0))
     checkpoint.load_safetensors("gpt2/", into=model.state_dict(), names=[(r"^h\\.", "transformer.h.")])
 
-A file is a header of JSON and the raw bytes of the tensors. It is mapped into memory, and every device gets the slice
-that it will hold, so no process reads more than its parts, and none holds a whole large tensor.
+A file is a JSON header and the raw bytes of the tensors. It is mapped into memory, and every device gets its own slice,
+so no process reads more than its parts or holds a whole large tensor.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def open_safetensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def _weight_map(index: Path) -> dict[str, str]:
-    """Return which file holds each tensor: files beside the index, wherever it says that they are.
+    """Return the file of each tensor: files beside the index, wherever the index places them.
 
-    The index comes with the checkpoint, from whoever made it, and may not choose what else of this machine is read. A
+    The index comes with the checkpoint, from an untrusted author, and must not name other files of this machine. A
     file may be a link out of the directory only where the index is one itself, as in the cache of `huggingface_hub`,
     where both lead into the store of the same repository.
     """
@@ -128,7 +128,7 @@ def _entry(name: str, entry: dict) -> tuple[int, int, np.dtype, tuple[int, ...]]
 
 
 def _check_spans(spans: list[tuple[int, int]], size: int) -> None:
-    """Refuse tensors that leave the file, share bytes or leave some over, as the format has it."""
+    """Reject tensors that exceed the file, overlap or leave bytes unused, as the format requires."""
     at = 0
     for start, end in sorted(spans):
         if start != at:
@@ -276,7 +276,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
     partial = path.with_name(path.name + ".partial")
     values = (np.ascontiguousarray(x.detach().numpy()) for x in state.values())
     error = _written(partial, path, text, values) if world.rank == 0 else None
-    for _ in values:  # what rank 0 reads of global tensors all of them read, even if its disk is full
+    for _ in values:  # reading a global tensor is collective: all ranks take part, even if rank 0's disk is full
         pass
     told = world.exchange(f"save_safetensors({str(path)!r})", error)
     if told[0] is not None:
@@ -285,7 +285,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
 
 
 def _written(partial: Path, path: Path, header: bytes, values: Iterator[np.ndarray]) -> str | None:
-    """Write a file and give it its name; return what went wrong, and leave nothing then."""
+    """Write a file and rename it; on failure, return the error and leave no file."""
     try:
         with open(partial, "wb") as file:
             file.write(len(header).to_bytes(8, "little") + header)

@@ -1,4 +1,4 @@
-"""Writing: every process its own shards, in the background if wanted, and all of it or nothing.
+"""Save checkpoints: each process writes its own shards, optionally in the background, atomically.
 
     saving = sbpjax.checkpoint.save({"model": model, "step": 300}, path, asynchronous=True)
     ...                                   # training goes on: the values were copied to the host's memory
@@ -9,8 +9,8 @@
     path/checksums.json    size and checksum of every file, itself included (`manifest`)
 
 Everything is written to ``path.partial`` (`partial`); when all processes are done it is renamed. A crash at any point
-leaves what was at ``path`` before. A process writes in a thread that Python waits for before it ends, whatever ends the
-program, so a save that was begun on all processes is finished; what rank 0 does last, all of them wait for.
+leaves the previous ``path``. A process writes in a thread that Python joins at exit, whatever ends the program, so a
+save that was begun on all processes is finished; all of them wait for rank 0's last step.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from .collective_io import together
 from .partial import Partial
 
 Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
-_TELL_S = 5.0  # rank 0 has this much longer to say that it waited in vain
-_open: set[Saving] = set()  # begun, and nobody was told yet how they ended
+_TELL_S = 5.0  # extra time for rank 0 to report its timeout
+_open: set[Saving] = set()  # begun, outcome not yet reported
 
 
 class Saving:
@@ -75,7 +75,7 @@ class Saving:
     def _run(self) -> None:
         try:
             self._failed = self._work()
-        except BaseException as error:  # told by `wait`
+        except BaseException as error:  # reported by `wait`
             self._failed = {self._world.rank: f"{type(error).__name__}: {error}"}
         self._world.background.discard(self._thread)
         if not self._failed:
@@ -86,7 +86,7 @@ class Saving:
         return not self._thread.is_alive()
 
     def join(self) -> None:
-        """Wait until nothing is written any more; whether it could be written, `wait` says."""
+        """Wait until nothing is being written; `wait` reports success or failure."""
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -103,7 +103,7 @@ class Saving:
         return self.path
 
     def _failure(self) -> CheckpointError | None:
-        """Return what went wrong, the first time that it is asked."""
+        """Return the failure, on the first call only."""
         if not self._failed or self not in _open:
             return None
         _open.discard(self)
@@ -116,7 +116,7 @@ class Saving:
 
 
 def _at_exit() -> None:
-    """Say which saves failed that nobody waited for, and make the process end with an error code."""
+    """Report failed saves that were never waited for, and end the process with an error code."""
     failed = [(s, failure) for s in list(_open) if (failure := s._failure()) is not None]
     for saving, failure in failed:
         if saving._world.rank in (0, *saving._failed):
@@ -132,7 +132,7 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
     """Write a checkpoint; all processes call it with the same state.
 
     Args:
-        state: tensors, NumPy arrays, containers and plain values (`typed`); modules, optimizers and whatever else has
+        state: tensors, NumPy arrays, containers and plain values (`codec`); modules, optimizers and other objects with
             ``state_dict`` and ``load_state_dict`` stand for their state. Of local tensors and plain values, those of
             rank 0 are written.
         path: the directory, which all processes reach; an older checkpoint there is replaced at the end.
@@ -185,7 +185,7 @@ def begin(state: Any, path: str | os.PathLike, asynchronous: bool, after: Callab
 
     saving = Saving(target, work)
     saving._begin()
-    world.come_along(f"saving {target}")  # who waits for a saving waits for the threads that all ranks have begun
+    world.come_along(f"saving {target}")  # waiting for a save requires that all ranks have begun their threads
     if not asynchronous:
         saving.wait()
     return saving
@@ -194,7 +194,7 @@ def begin(state: Any, path: str | os.PathLike, asynchronous: bool, after: Callab
 def _write_first(
     world: World, partial: Partial, text: str, shards: Shards | Exception, number: str, after
 ) -> dict[int, str]:
-    """Write what rank 0 has, wait for the others, and give the checkpoint its name; return who failed and how."""
+    """Write rank 0's shards, wait for the others, and rename the checkpoint; return the failures by rank."""
     failed: dict[int, str] = {}
     try:
         manifest.write_text(partial.path / manifest.STATE, text)
@@ -225,7 +225,7 @@ def _write(partial: Partial, rank: int, shards: Shards | Exception) -> None:
 
 
 def _others(world: World, number: str) -> dict[int, str]:
-    """Wait until the other ranks have written; return who did not, and why."""
+    """Wait until the other ranks have written; return the failed ranks with their reasons."""
     failed: dict[int, str] = {}
     deadline = time.monotonic() + _world.timeout_s()
     for rank in range(1, world.size):
@@ -240,7 +240,7 @@ def _others(world: World, number: str) -> dict[int, str]:
 
 
 def _write_other(world: World, partial: Partial, shards: Shards | Exception, number: str) -> dict[int, str]:
-    """Write what another rank has, and wait until rank 0 says how it went."""
+    """Write another rank's shards, and wait for rank 0's outcome."""
     error = ""
     try:
         _write(partial, world.rank, shards)
@@ -290,7 +290,7 @@ def on_disk(layout: Layout) -> Layout:
 
 
 def _shared(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what must be equal on all ranks: the names, and shape, dtype and layout of global tensors."""
+    """Return the data that must be equal on all ranks: names, and shape, dtype and layout of global tensors."""
     return {n: facts_of(x) if isinstance(x, Tensor) and x.is_global else None for n, x in found.items()}
 
 
@@ -308,7 +308,7 @@ def _other_state(target: Path, rank: int, first: dict, theirs: dict) -> Checkpoi
 
 
 def facts_of(value: Any) -> dict:
-    """Return what `state.json` says of a tensor; ``index`` marks a NumPy array, ``parameter`` a Parameter."""
+    """Return a tensor's entry of `state.json`; ``index`` marks a NumPy array, ``parameter`` a Parameter."""
     if not isinstance(value, Tensor):
         return {"shape": list(value.shape), "dtype": typed.dtype_name(value.dtype), "index": None}
     facts: dict = {"shape": list(value.shape), "dtype": value.dtype.name}

@@ -1,7 +1,7 @@
-"""Permissions of a ``.pth`` file beyond plain data: to name some classes, or anything.
+"""Allowlist of classes that a ``.pth`` file may name beyond plain data (``weights_only``).
 
-    add_safe_globals([argparse.Namespace])         # this class, in every file read from now on
-    sbpjax.load("mine.pth", weights_only=False)    # whatever this file names: it runs code
+    add_safe_globals([argparse.Namespace])         # this class, in every file read afterwards
+    sbpjax.load("mine.pth", weights_only=False)    # anything in this file: it runs code
 
 `sbpjax.load`, `sbpjax.checkpoint.load_torch` and, under the name torch, `torch.load` read such files.
 """
@@ -14,11 +14,11 @@ from typing import Any
 
 from .torch_pickle import Names
 
-_safe: list[Any] = []  # what files may name besides tensors, containers and plain values
+_safe: list[Any] = []  # allowed names besides tensors, containers and plain values
 
 
 class Anything(pickle.Unpickler):
-    """Unpickles whatever a file holds, and so runs what it names: for ``weights_only=False`` alone."""
+    """Unpickler without restrictions, which runs code of the file: for ``weights_only=False`` alone."""
 
     def __init__(self, text: bytes, names: Names, persistent: Any) -> None:
         super().__init__(io.BytesIO(text))
@@ -33,7 +33,7 @@ class Anything(pickle.Unpickler):
 
 
 def allowed() -> dict[str, Any]:
-    """Return what `add_safe_globals` allowed, by full name."""
+    """Return the objects that `add_safe_globals` allowed, by full name."""
     return {full: value for value, full in map(_named, _safe)}
 
 
@@ -45,7 +45,7 @@ def _named(entry: Any) -> tuple[Any, str]:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow functions and classes that files may name although `weights_only` is asked for.
+    """Allow functions and classes in files that are read with `weights_only`.
 
     Args:
         safe_globals: the functions and classes, or pairs of one and the full name under which files know it.
@@ -54,12 +54,12 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """Return what `add_safe_globals` allowed."""
+    """Return the objects that `add_safe_globals` allowed."""
     return list(_safe)
 
 
 def clear_safe_globals() -> None:
-    """Allow nothing of it any more."""
+    """Clear the allowlist."""
     _safe.clear()
 
 

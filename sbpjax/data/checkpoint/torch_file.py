@@ -1,11 +1,11 @@
-"""PyTorch's ``.pt`` and ``.pth`` files of plain states, read without running anything that is in them.
+"""Reader for PyTorch's ``.pt`` and ``.pth`` files of plain states that runs no code from them.
 
 Such a file is a zip archive of a pickle and the raw bytes of each storage. `sbpjax.data.checkpoint.torch_pickle` runs
 the pickle with the names of this file's table: a handful of functions that a state of tensors needs.
 
 A storage is one member of the archive as a 1-D array; a tensor is a view of a storage, made only after its offset,
 sizes and strides, as Python's integers, were found to stay within it. Sizes are compared with the archive's before
-memory is asked for.
+memory is allocated.
 """
 
 from __future__ import annotations
@@ -168,13 +168,13 @@ def _wholes(values: Any) -> tuple[int, ...]:
 
 
 def names_of(archive: TorchArchive, make: Make, parameter: Callable[[Any, bool], Any], classes: Mapping) -> Names:
-    """Return what a file may name.
+    """Return the names that a file may use.
 
     Args:
         archive: the file.
-        make: gives a tensor of an array.
-        parameter: gives a parameter of a tensor and its ``requires_grad``.
-        classes: what the user allowed besides, by full name.
+        make: builds a tensor from an array.
+        parameter: builds a parameter from a tensor and its ``requires_grad``.
+        classes: further classes that the user allowed, by full name.
     """
 
     def v2(storage, offset, shape, stride, requires_grad=False, hooks=None, metadata=None) -> Any:
@@ -199,7 +199,7 @@ def names_of(archive: TorchArchive, make: Make, parameter: Callable[[Any, bool],
 
 
 def marked(tensor: Any, requires_grad: Any) -> Any:
-    """Return a tensor that requires grad if a file says so; arrays have no such mark."""
+    """Return a tensor with ``requires_grad`` as in the file; arrays have no such flag."""
     return tensor.requires_grad_() if requires_grad is True and isinstance(tensor, Tensor) else tensor
 
 
@@ -233,14 +233,14 @@ def read_torch(
     parameter: Callable[[Any, bool], Any] = lambda data, requires_grad: data,
     weights_only: bool = True,
 ) -> Any:
-    """Return what ``torch.save`` wrote.
+    """Return the object that ``torch.save`` wrote.
 
     Args:
         path: the file, or a file object.
-        make: gives what stands for a tensor of its read-only array; by default the array.
-        parameter: gives a parameter of what `make` gave and its ``requires_grad``; by default that itself.
-        weights_only: refuse a file that names anything but tensors, containers, plain values and what
-            `add_safe_globals` allowed. False runs whatever code its author put there: only for files that you made.
+        make: builds a tensor from its read-only array; by default the array itself.
+        parameter: builds a parameter from the result of `make` and its ``requires_grad``; by default that result.
+        weights_only: reject a file that names anything but tensors, containers, plain values and the names of
+            `add_safe_globals`. False runs any code that its author put there: only for files that you made.
 
     Raises:
         CheckpointError: the file is none of these, is damaged, or holds more than a plain state.

@@ -1,9 +1,9 @@
-"""A pickle machine that can only build data.
+"""Restricted unpickler that builds data only: an allowlist of names, no imports, no code execution.
 
 A pickle is a program: ``GLOBAL`` imports what it names, ``REDUCE`` calls it, ``BUILD`` sets attributes. Here a name is
 looked up in a table and nothing is imported; only functions of the table are called; ``BUILD`` reaches an OrderedDict's
-own attributes and objects of classes that the caller allowed; what becomes a key is small and plain. So the most that a
-crafted file can do is to make wrong data, of a size that its own bytes pay for.
+own attributes and objects of classes that the caller allowed; keys are small and plain. So a crafted file can at most
+make wrong data, of a size proportional to its own bytes.
 
 The opcodes are those that PyTorch's ``weights_only`` reader knows, and those of plain data in protocols 3 to 5.
 """
@@ -30,9 +30,9 @@ class Names:
     """The names that a pickle may use, by full name.
 
     Attributes:
-        functions: what it may call.
-        values: what it may hold, and not call.
-        classes: classes and functions that the user allowed: called, made, and filled as the file says.
+        functions: callable names.
+        values: names that it may hold but not call.
+        classes: classes and functions that the user allowed: called, made, and filled with the state of the file.
     """
 
     functions: Mapping[str, Callable] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Names:
     classes: Mapping[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Any:
-        """Return what a name stands for.
+        """Return the object of a name.
 
         Raises:
             KeyError: it is not in the tables.
@@ -82,7 +82,7 @@ class Machine:
 
     Args:
         text: the pickle.
-        names: what it may name.
+        names: the allowed names.
         refused: gives the error for another name, ``refused("os.system")``, or the value to go on with.
         persistent: gives the object for a persistent id.
     """
@@ -100,7 +100,7 @@ class Machine:
         """Return the object that the pickle makes.
 
         Raises:
-            UnpicklingError: the pickle is damaged, or does what data does not need.
+            UnpicklingError: the pickle is damaged, or has opcodes that data does not need.
         """
         while (opcode := self._take(1)) != pickle.STOP:
             run = _OPCODES.get(opcode)
@@ -214,7 +214,7 @@ class Machine:
             target[checked_key(key)] = value
 
     def _of(self, kinds: tuple[type, ...]) -> Any:
-        """Return what is on top, of one of the kinds or of an allowed class derived from one."""
+        """Return the top of the stack, of one of the kinds or of an allowed class derived from one."""
         target = self._top()
         if type(target) in kinds or (isinstance(target, kinds) and self._names.is_allowed(type(target))):
             return target
@@ -343,12 +343,12 @@ _OPCODES: dict[bytes, Callable[[Machine], None]] = {
 
 
 def ordered(items: Iterable = ()) -> OrderedDict:
-    """Return the OrderedDict that a file asks for."""
+    """Build an OrderedDict for a file."""
     return OrderedDict((checked_key(key), value) for key, value in items)
 
 
 def counter(items: Any = ()) -> Counter:
-    """Return the Counter that a file asks for."""
+    """Build a Counter for a file."""
     if type(items) not in (dict, tuple):
         raise pickle.UnpicklingError("a Counter of something else than a dict")
     found: Counter = Counter()
@@ -357,12 +357,12 @@ def counter(items: Any = ()) -> Counter:
 
 
 def set_of(items: Any = ()) -> set:
-    """Return the set that a file asks for."""
+    """Build a set for a file."""
     return set(map(checked_key, items))
 
 
 def number(real: Any, imaginary: Any) -> complex:
-    """Return the complex number that a file asks for."""
+    """Build a complex number for a file."""
     if type(real) is not float or type(imaginary) is not float:
         raise pickle.UnpicklingError("a complex number of something else than two floats")
     return complex(real, imaginary)
@@ -376,7 +376,7 @@ def encoded(text: Any, encoding: Any = "latin1") -> bytes:
 
 
 def byte_array(text: Any = "", encoding: Any = "latin1") -> bytearray:
-    """Return the bytearray that a file asks for; never of a length alone, which would cost the file nothing."""
+    """Build a bytearray for a file; never of a length alone, which would cost the file nothing."""
     return bytearray(text if type(text) is bytes else encoded(text, encoding))
 
 

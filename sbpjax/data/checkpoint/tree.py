@@ -1,10 +1,10 @@
-"""The document of a checkpoint: its structure without the arrays, as JSON that holds no code.
+"""Tree document of a checkpoint: its structure without the arrays, as JSON that holds no code.
 
     state = {"step": 300, "model": {"weight": <float32[4, 3] as S0>}}
 
 becomes ``{"step": 300, "model": {"weight": {"": "tensor", "name": "model/weight"}}}`` and a table of tensors with name,
 logical shape, dtype, sbp and placement of each. Dicts with string keys, lists and plain values are themselves;
-everything else is a dict whose key ``""`` says its kind (`typed`).
+everything else is a dict whose key ``""`` holds its kind (`codec`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pack(state: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def is_object(value: Any) -> bool:
-    """Return whether a value stands for its state: a module, an optimizer, a schedule, a scaler, a loader."""
+    """Return whether a value is saved by its state: a module, an optimizer, a schedule, a scaler, a loader."""
     return (
         hasattr(type(value), "state_dict")
         and hasattr(type(value), "load_state_dict")
@@ -86,7 +86,7 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
 
 
 def below(name: str, key: Any) -> str:
-    """Return the name of what is under a key or index of ``name``."""
+    """Return the name of an entry under a key or index of ``name``."""
     return f"{name}/{key}" if name else str(key)
 
 
