@@ -1,1 +1,1 @@
-"""Data in and out: loaders and checkpoints."""
+"""Data input and output: loaders, checkpoints, token files."""

@@ -1,4 +1,4 @@
-"""`save` and `load` as OneFlow has them, over the one checkpoint format of `sbpjax.checkpoint`.
+"""`save` and `load` under OneFlow's names, over the one checkpoint format of `sbpjax.checkpoint`.
 
     sbpjax.save({"model": model.state_dict(), "step": 300}, "run7/last")
     model.load_state_dict(sbpjax.load("run7/last", global_src_rank=0)["model"])
@@ -36,21 +36,21 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
     In a job of several processes, a state without global tensors is written by each process that calls this, and none
     waits for another: ``if rank == 0: save(model.state_dict(), path)``. A state whose global tensors are all on devices
     of one process is written by that one. Any other state is written by all processes together, which all call this.
-    `sbpjax.checkpoint.save` is called by all processes, whatever it saves.
+    `sbpjax.checkpoint.save` is always called by all processes.
 
     Args:
         obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
-            optimizers stand for their state.
+            optimizers are saved by their state.
         path: the directory.
-        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
-            holds, so the number is only checked.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes its own
+            shards, so the number is only checked.
 
     Raises:
         CheckpointError: something in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
     from .checkpoint import saving
-    from .checkpoint import tree as document  # which build on this room's neighbours
+    from .checkpoint import tree as document  # late: it imports siblings of this package
 
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
@@ -70,11 +70,11 @@ def load(
     support_pytorch_format: bool = True,
     weights_only: bool | None = None,
 ) -> Any:
-    """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
+    """Return the saved object; tensors come back as local ones unless a placement or a rank is given.
 
     A file named ``*.safetensors`` is read as one, any other file as one of ``torch.save`` with a plain state in it
     (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
-    them runs, unless ``weights_only=False`` says that it may.
+    them runs, unless ``weights_only=False`` allows it.
 
     In a job of several processes, each process that calls this without a placement reads by itself; with one, all
     processes call it.
@@ -86,13 +86,13 @@ def load(
             other device ever holds the whole value. Every process reads files itself, so beside a placement it changes
             nothing.
         map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast. It
-            may stand in the second place, as in PyTorch.
+        may be the second argument, as in PyTorch.
         support_pytorch_format: read PyTorch's files.
-        weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
-            for files that you made. Directories hold no code.
+        weights_only: False lets a file of PyTorch's name anything, which runs any code its author put there: only for
+            files that you made. Directories hold no code.
 
     Raises:
-        CheckpointError: there is no checkpoint at `path`, it is damaged, or it names what `weights_only` refuses.
+        CheckpointError: there is no checkpoint at `path`, it is damaged, or it holds names that `weights_only` rejects.
         OpTypeError: `map_location` is neither device nor placement.
         PlacementError: there is no such rank.
     """
@@ -100,7 +100,7 @@ def load(
         global_src_rank, map_location = None, global_src_rank
     place, device = _where(map_location, global_src_rank)
     source = Path(path)
-    from .checkpoint import loading, oneflow_file, safetensors, torch_file  # which build on this room's neighbours
+    from .checkpoint import loading, oneflow_file, safetensors, torch_file  # late: they import siblings of this package
 
     if source.is_file() and source.suffix == ".safetensors":
         place_array = _placing(map_location, global_src_rank)
@@ -115,7 +115,7 @@ def load(
 
 
 def _owners(values: Iterable[Any]) -> set[int]:
-    """Return the processes on whose devices the global tensors of a state are."""
+    """Return the processes that own devices of the global tensors of a state."""
     placements = {v.placement for v in values if isinstance(v, Tensor) and v.is_global}
     return {_world.current().owner(device) for place in placements for device in place.devices.flat}
 

@@ -1,4 +1,4 @@
-"""The index of a file of tokens, ``corpus.idx``: Megatron's layout, its table of dtypes, and its one reader.
+"""Reader of token file indices, ``corpus.idx``, in Megatron's format, with its table of dtypes.
 
 Little-endian:
 
@@ -42,13 +42,13 @@ CODES = {
     7: np.float32,
     8: np.uint16,
 }
-DIGEST = ".sha256"  # behind the name of the index
+DIGEST = ".sha256"  # appended to the name of the index
 _BLOCK = 1 << 20
 TOKEN_CODES = {code: dtype for code, dtype in CODES.items() if np.dtype(dtype).kind in "iu"}
 
 
 class TokenIndex(NamedTuple):
-    """What an index says: arrays that are read from disk where they are looked at.
+    """Index of a token file: arrays mapped from disk.
 
     Attributes:
         dtype: of the tokens.
@@ -68,7 +68,7 @@ def _refused(asked: str, seen: str, rule: str) -> DataError:
 
 
 def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> TokenIndex:
-    """Return what the index of two files says, whose sizes are looked at too.
+    """Return the index of a token file, checked against the sizes of both files.
 
     Args:
         prefix: the path without ``.bin`` or ``.idx``.

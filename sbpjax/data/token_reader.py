@@ -1,7 +1,7 @@
-"""OneFlow's reader of Megatron's token files as a layer: `GPTIndexedBinDataReader`.
+"""`GPTIndexedBinDataReader`: OneFlow's layer that reads batches from Megatron's token files.
 
     reader = nn.GPTIndexedBinDataReader("corpus_text_document", seq_length=1024, num_samples=10_000, batch_size=8)
-    tokens = reader()                        # (8, 1025) int64: 1024 tokens and the one behind them
+    tokens = reader()                        # (8, 1025) int64: 1024 tokens and the next one
 
 Each call gives the next batch; under a placement the batch is one logical tensor, the same whatever the sbp.
 """
@@ -25,7 +25,7 @@ from .token_index import check_tokens, read_index
 class GPTIndexedBinDataReader(Module):
     """Batches of token sequences from Megatron's indexed files, `<prefix>.bin` and `<prefix>.idx`.
 
-    The documents of the chosen share stand one behind the other in random order, epoch after epoch; sample i is the
+    The documents of the chosen share follow each other in random order, epoch after epoch; sample i is the
     tokens ``[i * seq_length, (i + 1) * seq_length]``, so neighbouring samples share one token. Samples come shuffled.
 
     Args:
@@ -104,7 +104,7 @@ class GPTIndexedBinDataReader(Module):
         return np.concatenate(parts)
 
     def forward(self) -> Tensor:
-        """Return the next `(batch_size, seq_length + 1)` tokens; behind the last sample the first comes again."""
+        """Return the next `(batch_size, seq_length + 1)` tokens; the first sample follows the last."""
         numbers = [self._samples[(self._next + i) % self.num_samples] for i in range(self.batch_size)]
         self._next = (self._next + self.batch_size) % self.num_samples
         batch = np.stack([self._sample(int(n)) for n in numbers]).astype(self.dtype.np)
@@ -113,7 +113,7 @@ class GPTIndexedBinDataReader(Module):
 
 
 def _share(documents: int, sizes: Sequence[str] | None, index: int | None) -> tuple[int, int]:
-    """Return the first document of a share, and the one behind its last."""
+    """Return the first document of a share, and the one after its last."""
     if sizes is None:
         return 0, documents
     shares = np.array([float(s) for s in sizes])

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch's: `from_torch` and `to_torch`."""
+"""Conversion from and to PyTorch tensors: `from_torch` and `to_torch`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Datasets, samplers, and loaders whose workers never import JAX; the face is `sbpjax.utils.data`."""
+"""Datasets, samplers, and loaders whose workers never import JAX; re-exported as `sbpjax.utils.data`."""

@@ -1,4 +1,4 @@
-"""Making a batch of samples: `default_collate` and `default_convert`.
+"""Collation of samples into a batch: `default_collate` and `default_convert`.
 
 ``[(image0, 3), (image1, 5)]`` becomes ``[images, labels]`` with ``images`` of one more dim. In a worker the tensors are
 `HostTensor`; `sbpjax` there is the worker's own (`sbpjax.data.loading.host_tensors`).

@@ -1,14 +1,14 @@
-"""`DataLoader`: batches of a dataset, fetched here or by worker processes.
+"""`DataLoader`: batches of a dataset, fetched in this process or by worker processes.
 
     loader = DataLoader(images, batch_size=64, shuffle=True, num_workers=4)
     for x, y in loader:
         ...
 
-What it gives is a function of `sbpjax.manual_seed` alone: not of the number of workers, nor of their speed. Workers are
+Its batches depend on `sbpjax.manual_seed` alone: not on the number of workers, nor on their speed. Workers are
 new processes without JAX (`sbpjax.data.loading.worker_main`), so no device is shared and none is forked.
 
     state = loader.state_dict()                # anywhere in an epoch
-    loader.load_state_dict(state)              # the next loop over it goes on behind the last batch
+    loader.load_state_dict(state)              # the next loop resumes after the last batch
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, dr
 
 
 class _Endless(Sampler):
-    """The indices of a dataset that is gone through: it does not look at them."""
+    """Indices for a dataset that is iterated over: they are ignored."""
 
     def __iter__(self) -> Iterator:
         while True:
@@ -60,7 +60,7 @@ class DataLoader:
         batch_sampler: gives the lists of indices of the batches.
         num_workers: how many processes fetch; 0 fetches here.
         collate_fn: makes a batch of a list of samples.
-        pin_memory: have the next batch's tensors on the device before it is asked for.
+        pin_memory: transfer the next batch to the device before it is requested.
         drop_last: leave out a last batch that is shorter.
         timeout: seconds to wait for a batch from the workers; 0 for ever.
         worker_init_fn: called with its number in each worker.
@@ -183,10 +183,10 @@ class DataLoader:
     # -- going on later --------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: what its present epoch began with, and how many batches of it were given.
+        """Return the position of the loader: the state at the beginning of its epoch, and the number of batches given.
 
-        That is the seeds, and the states of whatever the order comes from, see `sbpjax.data.loading.positions`. A
-        loader that cannot go on says so in a warning here, and in an error of `load_state_dict`.
+        The state is the seeds, and the states of the samplers and generators of the order, see
+        `sbpjax.data.loading.positions`. A loader that cannot resume warns here, and raises in `load_state_dict`.
         """
         if self._iterator is None:
             if self._resume is not None:
@@ -201,7 +201,7 @@ class DataLoader:
         return state | {"generator": self._generator_state()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on, in the next loop, behind the batches that were given when `state_dict` was taken.
+        """Resume, in the next loop, after the batches that were given when `state_dict` was taken.
 
         Raises:
             DataError: this is the state of another loader, or of one that cannot go on.
@@ -215,7 +215,7 @@ class DataLoader:
         self._resume, self._iterator = dict(state_dict), None
 
     def _no_resume(self) -> tuple[str, str, str] | None:
-        """Return why the loader cannot go on later, as the parts of an error, or None."""
+        """Return the reason why the loader cannot resume, as the parts of an error, or None."""
         once = [part for part in (self.batch_sampler, self.sampler, self.dataset) if isinstance(part, Iterator)]
         if once and self._epochs > 1:
             seen = f"{self._epochs} loops over an iterator, a {type(once[0]).__name__}, which goes on from loop to loop"
@@ -231,7 +231,7 @@ class DataLoader:
         return seen, rule, "persistent_workers=False, or num_workers=0"
 
     def _parts(self) -> Parts:
-        """Return what the order of the loader comes from."""
+        """Return the objects that determine the loader's order."""
         roots = {"dataset": self.dataset} if self._iterable else {}
         return Parts(roots | {"batch_sampler": self.batch_sampler, "sampler": self.sampler}, (self.generator,))
 

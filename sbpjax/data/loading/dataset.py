@@ -1,4 +1,4 @@
-"""Datasets: things with samples to be asked for by index, or to be gone through.
+"""Datasets: map-style (samples by index) and iterable ones, and their combinations.
 
 This module runs in worker processes, which have no JAX: it imports nothing but Python's own modules, and datasets that
 hold tensors hold NumPy arrays there (see `sbpjax.data.loading.host_tensors`).
@@ -40,9 +40,9 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Base of datasets that are only gone through: a subclass defines ``__iter__``.
+    """Base of iterable datasets: a subclass defines ``__iter__``.
 
-    Every worker goes through a copy of its own; `get_worker_info` tells them apart.
+    Every worker iterates over its own copy; `get_worker_info` gives the number of the worker.
     """
 
     def __iter__(self) -> Iterator[T_co]:
@@ -183,8 +183,8 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: An
 
     Args:
         dataset: the dataset.
-        lengths: the sizes of the subsets, or fractions that sum to 1; what rounding leaves goes to the first ones.
-        generator: where the order comes from, a `sbpjax.Generator`; the default generator if not given.
+        lengths: the sizes of the subsets, or fractions that sum to 1; the remainder of rounding goes to the first ones.
+        generator: the `sbpjax.Generator` of the order; the default generator if not given.
 
     Raises:
         ValueError: the lengths do not sum to the dataset's length.

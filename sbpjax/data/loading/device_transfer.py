@@ -1,7 +1,7 @@
-"""Batches from workers as tensors, without a copy where XLA can use the memory in which they came.
+"""Device transfer of worker batches, without a copy where XLA can use the memory in which they arrived.
 
-A batch lies in memory that a worker leaves alone until its last array is gone (`transport`), so on the
-CPU the tensor is that memory. To another device it is copied while the program goes on.
+A batch is in memory that a worker does not reuse until its last array is gone (`transport`), so on the CPU the tensor
+shares that memory. The copy to another device is asynchronous.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COPY = getattr(xla_client, "batched_device_put", None)
 
 
 def arrived(array: np.ndarray) -> Tensor:
-    """Return a tensor of an array that nobody writes any more."""
+    """Return a tensor of an array that is no longer written to."""
     special = mode.everywhere is not None or mode.device is not None or mode.abstract
     special = special or array.dtype.kind not in _KINDS
     if special or not array.dtype.isnative or not array.size:

@@ -1,4 +1,4 @@
-"""`DistributedSampler`: each process takes every n-th sample of one order that all agree on."""
+"""`DistributedSampler`: each process takes every n-th sample of one common order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DistributedSampler(Sampler[int]):
     """The samples of one process: ``order[rank::num_replicas]`` of an order made from `seed` and the epoch.
 
     Args:
-        dataset: what has samples.
+        dataset: a sized dataset.
         num_replicas: how many processes share it; all of this run if not given.
         rank: which one this is; this process if not given.
         shuffle: whether the order is random.

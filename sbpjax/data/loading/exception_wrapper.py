@@ -1,4 +1,4 @@
-"""An exception in a form that travels between processes, as data sets that catch their own errors use it.
+"""`ExceptionWrapper`: an exception that can be pickled, for datasets that catch their own errors.
 
 try:
     sample = self.load(index)
@@ -18,8 +18,8 @@ class ExceptionWrapper:
     """The class and the traceback's text of an exception, by default of the one that is being handled.
 
     Args:
-        exc_info: what `sys.exc_info` returned.
-        where: what was being done, for the message.
+        exc_info: the result of `sys.exc_info`.
+        where: the action that failed, for the message.
     """
 
     def __init__(self, exc_info: tuple | None = None, where: str = "in background") -> None:
@@ -29,7 +29,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raise an exception of the class, which says where it was raised first."""
+        """Raise an exception of the class, with the original traceback in its text."""
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:  # whose str() is a repr, without lines
             text = type("_Text", (str,), {"__repr__": str.__str__})(text)

@@ -1,7 +1,7 @@
-"""Fetching one batch, in a worker or in the training process: the same code and the same randomness.
+"""Fetchers: make one batch, in a worker or in the training process, with the same randomness.
 
-Random numbers of `random` and `numpy.random` inside a dataset come from (the epoch's seed, the batch's number), so what
-is fetched does not depend on how many workers there are, nor on which one gets the batch.
+Random numbers of `random` and `numpy.random` inside a dataset are seeded by (the epoch's seed, the batch's number), so
+a batch does not depend on the number of workers, nor on the worker that fetches it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sbpjax.errors import DataError
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this is.
+    """Number and seed of a worker.
 
     Attributes:
         id: its number.
@@ -36,12 +36,12 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return which worker this process is, None in the training process."""
+    """Return the `WorkerInfo` of this process, None in the training process."""
     return _info
 
 
 def set_worker_info(info: WorkerInfo) -> None:
-    """Say which worker this process is."""
+    """Set the `WorkerInfo` of this process."""
     global _info
     _info = info
 
@@ -99,7 +99,7 @@ def _finished(get: Callable[[Any], Any], index: Any) -> Any:
 
 
 class IterFetcher:
-    """Fetches batches of a dataset that is gone through.
+    """Fetches batches of an iterable dataset.
 
     Args:
         dataset: the dataset.

@@ -1,4 +1,4 @@
-"""`GlobalLoader`: batches as global tensors, of which each process reads only what its devices hold.
+"""`GlobalLoader`: batches as global tensors; each process reads only the samples of its own devices.
 
     loader = DataLoader(tokens, batch_size=512, shuffle=True, num_workers=4)     # 512 samples over all processes
     for x, y in GlobalLoader(loader, placement, sbp.split(0)):
@@ -38,8 +38,8 @@ def rows_here(placement: Any, codes: frozenset[tuple[int, ...]], batch: int) -> 
     """Return the samples of a batch that this process's devices hold, in order.
 
     Args:
-        placement: where batches lie.
-        codes: how the tensors of a batch lie, over each axis of the placement.
+        placement: the devices of a batch.
+        codes: the sbp of the tensors of a batch, for each axis of the placement.
         batch: the number of samples.
     """
     found: set[int] = set()
@@ -95,10 +95,10 @@ class GlobalLoader:
 
     Args:
         loader: gives batches; its ``batch_size`` counts the samples of all processes.
-        placement: where the batches lie.
-        sbp: how: an sbp or nd-sbp for all tensors, or a list or dict of them like the batches. Splits of dim 0 divide
-            the samples; other dims may be split too. No partial_sum.
-        check: is given what this process fetched of each batch, before it is placed, and raises if it is no good.
+        placement: the devices of the batches.
+        sbp: their layout: an sbp or nd-sbp for all tensors, or a list or dict of them like the batches. Splits of dim 0
+            divide the samples; other dims may be split too. No partial_sum.
+        check: receives this process's part of each batch before it is placed, and raises if it is invalid.
 
     Raises:
         ValueError: the loader goes through an `IterableDataset`, gives single samples, or a batch does not divide.
@@ -131,11 +131,11 @@ class GlobalLoader:
             yield self._spread(batch, self.sbp, self._part.sizes.popleft())
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is; the same in all processes."""
+        """Return the position of the loader; the same in all processes."""
         return self._own.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken, also on another number of processes."""
+        """Resume at the position of `state_dict`, also on another number of processes."""
         self._own.load_state_dict(state_dict)
 
     def _spread(self, value: Any, sbp: Any, size: int) -> Any:

@@ -1,6 +1,6 @@
-"""The tensor functions that datasets and transforms use, on the host: for workers, which have no JAX.
+"""NumPy versions of the tensor functions that datasets and transforms use, for workers without JAX.
 
-The table `FUNCTIONS` has them by the name under which a program finds them (``rand``, ``nn.functional.pad``); those in
+The table `FUNCTIONS` lists them by their name in the public API (``rand``, ``nn.functional.pad``); those in
 `METHODS` are methods of `HostTensor` too. Random numbers come from `numpy.random`, which is seeded for each batch.
 Functions that are missing here raise a `WorkerError` that names them.
 """
@@ -22,7 +22,7 @@ _MEANINGLESS = {"device": None, "requires_grad": False, "pin_memory": False, "la
 
 
 def _creation(function: Callable) -> Callable:
-    """Take the options of where a tensor lies, which mean nothing here, off a function's arguments."""
+    """Drop a function's device and layout arguments, which have no meaning here."""
 
     def call(*args: Any, **options: Any) -> Any:
         return function(*args, **{k: v for k, v in options.items() if k not in _MEANINGLESS})
@@ -150,7 +150,7 @@ def _stream(generator: Generator | None) -> Any:
 @_creation
 def rand(*args: Any, size: Any = None, generator: Any = None, dtype: Any = None) -> HostTensor:
     """Return uniform numbers in [0, 1)."""
-    whole = _stream(generator).randint(0, 1 << 24, _shape(args, size))  # 24 bits: what float32 holds below 1
+    whole = _stream(generator).randint(0, 1 << 24, _shape(args, size))  # 24 bits: the resolution of float32 below 1
     return _made(np.asarray(whole) * 2.0**-24, dtype)
 
 
@@ -263,7 +263,7 @@ def gather(input: Any, dim: int, index: Any) -> HostTensor:
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> HostTensor:
-    """Return a value where the mask holds, the tensor elsewhere."""
+    """Return the tensor with a value where the mask holds."""
     return wrapped(np.where(np.asarray(mask), np.asarray(value, input.dtype), np.asarray(input)))
 
 
@@ -328,7 +328,7 @@ def softmax(input: Any, dim: int = -1, dtype: Any = None) -> HostTensor:
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """Return elements of one tensor where the condition holds, of the other elsewhere; alone, where it holds."""
+    """Return elements of one tensor where the condition holds, else of the other; alone, the indices where it holds."""
     if input is None:
         return wrapped(np.nonzero(np.asarray(condition)))
     chosen = np.where(np.asarray(condition), np.asarray(tensor(input)), np.asarray(tensor(other)))
@@ -430,7 +430,7 @@ def one_hot(input: Any, num_classes: int = -1) -> HostTensor:
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> HostTensor:
-    """Return a tensor with places before and behind, or without some; two numbers for each dim, the last dim first."""
+    """Return a tensor padded (or cropped) before and after; two numbers for each dim, the last dim first."""
     widths = [(0, 0)] * (input.ndim - len(pad) // 2)
     widths += [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(input.shape, widths, strict=True))
@@ -442,7 +442,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Host
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> HostTensor:
-    """Return a tensor whose p-norm along a dim is 1."""
+    """Return a tensor normalized to p-norm 1 along a dim."""
     return input / np.maximum(norm(input, p, dim, True), eps)
 
 

@@ -1,12 +1,12 @@
-"""Tensors of a worker process: a NumPy array with a tensor's names and rules.
+"""`HostTensor`: tensors of a worker process, NumPy arrays with a tensor's methods and dtype rules.
 
-Workers never import JAX: a dataset may say ``sbpjax.rand(3) * sbpjax.tensor(2.0)`` all the same. In a worker that makes
-a `HostTensor`, which arrives at the training process as a `sbpjax.Tensor`. Plain NumPy arrays arrive as NumPy arrays,
+Workers never import JAX, yet a dataset may compute ``sbpjax.rand(3) * sbpjax.tensor(2.0)``. In a worker that makes a
+`HostTensor`, which arrives at the training process as a `sbpjax.Tensor`. Plain NumPy arrays arrive as NumPy arrays,
 unless the default collation makes a batch of them.
 
 Where NumPy and tensors differ, a `HostTensor` does what a tensor does: ``int64 / int64`` and ``int64 * 0.5`` are
-float32, a 0-d operand does not widen the others, `std` divides by n - 1, ``max(dim)`` also says where, ``size()`` is
-the shape. Functions of tensors are in `sbpjax.data.loading.host_functions`.
+float32, a 0-d operand does not widen the others, `std` divides by n - 1, ``max(dim)`` also returns indices, ``size()``
+is the shape. Functions of tensors are in `sbpjax.data.loading.host_functions`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one name of this package that needs JAX."""
+"""Lazy import of `GlobalLoader`, the one name of this package that needs JAX."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Sending to a worker what cannot be imported there: a lambda, a function inside another, a class of a notebook.
+"""Pickling by value for workers: lambdas, nested functions and classes of a notebook.
 
-Code goes as bytes, with the values of what it closes over and the globals that it names; a class goes as its bases and
+Code goes as bytes, with the values of its closure and the globals that it names; a class goes as its bases and
 members. Both sides run the same Python, since a worker is started with the training process's own.
 
-Functions and classes are made empty and filled behind that, so that they may name themselves and each other.
+Functions and classes are first made empty and then filled, so that they may refer to themselves and each other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import sys
 import types
 from typing import Any
 
-_HOME = "__sbpjax_worker__"  # the module that functions and classes say they are from in a worker
-# What Python makes anew for every class.
+_HOME = "__sbpjax_worker__"  # the ``__module__`` of functions and classes in a worker
+# Attributes that Python creates for every class.
 _MADE_ANEW = {"__dict__", "__weakref__", "__module__", "__abstractmethods__", "_abc_impl"}
 
 
 def reduced(obj: Any) -> Any:
-    """Return how to pickle by value what a worker cannot import, or a module by name; NotImplemented for the rest."""
+    """Return how to pickle by value an object that a worker cannot import, or a module by name; else NotImplemented."""
     if isinstance(obj, types.ModuleType):
         return importlib.import_module, (obj.__name__,)
     if isinstance(obj, types.FunctionType):

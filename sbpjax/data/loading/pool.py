@@ -1,7 +1,7 @@
-"""The worker processes of a loader: started, fed, watched, ended.
+"""Pool of worker processes of a loader: start, dispatch of tasks, supervision, shutdown.
 
-A map-style dataset's next batch goes to whichever worker has least to do, and results are put back in order; what is
-fetched does not depend on the worker (`sbpjax.data.loading.fetcher`). The workers of an `IterableDataset` take turns.
+A map-style dataset's next batch goes to the worker with the fewest tasks, and results are put back in order; a batch
+does not depend on its worker (`sbpjax.data.loading.fetcher`). The workers of an `IterableDataset` take turns.
 
 Workers end when their socket closes, which the operating system does for a killed training process too; those that do
 not are ended by signals, or end themselves without their parent (`_core.runtime.parent_death`).
@@ -196,11 +196,11 @@ class Pool:
         """Start an epoch.
 
         Args:
-            tasks: returns the next index, raises StopIteration behind the last.
+            tasks: returns the next index, raises StopIteration after the last.
             seed: of the epoch.
             first: the number of the first batch.
         """
-        while self._owner:  # what an abandoned epoch left in work
+        while self._owner:  # tasks of an abandoned epoch
             self._receive()
         self._tasks, self._seed, self._exhausted = tasks, seed, False
         self._results.clear()
@@ -248,7 +248,7 @@ class Pool:
         return self._next_result in self._results
 
     def next(self) -> Any:
-        """Return the next batch; StopIteration behind the last."""
+        """Return the next batch; StopIteration after the last."""
         while True:
             if self._next_result in self._results:
                 kind, value = self._results.pop(self._next_result)

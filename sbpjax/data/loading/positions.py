@@ -1,10 +1,11 @@
-"""What a loader's order comes from: positions and generators of samplers, batch samplers and iterable datasets.
+"""Resumable state of a loader's order: positions and generators of samplers and iterable datasets.
 
     DataLoader(data, sampler=RandomSampler(data, generator=g))
 
-The present epoch's order came from one draw of ``g``, and that of the next will come from another. A loader that goes
-on later sets ``g`` to where it was when the epoch began, starts the sampler, which draws the same, and skips what was
-given; so every later epoch is the same as well. The same goes for whatever the order is made of, however nested:
+The order of the current epoch came from one draw of ``g``, and that of the next will come from another. A loader that
+resumes restores the state of ``g`` at the beginning of the epoch, starts the sampler, which draws the same order, and
+skips the batches already given; so every later epoch is the same as well. The same holds for all parts of the order,
+however nested:
 
     a part with state_dict and load_state_dict      its state
     a generator: sbpjax's, NumPy's, Python's        its state
@@ -95,7 +96,7 @@ class Parts:
         return list(self._found)
 
     def numbers(self) -> dict[str, dict[str, Any]]:
-        """Return the numbers in samplers of unknown classes: what of them changes is a position."""
+        """Return the numbers in samplers of unknown classes: those that change are positions."""
         return {
             path: {name: v for name, v in vars(part).items() if type(v) in (int, float)}
             for path, part in self._foreign.items()
@@ -127,7 +128,7 @@ class Parts:
         return states
 
     def seeds(self) -> dict[str, Any]:
-        """Return the seeds that samplers drew from generators which are kept elsewhere, since `begin`."""
+        """Return the seeds that samplers drew since `begin` from generators that are kept elsewhere."""
         found = {}
         kept = {id(part) for part in self._found.values() if _is_generator(part)}
         for path, part in self._found.items():
@@ -136,7 +137,7 @@ class Parts:
         return found
 
     def check(self, states: dict[str, Any]) -> None:
-        """Refuse the states of other parts.
+        """Raise for the states of other parts.
 
         Raises:
             DataError: they are.
@@ -148,7 +149,7 @@ class Parts:
             raise DataError("DataLoader.load_state_dict(state)", seen, rule, "make the loader alike")
 
     def resume(self, states: dict[str, Any]) -> None:
-        """Set all parts to where they were when an epoch began."""
+        """Restore the state of all parts at the beginning of an epoch."""
         for path, state in states.items():
             part: Any = self._found.get(path, self._foreign.get(path))
             for name, value in state.get("numbers", {}).items():
@@ -164,7 +165,7 @@ class Parts:
 
     @contextlib.contextmanager
     def drawing_again(self, states: dict[str, Any]) -> Iterator[None]:
-        """Let default generators give within the block what they gave when the epoch began."""
+        """Within the block, let default generators repeat their draws since the beginning of the epoch."""
         if "default" not in states:
             yield
             return

@@ -1,14 +1,14 @@
-"""Samplers: the order in which a loader asks for samples, and how it groups them.
+"""Samplers: the order of a loader's samples, and their grouping into batches.
 
-A sampler with chance draws one seed from its generator whenever it is started, and its whole order from that seed by
-NumPy. So the order is a function of `sbpjax.manual_seed`, and a loader that resumes gives the seed back.
+A random sampler draws one seed from its generator whenever it is started, and its whole order from that seed by NumPy.
+So the order is a function of `sbpjax.manual_seed`, and a loader that resumes gives the seed back.
 
     sampler = RandomSampler(range(4))
-    list(sampler), sampler.last_seed           # an order, and what it came from
+    list(sampler), sampler.last_seed           # an order, and its seed
     sampler.resume(seed); list(sampler)        # the order of that seed, once
 
-A sampler that knows what is at a place without going there has `starting_at(place)`, besides ``__iter__``: then a
-loader that resumes at step 1,000,000 does so at once.
+A sampler with random access has `starting_at(place)`, besides ``__iter__``: then a loader that resumes at step
+1,000,000 does so at once.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Sampler(Generic[T_co]):
 
 
 def started(sampler: Iterable, place: int) -> Iterator:
-    """Return a sampler's order behind its first `place` items.
+    """Return a sampler's order after its first `place` items.
 
-    They are gone through one by one, unless the class that says the order, by ``__iter__``, has `starting_at` too.
+    They are skipped one by one, unless the class that defines ``__iter__`` also defines `starting_at`.
     """
     home = next((each for each in type(sampler).__mro__ if "__iter__" in vars(each)), None)
     if place and home is not None and "starting_at" in vars(home):
@@ -81,7 +81,7 @@ class SequentialSampler(Sampler[int]):
 
 
 class Seeded(Sampler[int]):
-    """Base of the samplers with chance.
+    """Base of random samplers.
 
     Attributes:
         generator: where seeds come from; None for the default generator.
@@ -94,7 +94,7 @@ class Seeded(Sampler[int]):
         self._next_seed: int | None = None
 
     def resume(self, seed: int) -> None:
-        """Take a seed for the next order, rather than draw one."""
+        """Set the seed of the next order instead of drawing one."""
         self._next_seed = seed
 
     def random(self) -> np.random.Generator:
@@ -108,7 +108,7 @@ class RandomSampler(Seeded):
     """All samples in a random order, or draws with replacement.
 
     Args:
-        data_source: what has samples.
+        data_source: a sized dataset.
         replacement: whether a sample may come twice.
         num_samples: how many to draw; as many as there are if not given.
         generator: a `sbpjax.Generator`.

@@ -1,9 +1,9 @@
-"""How batches travel from a worker: small things pickled through a socket, arrays through shared memory.
+"""Transport of batches from workers: small objects pickled over a socket, arrays through shared memory.
 
 A worker puts all arrays of a batch side by side into one *region*, memory without a name that both processes have
 mapped: its descriptor goes over the socket once. The arrays of the training process are views of the region; when the
-last of them is gone, the region's number goes back with the next task, and the worker writes the next batch there. So a
-batch is copied once, and nothing is left behind when a process is killed.
+    last of them is gone, the region's number goes back with the next task, and the worker writes the next batch there.
+    So a batch is copied once, and a killed process leaves nothing behind.
 
 Source of the descriptor passing: unix(7), SCM_RIGHTS.
 """
@@ -76,7 +76,7 @@ class Region(np.ndarray):
 
 
 class Place:
-    """Where an array lies in its batch's region."""
+    """Position of an array in its batch's region."""
 
     def __init__(self, dtype: np.dtype, shape: tuple[int, ...], offset: int, kind: str) -> None:
         self.dtype, self.shape, self.offset, self.kind = dtype, shape, offset, kind

@@ -1,10 +1,10 @@
-"""The program of a worker process: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
+"""Entry point of a worker process, started by `sbpjax.data.loading.pool`; it never imports JAX.
 
-Before anything is unpickled, a light package named ``sbpjax`` is put in place: the modules of `LIGHT` are the real
-ones, tensors are NumPy arrays (`sbpjax.data.loading.host_tensors`), the functions that datasets use on them are NumPy's
+Before anything is unpickled, a light package named ``sbpjax`` is installed: the modules of `LIGHT` are the real ones,
+tensors are NumPy arrays (`sbpjax.data.loading.host_tensors`), the functions that datasets use on them are NumPy's
 (`sbpjax.data.loading.host_functions`), every other name is an `Absent`, which may be named, subclassed and called while
 the user's modules are imported, and not be used after. The user's main module is run again, as ``__mp_main__``, only if
-the dataset or a function lives there.
+it defines the dataset or a function.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _load_file(root: str, *names: str):
 
 
 def _told() -> tuple:
-    """Return the exception at hand: where its class is found, its name, its text, its traceback."""
+    """Return the current exception: the module of its class, its name, text and traceback."""
     kind, error, _ = sys.exc_info()
     assert kind is not None
     try:
