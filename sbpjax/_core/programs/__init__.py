@@ -1,1 +1,1 @@
-"""Programs as data: flat jaxprs, what is known of their primitives, and plans for them."""
+"""Programs as data: flat jaxprs, their rewrites, sharding rules of primitives, and plans."""

@@ -1,4 +1,4 @@
-"""Losses of micro-batches as parts of the loss of the whole batch: the counts that they are divided by.
+"""Gradient accumulation with exact loss means: divides micro-batch losses by the counts of the whole batch.
 
 Of eight rows the first four have one target that counts, the others three. ``cross_entropy`` of each half is its own
 mean, and the mean of the two is not that of the batch:
@@ -9,9 +9,10 @@ The count depends on the inputs alone, so that of the batch, 4, is known before 
 place of the micro-batch's own, divided by the number of micro-batches: ``total / (4 / 2)``. The mean of such losses,
 and of their gradients, is exactly the batch's, and a micro-batch without a target adds 0 instead of NaN.
 
-Which values are such counts is read from the program. From the loss back through what is linear (sums, casts, products
-and quotients with values of the inputs alone) it comes to sums over rows; the scalars of the inputs on the way are
-replaced, in forward and backward. A sum over rows counts as a mean where it is divided by the number of its elements.
+Which values are such counts is read from the program. The search goes from the loss back through linear equations
+(sums, casts, products and quotients with values of the inputs alone) to sums over rows; the scalars of the inputs on
+the way are replaced, in forward and backward. A sum over rows counts as a mean where it is divided by the number of its
+elements.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from . import primitives as known
 from .normalise import body_of, live, source_line
 from .row_kinds import DRAWN, STEADY, SUM, UNKNOWN, RowKinds
 
-_MOST_STEPS = 5000  # of the way back: a loss that is linear in all of a large model is looked at no further
+_MOST_STEPS = 5000  # of the way back: bounds the search for a loss that is linear in all of a large model
 _PASS = known.OF_ONE_OPERAND
 _GATHERED = known.REDUCTIONS - {"reduce_xor"}
 
 
 def _gather_of(name: str) -> Callable[..., Any]:
-    """Return the function that joins the micro-batches' results of a primitive as it joins elements; a product sums."""
+    """Return the reduction over the micro-batches' results of a primitive; a product sums."""
     short = name.removeprefix("reduce_") if name in _GATHERED else "sum"
     return getattr(jnp, {"or": "any", "and": "all"}.get(short, short))
 
 
 @dataclass(frozen=True)
 class _Path:
-    """What is on the way from a loss back to a value.
+    """The path from a loss back to a value.
 
     Attributes:
         scalars: values of the inputs by which it is multiplied ("mul"), divided ("div"), or that choose ("plain").
@@ -63,7 +64,7 @@ class Replaced:
 
     Attributes:
         closed: the program.
-        unknown: why losses, or parts of them, are no parts of the batch's.
+        unknown: why losses, or parts of them, are not parts of the batch's.
         values: ``values(*arrays)`` returns the further inputs, given the inputs of the program, those that a
             micro-batch has a part of stacked; None if there are none.
     """
@@ -121,9 +122,9 @@ class _Search:
         self.steps = 0
 
     def _inline(self, jaxpr) -> list:
-        """Take the equations of a program, with calls opened that compute counts, and those of values of the inputs."""
+        """Collect the equations of a program, inlining calls that compute counts and calls on values of the inputs."""
         now: dict = {}
-        counted: set[str] = set()  # names of calls that return what they divided by a count
+        counted: set[str] = set()  # names of calls whose results they divided by a count
         eqns = list(reversed(jaxpr.eqns))
         while eqns:
             eqn = eqns.pop()
@@ -136,7 +137,7 @@ class _Search:
                 now.update(zip(eqn.outvars, results, strict=True))
                 eqns += reversed(body)
                 continue
-            # A barrier hands on each operand by itself.
+            # A barrier passes on each operand by itself.
             apart = eqn.primitive.name == "optimization_barrier"
             for of_kind in (self.varies, self.learned):
                 flags = [not isinstance(v, Literal) and v in of_kind for v in eqn.invars]
@@ -211,7 +212,7 @@ class _Search:
         while open_:
             v, path = open_.pop()
             if isinstance(v, Literal) or v not in self.varies or v not in self.learned or (v, path) in seen:
-                continue  # what no parameter goes into has no gradient
+                continue  # a value that depends on no parameter has no gradient
             seen.add((v, path))
             self.steps += 1
             eqn = self.maker.get(v)
@@ -371,7 +372,7 @@ class _Search:
 
 
 class _Whole:
-    """Scalars of the inputs, for the whole batch: sums over rows from all micro-batches, then what follows from them.
+    """Scalars of the inputs for the whole batch: sums over rows of all micro-batches, then values computed from them.
 
     Args:
         search: the program.
@@ -384,7 +385,7 @@ class _Whole:
         self.steady: dict[Any, None] = {}
 
     def can(self, v) -> bool:
-        """Return whether the value for the whole batch is known, and note what it is made of."""
+        """Return whether the value for the whole batch is known, and record its operands."""
         open_, found, steady = [v], {}, {}
         while open_:
             v = open_.pop()

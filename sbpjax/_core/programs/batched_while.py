@@ -1,4 +1,4 @@
-"""A ``while`` whose condition is one bool per row of a batch, as `jax.vmap` makes it, with a condition of one bool.
+"""Batched ``while`` loops: rewrites the per-row condition that `jax.vmap` makes into a single bool.
 
 Such a loop turns as long as any row goes on, and a row that has come to its end keeps its values. XLA has no such loop,
 and JAX writes the ``any`` and the ``select`` only where it lowers one; planning sees them here, so that the rows may be

@@ -1,14 +1,13 @@
-"""Values of 16 bits that are stored as such: barriers that keep XLA from widening them on an accelerator.
+"""Barriers that keep XLA from storing bfloat16 values as float32 on an accelerator.
 
-XLA's fusion works on what it thinks best for one kernel, and it takes a cast to float32 for free:
+XLA's fusion optimizes one kernel at a time, and takes a cast to float32 for free:
 
     up (8192, 4096) bf16 → cast → gelu' in float32 → cast → bf16 → two products, a sum
 
 It lets the product that makes ``up`` write float32, twice the bytes, and stores the result of gelu' in float32, since
 the sum wants it so; two later kernels read that and cast it again. On an H100 these bytes are a tenth of the step of a
-GPT-2. `stored_narrow` puts an `optimization_barrier` on such values: results of products that are cast, and what
-several products read. A barrier is nothing in the compiled program; it only says that the value exists in its own
-dtype.
+GPT-2. `stored_narrow` puts an `optimization_barrier` on such values: results of products that are cast, and values that
+several products read. A barrier costs nothing in the compiled program; it only makes the value exist in its own dtype.
 
 A GPU has no convolution of 16-bit floats that writes float32: XLA casts both operands, and takes twice as long. Where
 one GPU runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several

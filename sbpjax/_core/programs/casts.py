@@ -1,4 +1,4 @@
-"""Casts of weights: moved out of what runs many times into what runs once.
+"""Weight-cast hoisting: moves casts of weights out of loops and blocks, so that each runs once per step.
 
 Under autocasting a layer casts its weights. In the forward and backward of a block, and in the iterations of a loop,
 that is the same cast of the same array again and again: such casts leave the traced part, which gets their results as
@@ -21,11 +21,11 @@ _FLOATS = tuple(np.dtype(d) for d in (np.float16, ml_dtypes.bfloat16, np.float32
 
 
 class Cast(NamedTuple):
-    """A cast that a traced part leaves to its surroundings.
+    """A cast that moves from a traced part to its surroundings.
 
     Attributes:
         place: the position of the input that is cast.
-        dtype: to what.
+        dtype: the new dtype.
     """
 
     place: int
@@ -47,7 +47,7 @@ def without_casts(closed: ClosedJaxpr, places: Collection[int]) -> tuple[ClosedJ
     returned = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
     casts, made, rest = [], [], []
     for eqn in jaxpr.eqns:
-        # What is returned stays: the surroundings have no equation that could give it back.
+        # Returned casts stay: the surroundings have no equation that could return them.
         if _is_cast(eqn) and eqn.invars[0] in number and eqn.outvars[0] not in returned:
             casts.append(Cast(number[eqn.invars[0]], np.dtype(eqn.params["new_dtype"])))
             made.append(eqn.outvars[0])
@@ -61,7 +61,7 @@ def without_casts(closed: ClosedJaxpr, places: Collection[int]) -> tuple[ClosedJ
 
 
 def _is_cast(eqn) -> bool:
-    """Return whether an equation is what autocasting does to a weight: from one of its dtypes to another."""
+    """Return whether an equation is a cast of autocasting: from one of its dtypes to another."""
     if eqn.primitive.name != "convert_element_type" or isinstance(eqn.invars[0], Literal):
         return False
     return eqn.invars[0].aval.dtype in _FLOATS and np.dtype(eqn.params["new_dtype"]) in _FLOATS

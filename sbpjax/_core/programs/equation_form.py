@@ -1,8 +1,8 @@
-"""Equation forms: equations of equal form get the same number, so that their strategies and costs are found once.
+"""Structural hashing of equations: equal forms share a number, so strategies and costs are found once.
 
-A GPT of 48 layers has 20,000 equations and about 300 forms. The number of an equation depends on its primitive,
-its parameters and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a form
-is the same in every process, which is what the plan cache on disk hashes.
+A GPT of 48 layers has 20,000 equations and about 300 forms. The number of an equation depends on its primitive, its
+parameters and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a form is the
+same in every process; the plan cache on disk hashes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EquationForms:
         return found
 
 
-# A few hundred shapes stand for all variables, and their text takes longer than the rest of a form.
+# A few hundred shapes cover all variables, and their text takes longer than the rest of a form.
 @functools.lru_cache(maxsize=65536)
 def _aval_form(shape, dtype) -> str:
     return f"{dtype}{list(shape)}"

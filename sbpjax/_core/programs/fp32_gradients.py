@@ -1,18 +1,18 @@
-"""Gradients of cast weights: computed and reduced in float32.
+"""Float32 gradients of cast weights: accumulated and reduced in float32 under mixed precision.
 
 The gradient of a weight that was cast to bfloat16 is a sum over the batch. Traced as it is, a program makes that sum in
 bfloat16 and then casts it:
 
     dot_general → bf16[256, 64] → transpose → cast_back → f32[64, 256]
 
-Under data parallelism each rank holds a part of the sum, and a planner, asked for the fewest bytes, adds the parts up
-in bfloat16, which rounds to 8 bits at every rank. `widened` moves the cast to the start: the product gives float32, at
-no cost where products accumulate in float32 anyway, and what is reduced between ranks, and summed over micro-batches,
-is float32, as PyTorch's DistributedDataParallel reduces it.
+Under data parallelism each rank holds a part of the sum, and a planner that minimizes bytes adds the parts up in
+bfloat16, which rounds to 8 bits at every rank. `widened` moves the cast to the start: the product gives float32, at no
+cost where products accumulate in float32 anyway, and sums between ranks and over micro-batches are float32, as
+PyTorch's DistributedDataParallel reduces it.
 
 A cast that ends in another kind of equation stays a cast. A transpose that exchanges the factors of a product becomes a
-product of the exchanged factors: XLA:CPU joins the two, and has no kernel for what it makes of a batch of bfloat16 with
-float32 results (jax 0.10 to 0.11).
+product of the exchanged factors: XLA:CPU joins the two, and has no kernel for the joined product of bfloat16 batches
+with float32 results (jax 0.10 to 0.11).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Primitive, Var
 
 from .rewrite import rewritten
 
-# What the backward of a cast traces: `convert_element_type` of a gradient to the dtype of its weight.
+# The backward of a cast: `convert_element_type` of a gradient to the dtype of its weight.
 cast_back_p = Primitive("cast_back")
 cast_back_p.def_impl(jax.lax.convert_element_type)
 cast_back_p.def_abstract_eval(lambda x, *, new_dtype: ShapedArray(x.shape, new_dtype))
@@ -129,7 +129,7 @@ class _Pass:
         elif name in PRODUCTS:
             params = {**eqn.params, "preferred_element_type": dtype}
             self._instead[i] = [eqn.replace(outvars=[wide], params=params)]
-        else:  # a sum is as exact as what it adds up in
+        else:  # a sum is as exact as its accumulator
             terms, casts = eqn.invars[0], []
             if self._can(terms, dtype):
                 terms = self._wide(terms, dtype)
@@ -141,7 +141,7 @@ class _Pass:
 
 
 def _exchanged(product, permutation: tuple[int, ...]):
-    """Return a product with its factors exchanged, or None if that is not what a permutation of its result makes."""
+    """Return a product with exchanged factors, or None if a permutation of its result is not such an exchange."""
     if product.primitive.name != "dot_general":
         return None
     left, right = product.invars

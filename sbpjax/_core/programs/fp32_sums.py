@@ -1,4 +1,4 @@
-"""Sums of 16-bit floats, added up in float32.
+"""Float32 accumulation for sums of 16-bit floats.
 
 XLA:CPU adds up the dims of a bfloat16 array one loop inside the other, and rounds after each of the outer ones. The
 gradient of a bias of a convolution, a sum over (N, H, W), stops growing that way:

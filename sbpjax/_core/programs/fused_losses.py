@@ -1,4 +1,4 @@
-"""Losses that take the place of a linear layer and its cross entropy: their logits are never there as a whole.
+"""Fused linear cross entropy: replaces a linear layer and its loss without materializing the logits.
 
 A traced step multiplies by the weights of the last layer, and `cross_entropy` and its gradient read the product:
 
@@ -43,8 +43,8 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     constants: dict = {}
     outvars = list(jaxpr.outvars)
     if any(eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") for eqn in eqns):
-        # Without dead equations: losses of which only the gradient was wanted are still there behind autodiff, and
-        # would count as readers of the logits.
+        # Without dead equations: losses of which only the gradient was wanted are still there after autodiff, and would
+        # count as readers of the logits.
         eqns, outvars = _fused(live(_untransposed(eqns), outvars), outvars, constants)
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
@@ -151,10 +151,10 @@ class _Match(NamedTuple):
 
     Attributes:
         product: the equation of the product.
-        bias: what is added to it, or None.
+        bias: the added bias, or None.
         forward: the number of the equation that makes the losses, or None.
         backward: of the one that makes their gradient, or None.
-        ends: what reads that.
+        ends: the equations that read that.
     """
 
     product: Any
@@ -218,7 +218,7 @@ def _vector(program: _Program, v, classes: int):
         return None
     (source,) = eqn.invars[:1]
     last = len(v.aval.shape) - 1
-    # With as many tokens as classes a vector over the tokens has the same shape: the dims of the broadcast tell.
+    # With as many tokens as classes a vector over the tokens has the same shape: the dims of the broadcast decide.
     along = eqn.primitive.name == "reshape" or tuple(eqn.params["broadcast_dimensions"]) == (last,)
     fits = along and v.aval.shape[-1] == classes and source.aval.shape == (classes,)
     return source if fits and not isinstance(source, Literal) else None
@@ -233,7 +233,7 @@ def _is_linear(eqn) -> bool:
 
 
 def _ends(program: _Program, v, product, ends: list[_End]) -> bool:
-    """Collect what reads the gradient of logits; return whether all of it is known."""
+    """Collect the readers of the gradient of logits; return whether all of them are known."""
     for i in program.readers.get(v, []):
         if i < 0:
             return False
@@ -296,8 +296,8 @@ def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, 
     order: list = []
     for i, eqn in enumerate(eqns):
         if i in made:
-            # What the losses' gradient is made of stands behind the losses as a rule (a mean's 1/n, a loss scale): it
-            # has to come before the equation that makes both.
+            # The operands of the losses' gradient usually come after the losses (a mean's 1/n, a loss scale): they have
+            # to move before the equation that makes both.
             order += [eqns[j] for j in moved] + made[i]
         elif i not in moved:
             order.append(eqn)
@@ -312,7 +312,7 @@ def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, 
 def _at_once(eqns: list, forward: int, backward: int) -> bool:
     """Return whether losses and a gradient may be results of one equation, in the losses' place."""
     # The gradient may belong to other losses of these logits, which nothing reads: with another label smoothing, or
-    # computed earlier, so that its readers stand before these losses.
+    # computed earlier, so that its readers come before these losses.
     same = {**eqns[forward].params, "dtypes": ()} == {**eqns[backward].params, "dtypes": ()}
     return same and forward < backward
 

@@ -1,12 +1,13 @@
-"""What a forward saves for its backward: the fewest bytes from which pointwise work gives the rest again.
+"""Min-cut rematerialization: saves the fewest bytes from which pointwise work recomputes the rest.
 
 A bfloat16 gelu of ``h`` wants five float32 values of ``h``'s shape in its backward; all of them are pointwise functions
 of ``h``. Saving ``h`` alone is a tenth of the bytes, and to compute the five again costs a pass over ``h`` that the
 compiler fuses into their readers. Of a softmax, where the backward wants ``e`` and ``e / sum``, one is enough.
 
-Which values to save is a minimum cut: every wanted value must be cut off from what is not pointwise (products,
-reductions, random numbers), through equations that are; a cut through a value costs its bytes. A stretch of layers that
-runs as a loop is where this matters: what one loop hands to the next is stored, whatever the compiler could fuse.
+Which values to save is a minimum cut: every wanted value must be cut off from non-pointwise equations (products,
+reductions, random numbers), through pointwise ones; a cut through a value costs its bytes. A stretch of layers that
+runs as a loop is where this matters: values passed from one loop to the next are stored, even if the compiler could
+fuse them.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _SCALE = 1 << 28  # capacities are 32-bit integers
 
 
 def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
-    """Return the values to save, of the fewest bytes, so that pointwise equations give all that is wanted.
+    """Return the values to save, of the fewest bytes, so that pointwise equations recompute all wanted ones.
 
     Args:
         eqns: the equations of the forward, in order.
-        wanted: what the backward reads.
-        free: what the backward has anyway: inputs, constants and what is made of them at no cost.
+        wanted: the values that the backward reads.
+        free: values that the backward has anyway: inputs, constants and values computed from them at no cost.
     """
     maker = {v: e for e in eqns for v in e.outvars if not isinstance(v, DropVar)}
     wanted = [v for v in dict.fromkeys(wanted) if v not in free and v in maker]
@@ -44,7 +45,7 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
         if v in values or v in free:
             continue
         values[v] = len(values)
-        # A product, a reduction or a random draw is never computed again: it is saved, or what is made of it.
+        # A product, a reduction or a random draw is never computed again: it or a value computed from it is saved.
         if not _again(maker.get(v)):
             roots.append(v)
             continue
@@ -57,8 +58,8 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
     source, sink = 2 * len(values), 2 * len(values) + 1
     endless = 2 * _SCALE
     for v, k in values.items():
-        # A value is an edge of its bytes: to cut it is to save it. From what it is computed of an edge leads to it that
-        # no cut can afford.
+        # A value is an edge of its bytes: to cut it is to save it. Edges of infinite capacity lead to it from its
+        # operands.
         edges.append((2 * k, 2 * k + 1, max(1, sizes[v] // unit)))
         if v not in roots:
             edges += [

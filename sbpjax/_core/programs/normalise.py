@@ -1,9 +1,8 @@
-"""Flat programs: a jaxpr with its calls inlined and its dead equations dropped.
+"""Jaxpr normalization: inlines calls and drops dead equations.
 
 ``jit``, ``custom_jvp_call``, ``custom_vjp_call``, ``closed_call`` and ``remat2`` are calls: planning looks through
-them. A remat that asks for ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering
-does, so that XLA does not merge the recomputation with the first computation. Work is linear in the number of
-equations.
+them. A remat with ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering does, so that
+XLA does not merge the recomputation with the first computation. Work is linear in the number of equations.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
             invars = _barrier(invars, eqn, eqns)
         # By identity: JAX keeps one jaxpr per function and types, so equal calls hold the same one, and comparing
-        # jaxprs would cost what flattening them does. The `Body` holds on to it, so that its id is not given to
+        # jaxprs would cost as much as flattening them. The `Body` holds on to it, so that its id is not given to
         # another.
         body = bodies.get(id(inner))
         if body is None:
@@ -111,13 +110,13 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
 
 
 class Body:
-    """A flat program that stands in place of its calls: every call gets its equations, on variables of its own.
+    """A flat program that replaces its calls: every call gets its equations, on variables of its own.
 
-    A variable is a number here: its place among the inputs, the constants, and what the equations make, in order.
+    A variable is a number here: its place among the inputs, the constants, and the results of the equations, in order.
 
     Args:
         flat: the program.
-        source: what it was made of, which lives on, so that its identity stays its own.
+        source: the jaxpr it was made from, kept alive so that its identity stays its own.
     """
 
     def __init__(self, flat: Program, source) -> None:
@@ -145,7 +144,7 @@ class Body:
         """Add the equations of a call to others, under the call's names, as JAX's lowering does; return its results.
 
         Args:
-            operands: what it is called with.
+            operands: the operands of the call.
             source: the source info of the call.
             eqns: where its equations go.
             consts: where its constants go.
@@ -181,12 +180,12 @@ class Body:
 
 
 def _fresh(v: Var) -> tuple:
-    """Return what makes another variable of a kind, and of what: who only drops a result says so."""
+    """Return the class and aval for a new variable like ``v``; dropped results keep their class."""
     return (DropVar if v.__class__ is DropVar else Var), v.aval
 
 
 def body_of(closed) -> Body:
-    """Return a closed jaxpr, the ``jit`` calls in it inlined, as what takes the place of its calls."""
+    """Return a closed jaxpr, the ``jit`` calls in it inlined, as a `Body` that replaces its calls."""
     return Body(_flat(closed, JITS, {}), closed)
 
 
@@ -243,7 +242,7 @@ def evaluate(eqns, env: dict) -> None:
 
     Args:
         eqns: flat equations.
-        env: variable → value; what the equations make is added.
+        env: variable → value; results of the equations are added.
     """
     for eqn in eqns:
         operands = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
@@ -254,7 +253,7 @@ def run_program(program: Program, arrays: Sequence, equation: Callable | None = 
     """Run a flat program on whole arrays, in a trace.
 
     Args:
-        program: what to run.
+        program: the program.
         arrays: its inputs.
         equation: ``(position, equation, operands) -> results``, where some run otherwise than by `bind`.
     """
@@ -264,7 +263,7 @@ def run_program(program: Program, arrays: Sequence, equation: Callable | None = 
         results = bind(eqn, operands) if equation is None else equation(i, eqn, operands)
         env.update(zip(eqn.outvars, results, strict=True))
     outvars: list[Any] = program.outvars
-    # A bare number would be weakly typed, and what reads it would have another dtype.
+    # A bare number would be weakly typed, and its readers would have another dtype.
     return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in outvars)
 
 
@@ -282,7 +281,7 @@ def at_source(eqn):
     from jax._src import source_info_util  # no public name
 
     stack, own = source_info_util.current_name_stack(), eqn.source_info.name_stack
-    if not own.stack or stack.stack[-len(own.stack) :] != own.stack:  # else a rule binds what it was called for
+    if not own.stack or stack.stack[-len(own.stack) :] != own.stack:  # else a rule binds its own equation
         stack = stack + own
     return source_info_util.user_context(eqn.source_info.traceback, name_stack=stack)
 
@@ -302,9 +301,9 @@ def scan_again(params: dict, run, consts, carried, xs) -> list:
     Args:
         params: the parameters of the ``scan``: its length, direction and unrolling stay.
         run: the body, ``(*consts, *carried, *slices) -> (*carried, *slices of the stacks)``.
-        consts: what every iteration reads.
-        carried: what the first iteration gets.
-        xs: what the iterations take slices of.
+        consts: the operands of every iteration.
+        carried: the initial carry.
+        xs: the stacks that the iterations take slices of.
     """
     count = len(carried)
 
@@ -329,7 +328,7 @@ def while_counts(params: dict) -> tuple[int, int]:
 
 
 def is_backward(eqn) -> bool:
-    """Return whether an equation came of transposing, so that it is part of a backward: JAX says so in its name."""
+    """Return whether an equation came from transposing, and so belongs to a backward: JAX marks its name stack."""
     return any(getattr(part, "name", "") == "transpose" for part in eqn.source_info.name_stack.stack)
 
 

@@ -1,23 +1,24 @@
-"""Outlining: repeated layers of a flat program become calls of one function.
+"""Function outlining: repeated layers of a flat program become calls of one function.
 
 XLA:CPU compiles a kernel once however often it occurs, so twelve equal layers should cost little more than one. They
 do not, because it fuses across layers: the residual stream after the tenth layer is the sum of ten branches, each
 reader of it gets a kernel of its own that adds up all ten, and no two layers have a kernel in common. A 12-layer GPT
 step came to 303 kernels of 3.5 MB of LLVM code.
 
-Here the layers are found (`_core.programs.repeated_layers`) and each becomes a call that XLA is told not to inline.
+Here the layers are found (`_core.programs.repeated_layers`) and each becomes a call marked not to be inlined by XLA.
 Nothing is fused across the call, so all layers have the same kernels: 149 of 0.9 MB, and the long sums are not
 recomputed. Unlike a loop (`_core.programs.scan_layers`), a call needs no stacks: weights and saved activations stay
 where they are.
 
-A collective is never in such a call: it stands between two of them. XLA:CPU (jaxlib 0.10) starts collectives in
-program order but does not look into calls for them. A call that waits for a kernel lets what follows it begin, the
+A collective is never in such a call, only between two of them. XLA:CPU (jaxlib 0.10) starts collectives in program
+order but does not look into calls for them. A call that waits for a kernel lets the following operations begin, the
 collectives of both meet, since `shard_map` gives all of them one channel, and the process aborts in XLA's rendezvous.
 
 Nor is a convolution: XLA:CPU (jaxlib 0.10) runs those within a call several times slower. A step of ResNet-50 at 64
 pixels takes 0.35 s of CPU time without such calls and 0.83 s with them, and compiles no faster with them.
 
-Only XLA:CPU is told so. Compilers for accelerators fuse with their own cost models, and calls would be in their way.
+Only XLA:CPU gets such calls. Compilers for accelerators fuse with their own cost models, and calls would be in their
+way.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .normalise import Program, bind, evaluate
 from .primitives import CONVOLUTIONS
 from .repeated_layers import LayerLoop, layer_loops
 
-# Equations that are worth a call. What sums a call hides XLA cannot combine, and every call costs compile time.
+# Equations that are worth a call: XLA cannot combine sums hidden in a call, and every call costs compile time.
 _LEAST_MEMBERS = 12
 
 
@@ -92,7 +93,7 @@ class _Piece:
         self._eqns, self._loop, self.members = eqns, loop, members
         slots = [slot for j in members for slot in loop.slots[j] if slot[0] != "literal"]
         self.reads = [s for s in dict.fromkeys(slots) if s[0] != "iteration" or s[1][0] not in members]
-        self.gives: list[tuple[int, int]] = []  # what others read
+        self.gives: list[tuple[int, int]] = []  # the outputs that others read
         self._call: Any = None
         convolves = any(eqns[j].primitive.name in CONVOLUTIONS for j in members)
         self.is_call = len(members) >= _LEAST_MEMBERS and not convolves
@@ -128,7 +129,7 @@ class _Piece:
 
 
 def _pieces(program: Program, loop: LayerLoop) -> list[_Piece]:
-    """Return an iteration in pieces, in order: each collective alone, and what is between them."""
+    """Return an iteration in pieces, in order: each collective alone, and the equations between them."""
     eqns = program.eqns[loop.start : loop.start + loop.period]
     runs: list[list[int]] = []
     open_run = False

@@ -1,4 +1,4 @@
-"""Plans: for every equation of a program the layouts it wants and the layouts it gives."""
+"""Sharding plans: for every equation of a program the layouts of its operands and results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Boxing:
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the interconnect in one run of the program."""
+        """The bytes that one device receives over the interconnect in one run of the program."""
         return sum(s.bytes for s in self.steps) * self.times
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the interconnect in one run of the program."""
+        """The bytes that one device receives over the interconnect in one run of the program."""
         return sum(b.bytes for b in self.boxings) + self.inner_bytes
 
     @property
@@ -116,9 +116,9 @@ class Plan:
 
 
 class Copies:
-    """Which layouts a value exists in; a reader takes the copy that is cheapest to convert.
+    """The layouts in which each value exists; a reader takes the copy that is cheapest to convert.
 
-    The planner, the lowering and the listing of boxings all use this class, so that they agree on what is moved.
+    The planner, the lowering and the listing of boxings all use this class, so that they agree on every transfer.
     """
 
     def __init__(self, sizes: Codes) -> None:
@@ -172,7 +172,7 @@ def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
         return
     aval: Any = variable.aval
     steps = boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target)
-    # The copy stays: whoever wants this layout later moves nothing.
+    # The copy stays: later readers of this layout move nothing.
     copies.known[variable][target] = None
     line, scope = ("", "") if eqn is None else (source_line(eqn), str(eqn.source_info.name_stack))
     yield Boxing(line, reader, aval.shape, str(aval.dtype), source, target, steps, scope=scope, value=variable)

@@ -1,9 +1,9 @@
-"""What is known of JAX's primitives: the kinds that rules, passes, prices and the count of live bytes tell apart.
+"""Kinds of JAX primitives (pointwise, contraction, …), as used by rules, passes, prices and live bytes.
 
 Of ``y = tanh(x).T @ w`` the ``tanh`` costs many instructions an element and fuses with its neighbours, the
 ``transpose`` only moves elements, and the ``dot_general`` reads whole buffers. Each kind is listed here once, by the
-names of its primitives; who needs a larger kind unites these. A primitive of a new version of JAX is entered here and,
-if it can run divided, given a rule (`_core.programs.rules`).
+names of its primitives; code that needs a larger kind unites these. A primitive of a new version of JAX is entered here
+and, if it can run divided, given a rule (`_core.programs.rules`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ PIECES = _names("slice pad concatenate split")
 DYNAMIC = _names("dynamic_slice dynamic_update_slice")
 # Each operand comes out as a result, in another place of the program.
 BARRIERS = _names("optimization_barrier tie pin unpin")
-# What a compiler fuses into its readers at no cost.
+# Equations that a compiler fuses into their readers at no cost.
 LIGHT = CHEAP | MOVES | BROADCASTS | PIECES | {"optimization_barrier"}
 
 # --- Equations that read whole buffers -------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ MATRIX_DIMS = {
 
 LOOPS = _names("scan while")
 CONTROL = LOOPS | {"cond"}
-# Calls, which a flat program has inlined, and the parameter that holds what is called.
+# Calls, which a flat program has inlined, and the parameter that holds the callee.
 JITS = {"jit": "jaxpr", "pjit": "jaxpr"}
 CALLS = {
     **JITS,
@@ -141,5 +141,5 @@ CALLS = {
     "program_order": "call_jaxpr",
     "xla_metadata_call": "jaxpr",
 }
-# Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
+# Hints of GSPMD programs: the planner chooses these layouts itself, and inside `shard_map` they have no meaning.
 HINTS = _names("sharding_constraint layout_constraint reshard relayout device_put")

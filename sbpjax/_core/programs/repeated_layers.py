@@ -1,8 +1,8 @@
-"""Repeated layers: where a flat program does the same again and again.
+"""Repeated layers: finds periodic runs of equations in a flat program.
 
 `repetitions` finds runs in a list of equation forms: in ``a b c b c b c d`` the run ``b c`` of period 2 occurs three
-times. `layer_loops` says how the layers of such a run hang together: what one hands to the next, what each has of its
-own, what all share.
+times. `layer_loops` finds the dataflow between the layers of such a run: carried values, values of each layer, and
+shared values.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from sbpjax._core.runtime.jaxprs import DropVar, Literal, Var
 from .equation_form import EquationForms
 from .normalise import Program
 
-# Three readers search, each in the program of its own step, because what repeats differs from step to step:
-# * `roll` before the program is flat. A layer that was traced as a block is one call there, so a 12-layer step has a
-#   few hundred equations, and what it finds decides which inputs become stacks.
-# * `_core/planner/shared_variables.py` in the flat program, with the pins. Where every second layer is tensor-parallel,
-# a period is two layers; where the later half is, one run becomes two. Runs of equal forms alone tied layers of unlike
-# pins. * `outline` in the lowered program. Layers that the plan lays out differently are different code by then, and
-# the collectives stand between. Equations cannot be followed there from the flat program: rules bind several for one,
-# and XLA names operations, and files compiled programs, by the name stack that could carry a mark. Nor can the trace
-# say it: functions without modules, hooked modules and the optimizer's update, which is the longest run, are no blocks.
+# Three readers search, each in the program of its own step, because the repetitions differ from step to step:
+# * `scan_layers` before the program is flat. A layer that was traced as a block is one call there, so a 12-layer step
+#   has a few hundred equations, and the result decides which inputs become stacks.
+# * `planner/shared_variables.py` in the flat program, with the pins. Where every second layer is tensor-parallel, a
+#   period is two layers; where the later half is, one run becomes two. Runs of equal forms alone tied layers of unlike
+#   pins.
+# * `outline` in the lowered program. Layers that the plan lays out differently are different code by then, and the
+#   collectives are between them. Equations cannot be followed there from the flat program: rules bind several for one,
+#   and XLA names operations, and files compiled programs, by the name stack that could carry a mark. Nor can the trace
+#   mark it: functions without modules, hooked modules and the optimizer's update, which is the longest run, are no
+#   blocks.
 # The three searches take 0.02, 0.4 and 0.6 of the 22 s in which a 12-layer step is made on CPU.
 
 # How many candidate periods are tried on one stretch of equations; each costs one pass over it.
@@ -127,14 +129,14 @@ def _size_of_body(closed) -> int:
 
 
 def _size(eqn) -> int:
-    """Return how many equations an equation stands for."""
+    """Return the number of equations inside an equation."""
     inner = eqn.params.get("jaxpr")
     return 1 if inner is None else _size_of_body(inner)
 
 
 def _fit(program: Program, start: int, stop: int, period: int, least_iterations: int) -> LayerLoop | None:
-    """Return the loop of a stretch, less iterations at either end where they do not read what the others read."""
-    # The first layer reads the embedding, and the head reads the last: those at the ends may hang together otherwise.
+    """Return the loop of a stretch, without iterations at either end whose operands differ from the others'."""
+    # The first layer reads the embedding, and the head reads the last: those at the ends may be connected otherwise.
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):
         a, b = start + first * period, stop - last * period
         if b - a >= least_iterations * period:
@@ -217,7 +219,7 @@ def repetitions(forms: Sequence[int], weights: Sequence[int] | None = None) -> l
 
     Args:
         forms: the number of each equation's form.
-        weights: how much each equation counts, e.g. a call as the equations that it stands for; 1 each by default.
+        weights: how much each equation counts, e.g. a call as the equations inside it; 1 each by default.
     """
     weights = [1] * len(forms) if weights is None else weights
     before = [0, *itertools.accumulate(weights)]

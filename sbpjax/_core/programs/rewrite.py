@@ -1,7 +1,7 @@
-"""Rewrites: a change of a program, made in the programs inside it as well.
+"""Recursive program rewrites: apply a change to a program and to the programs inside it.
 
 A loop over layers holds its body as a parameter of one equation, and equal layers hold the same body. `rewritten` makes
-a change in each of them once, however often it is held, and leaves an equation as it is whose bodies do not change: who
+a change in each of them once, however often it is held, and leaves an equation unchanged if its bodies are: code that
 compares programs by identity still finds the same one.
 
     scan[jaxpr=body] … scan[jaxpr=body]   →   scan[jaxpr=changed] … scan[jaxpr=changed]

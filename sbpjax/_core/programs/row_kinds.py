@@ -1,4 +1,4 @@
-"""Which values of a program hold something of every row of its inputs, and so may be summed over parts of a batch.
+"""Batch dependence of values: which hold rows of the batch, and which are sums over its rows.
 
 A micro-batch of two rows has the targets ``[[3, -100], [7, 2]]``:
 
@@ -26,11 +26,11 @@ UNKNOWN = "unknown"
 
 
 class RowKinds:
-    """Kinds of values: `STEADY`, `DRAWN`, `SUM`, `UNKNOWN`, or the dim along which the rows are.
+    """The kinds of values: `STEADY`, `DRAWN`, `SUM`, `UNKNOWN`, or the dim along which the rows are.
 
     Args:
         makers: a variable's equation.
-        start: kinds of inputs; what is not there is steady.
+        start: kinds of inputs; the others are steady.
     """
 
     def __init__(self, makers: Mapping[Any, Any], start: dict[Any, Any]) -> None:
@@ -101,7 +101,7 @@ _RULES: dict[str, Callable] = {}
 
 
 def _rule(*names: str) -> Callable[[Callable], Callable]:
-    """Enter a function as the rule of primitives: of an equation and the kinds of its operands."""
+    """Register a function of an equation and the kinds of its operands as the rule of primitives."""
 
     def enter(function: Callable) -> Callable:
         _RULES.update(dict.fromkeys(names, function))

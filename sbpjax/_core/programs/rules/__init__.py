@@ -1,4 +1,4 @@
-"""The primitive table: rules by family, registered when imported."""
+"""Sharding rules of primitives by family, registered when imported."""
 
 from . import attention as attention
 from . import contraction as contraction

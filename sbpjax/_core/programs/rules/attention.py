@@ -1,4 +1,4 @@
-"""Rules of attention: batch dims and heads are split freely, the queries over all keys, and the keys.
+"""Sharding rules of attention: splits of batch dims, heads, queries (also as a ring), and keys.
 
 On 4 ranks q ``(2, 4, 1, 8192, 64)``, k and v ``(2, 4, 8192, 64)`` may be split
 
@@ -39,7 +39,7 @@ def _split(shape: tuple[int, ...], extras: dict[str, tuple[int, ...]], dim: int)
         dim: which one is split.
     """
     lead = len(shape) - 3
-    # Dims of size 1 stand for all of theirs.
+    # Dims of size 1 are broadcast.
     rows, keys = (dim if dim < lead and name in extras and extras[name][dim] > 1 else B for name in SEGMENTS)
     # Keys and values have neither groups nor queries.
     shared = dim if dim < lead else B
@@ -97,7 +97,7 @@ def _extras(eqn, masked: bool) -> list[str]:
 
 @rule("attention")
 def attention(eqn, size: int) -> list[Strategy]:
-    """Batch dims and heads on all operands; groups of queries and queries with keys and values whole; the keys."""
+    """Split batch dims and heads on all operands; query groups and queries, keys and values whole; the keys."""
     masked = len(eqn.invars) > 3 + 2 * eqn.params["segmented"]
     ins, outs = ["row", "key", "key", *_extras(eqn, masked)], ["row", "row"]
     return _strategies(eqn, ins, outs, 1) + _of_keys(eqn, ins, outs)
@@ -105,7 +105,7 @@ def attention(eqn, size: int) -> list[Strategy]:
 
 @rule("attention_grad")
 def attention_grad(eqn, size: int) -> list[Strategy]:
-    """As `attention`; what is summed over groups or queries comes out partial."""
+    """Split as `attention`; sums over groups or queries are partial."""
     masked = len(eqn.invars) > 6 + 2 * eqn.params["segmented"]
     outs = ["of_row", "of_key", "of_key", "of_mask"][: len(eqn.outvars)]
     ins = ["row", "key", "key", "row", "row", *_extras(eqn, masked), "row"]
@@ -114,7 +114,7 @@ def attention_grad(eqn, size: int) -> list[Strategy]:
 
 @rule("attention_tangent")
 def attention_tangent(eqn, size: int) -> list[Strategy]:
-    """As `attention`, but the queries stay whole."""
+    """Split as `attention`, but the queries stay whole."""
     tangents = ["row", "key", "key", *["mask"] * eqn.params["mask_grad"]]
     ins = ["row", "key", "key", "row", "row", *_extras(eqn, eqn.params["masked"]), *tangents]
     return _strategies(eqn, ins, ["row", "row"], 2)
@@ -122,7 +122,7 @@ def attention_tangent(eqn, size: int) -> list[Strategy]:
 
 @moves("attention", "attention_grad")
 def attention_moves(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> list[Moved]:
-    """Count what a ring sends, and the exchange of rows around it."""
+    """Return the transfers of a ring, and of the exchange of rows around it."""
     axis = next((a for a, strategy in enumerate(chosen) if strategy.name == "ring"), None)
     if axis is None or sizes[axis] == 1:
         return []
@@ -149,7 +149,7 @@ def attention_moves(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -
     if causal:
         steps = attention_ring.moved_exchanges(size)
         total += steps * sum(nbytes(*x, 1) for x in (*ins, *outs))
-        # q, kv, out and lse; in a backward what belongs to queries, kv, lse, dq and dkv.
+        # q, kv, out and lse; in a backward the arrays of queries, kv, lse, dq and dkv.
         launches += steps * (5 if backward else 4)
     return [Moved("ppermute", axis, total, launches)]
 
@@ -174,7 +174,7 @@ def attention_local(ctx: Context, q, k, v, *extras):
 
 @local("attention_grad")
 def attention_grad_local(ctx: Context, q, k, v, out, lse, *rest):
-    """Run the kernel on the blocks; what lies in the padding has no weights, so that it adds nothing to sums."""
+    """Run the kernel on the blocks; padding has no weights, so that it adds nothing to sums."""
     last = len(rest) + 4
     *extras, ct = rest
     dims = range(q.ndim - 1)
@@ -212,7 +212,7 @@ def _lengths(ctx: Context) -> tuple[int, int]:
 
 
 def _part(ctx: Context) -> Part:
-    """Return which queries and keys this rank has."""
+    """Return the queries and keys of this rank."""
     row, _ = ctx.in_part(0, len(ctx.in_shape(0)) - 2)
     dim = len(ctx.in_shape(1)) - 2
     first, count = ctx.in_part(1, dim)

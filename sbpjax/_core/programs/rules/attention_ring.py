@@ -1,4 +1,4 @@
-"""Ring attention: queries and keys are split along the sequence, and the keys go from rank to rank.
+"""Ring attention: queries and keys are split along the sequence, and the keys travel around the ranks.
 
 On 4 ranks each has a quarter of the queries, keys and values. In each of four steps a rank attends to the keys that it
 has, while it sends them on to the next one and receives those of the rank before (Liu et al., Ring Attention, 2023);
@@ -17,7 +17,7 @@ after: of 8 half parts rank r takes r and 7 - r, *zigzag*. Then every rank has a
 Past keys are their first half for both halves of the queries, later ones are both halves for the second half of the
 queries: all of it visible, so that a kernel needs no mask but in the first step.
 
-With a mask, segments or a window the parts stay in order, and numbers of queries and keys say what is hidden.
+With a mask, segments or a window the parts stay in order, and numbers of queries and keys determine the mask.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ class Ring:
     index: Any
 
     def on(self, arrays: tuple) -> tuple:
-        """Return what the rank before has, which sends it to this one."""
+        """Return the arrays of the previous rank, which sends them to this one."""
         if self.size == 1:
             return arrays
         pairs = [(i, (i + 1) % self.size) for i in range(self.size)]
         return tuple(lax.ppermute(x, self.name, pairs) for x in arrays)
 
     def around(self, keys: tuple, state, step: Callable):
-        """Return what is left of `state` and of the sums after a round.
+        """Return `state` and the sums after a round.
 
         Args:
             keys: arrays that go round, each sent on while the step that reads it runs.
-            state: what stays.
+            state: the values that stay on the rank.
             step: ``(state, keys, sums, source) -> state, sums`` for the keys of rank ``source``, which is None for the
-                rank's own, as are the sums then; sums go with the keys, and return to their rank behind the last step.
+                rank's own, as are the sums then; sums go with the keys, and return to their rank after the last step.
         """
         if self.size == 1:
             return step(state, keys, None, None)
@@ -86,7 +86,7 @@ class Ring:
         return state, self.on(sums)
 
     def source(self, step):
-        """Return whose keys this rank has in a step."""
+        """Return the rank whose keys this rank has in a step."""
         return (self.index - step + self.size) % self.size
 
 
@@ -94,7 +94,7 @@ class _Packed:
     """Arrays that are sent as one, side by side along their last dim.
 
     The forward packs keys before values, the backward values before keys: where both are in one program, XLA would
-    take what the forward sent for what the backward sends, and keep all of it between them.
+    reuse the forward's transfers in the backward, and keep all of them in between.
     """
 
     def __init__(self, *arrays) -> None:
@@ -259,21 +259,21 @@ def _below(x, rows: int, dim: int, fill: float):
 
 
 def _above(x, rows: int, dim: int):
-    """Return an array with ``rows`` zeros more behind it along a dim."""
+    """Return an array with ``rows`` zeros more after it along a dim."""
     widths = [(0, 0)] * x.ndim
     widths[dim] = (0, rows)
     return jnp.pad(x, widths)
 
 
 class _Pick:
-    """What of a mask and of segments belongs to the keys of a rank, and their numbers."""
+    """The parts of a mask and of segments for the keys of a rank, and their numbers."""
 
     def __init__(self, q, mask, segments, ring: Ring, queries: int, keys: int) -> None:
         self.ring, self.keys, self.mask, self.segments = ring, keys, mask, segments
         self.size = balance.shard_size(keys, (ring.size,))
         self.even = balance.even(keys, (ring.size,))
         self.row, _ = balance.part(queries, ring.size, ring.index)
-        if not self.even:  # a shorter part that is read as long as the others may reach behind the end
+        if not self.even:  # a shorter part that is read as long as the others may reach past the end
             self.mask = mask if mask is None or mask.shape[-1] == 1 else _above(mask, 1, mask.ndim - 1)
             self.segments = segments and (segments[0], _above(segments[1], 1, segments[1].ndim - 1))
 
@@ -306,7 +306,7 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
         segments: segments.
         how: how the scores are made.
         kernel: which kernel.
-        out: this rank's part of what `forward` returned.
+        out: this rank's part of the output of `forward`.
         lse: likewise, inf in the padding.
         ct: the gradient of `out`.
         ring: the ranks.

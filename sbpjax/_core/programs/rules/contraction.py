@@ -1,4 +1,4 @@
-"""Rules of contractions: a split of a contracted dim gives a partial sum."""
+"""Sharding rules of contractions: a split of a contracted dim gives a partial sum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .table import B, Context, P, Strategy, local, rule
 
 @rule("dot_general")
 def dot_general(eqn, size: int) -> list[Strategy]:
-    """Batch S,S→S; free S,B→S and B,S→S; contracted S,S→P; P,B→P and B,P→P."""
+    """Split batch S,S→S, free S,B→S and B,S→S, contracted S,S→P; keep P,B→P and B,P→P."""
     (contract_l, contract_r), (batch_l, batch_r) = eqn.params["dimension_numbers"]
     shape_l, shape_r = (v.aval.shape for v in eqn.invars)
     free_l = [d for d in range(len(shape_l)) if d not in contract_l and d not in batch_l]
@@ -31,7 +31,7 @@ def dot_general_local(ctx: Context, x, y):
 
 @rule("ragged_dot_general")
 def ragged_dot(eqn, size: int) -> list[Strategy]:
-    """As `dot_general`, but the ragged dim and the groups stay whole: group sizes speak of all of it."""
+    """Split as `dot_general`, but the ragged dim and the groups stay whole: group sizes refer to all of it."""
     numbers = eqn.params["ragged_dot_dimension_numbers"]
     (contract_l, contract_r), (batch_l, batch_r) = numbers.dot_dimension_numbers
     (ragged,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions

@@ -1,4 +1,4 @@
-"""Rules of the three kinds of a convolution, see `_core.ops.conv.primitive`.
+"""Sharding rules of convolutions and their two gradients, see `_core.ops.conv.primitive`.
 
 Output, gradient of the image and gradient of the kernel are one sum over the same indices:
 
@@ -9,7 +9,7 @@ Output, gradient of the image and gradient of the kernel are one sum over the sa
     pixel      2...      -       2...      of kernels of one pixel, without strides
     group       1        0        1        in the place of channel and filter
 
-Each of them may be split. Where what a kind gives does not have the index, the sum over it is partial: on 4 ranks a
+Each of them may be split. Where the result of a kind does not have the index, the sum over it is partial: on 4 ranks a
 depthwise convolution of ``(8, 64, 56, 56)`` takes images ``S0, B → S0`` or channels ``S1, S0 → S1``, and the gradient
 of its kernels takes images ``S0, S0 → P``.
 """
@@ -40,7 +40,7 @@ def _indices(params) -> list[dict[str, int]]:
 
 @rule("convolution")
 def convolution(eqn, size: int) -> list[Strategy]:
-    """Every index S; a sum over one is P, as is what is linear in a partial operand."""
+    """Split every index; a sum over one is P, as is a result that is linear in a partial operand."""
     p = eqn.params
     kind, (a, b) = p["kind"], READS[p["kind"]]
     shapes = {a: eqn.invars[0].aval.shape, b: eqn.invars[1].aval.shape, kind: eqn.outvars[0].aval.shape}
@@ -58,7 +58,7 @@ def convolution(eqn, size: int) -> list[Strategy]:
 
 @local("convolution")
 def convolution_local(ctx: Context, a, b):
-    """Convolve what is here; padding adds nothing to a sum over split dims."""
+    """Convolve the blocks; padding adds nothing to a sum over split dims."""
     p = ctx.params
     kind, names = p["kind"], READS[p["kind"]]
     blocks = [a, b]

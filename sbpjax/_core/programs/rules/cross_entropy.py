@@ -1,4 +1,4 @@
-"""Rules of cross entropy: tokens are split freely, and the classes.
+"""Sharding rules of cross entropy: splits of tokens and of classes (vocabulary).
 
 On 4 ranks x ``(8192, 1024)``, w ``(131072, 1024)`` and targets ``(8192,)`` may be split by tokens, ``S0, B, S0 → S0``:
 then each rank makes a partial sum of the gradient of w. Or by classes, ``B, S0, B → B``: each rank has the logits of
@@ -19,7 +19,7 @@ from .table import B, Context, P, Strategy, local, rule
 
 @rule(*LOSSES)
 def cross_entropy(eqn, size: int) -> list[Strategy]:
-    """Tokens on all that has a row per token; classes on logits or weights, but for a tangent."""
+    """Split tokens on operands with a row per token; classes on logits or weights, but for a tangent."""
     name, params, count = eqn.primitive.name, eqn.params, len(eqn.invars)
     shared = primitive.shared_operands(name, count, params)
     # The gradients come in the order of the floats that they are of.
@@ -53,7 +53,7 @@ def losses_local(ctx: Context, *blocks):
 
 @local("cross_entropy_grad", "linear_cross_entropy_grad")
 def gradients_local(ctx: Context, *blocks):
-    """Compute losses and gradients of the block; what lies in the padding adds nothing to sums."""
+    """Compute losses and gradients of the block; padding adds nothing to sums."""
     if len(ctx.params["dtypes"]) > 1:
         last = len(blocks) - 1
         tokens = range(len(ctx.in_shape(last)))

@@ -1,4 +1,4 @@
-"""Rules of pointwise primitives: every dim may be split, and linear ones keep partial sums.
+"""Sharding rules of pointwise primitives: every dim may be split, and linear ones keep partial sums.
 
 ``x * y`` of a partial ``x`` and a broadcast ``y`` multiplies every summand: ``P,B → P``. That is exact up to rounding
 for finite factors; a sum of ``(2, -1)`` times infinity is NaN summand by summand, as it is in any sum that is put
@@ -17,19 +17,19 @@ from .table import B, P, Strategy, is_number, rule, same_dims
 
 @rule(*NONLINEAR)
 def plain(eqn, size: int) -> list[Strategy]:
-    """S(d) on every operand; nothing partial."""
+    """Split S(d) on every operand; nothing partial."""
     return same_dims(eqn)
 
 
 @rule(*LINEAR)
 def linear(eqn, size: int) -> list[Strategy]:
-    """S(d) → S(d) and P → P, on all operands."""
+    """Split S(d) → S(d) and keep P → P, on all operands."""
     return [*same_dims(eqn), Strategy((P,) * len(eqn.invars), (P,))]
 
 
 @rule(*CASTS, "stop_gradient", "device_put", "sharding_constraint")
 def cast(eqn, size: int) -> list[Strategy]:
-    """As `linear`, but P only to a dtype as fine or finer: rounding every summand is not rounding the sum."""
+    """Split as `linear`, but P only to a dtype as fine or finer: rounding every summand is not rounding the sum."""
     if eqn.invars[0].aval.shape != eqn.outvars[0].aval.shape or len(eqn.invars) != 1:
         return []
     found = same_dims(eqn)
@@ -42,13 +42,13 @@ def cast(eqn, size: int) -> list[Strategy]:
 
 @rule(*SUMS)
 def additive(eqn, size: int) -> list[Strategy]:
-    """S(d),S(d) → S(d) and P,P → P; a broadcast operand becomes partial for free, on the first rank."""
+    """Split S(d),S(d) → S(d) and keep P,P → P; a broadcast operand becomes partial for free, on the first rank."""
     return [*same_dims(eqn), Strategy((P, P), (P,))]
 
 
 @rule("mul")
 def product(eqn, size: int) -> list[Strategy]:
-    """S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
+    """Split S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
     # A number in the program is never worth a partial sum.
     x, y = eqn.invars
     found = same_dims(eqn)
@@ -58,7 +58,7 @@ def product(eqn, size: int) -> list[Strategy]:
 
 @rule("div")
 def quotient(eqn, size: int) -> list[Strategy]:
-    """S(d),S(d) → S(d); P / B → P, for inexact dtypes."""
+    """Split S(d),S(d) → S(d); keep P / B → P for inexact dtypes."""
     found = same_dims(eqn)
     # Integers round down: (1 + 1) / 2 is 1, and 1 / 2 + 1 / 2 is 0.
     linear = _inexact(eqn.outvars[0].aval.dtype) and not isinstance(eqn.invars[0], Literal)
@@ -67,13 +67,13 @@ def quotient(eqn, size: int) -> list[Strategy]:
 
 @rule("select_n")
 def select(eqn, size: int) -> list[Strategy]:
-    """S(d) everywhere; with a broadcast condition, partial cases give a partial result."""
+    """Split S(d) everywhere; with a broadcast condition, partial cases give a partial result."""
     return [*same_dims(eqn), Strategy((B,) + (P,) * (len(eqn.invars) - 1), (P,))]
 
 
 @rule(*BARRIERS)
 def barrier(eqn, size: int) -> list[Strategy]:
-    """Each operand keeps its layout: all S(d) where the dim exists, or all P."""
+    """Keep the layout of each operand: all S(d) where the dim exists, or all P."""
     if len(eqn.invars) != len(eqn.outvars):
         return []
     ndim = max((len(v.aval.shape) for v in eqn.invars), default=0)

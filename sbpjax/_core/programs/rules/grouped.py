@@ -1,4 +1,4 @@
-"""Rules of grouped products: sequences, rows, groups and both dims of the matrices are split.
+"""Sharding rules of grouped matmuls: splits of sequences, rows, groups and both matrix dims.
 
 On 4 ranks x ``(8, 4096, 1024)``, of 8 sequences, w ``(16, 1024, 4096)`` and sizes ``(8, 16)`` may be split by
 sequences, ``S0, B, S0 → S0``, by rows, ``S1, B, B → S1``, or by the columns of the matrices, ``B, S2, B → S2``. Split
@@ -20,7 +20,7 @@ def _lead(eqn) -> int:
 
 @rule("grouped_matmul")
 def grouped_matmul(eqn, size: int) -> list[Strategy]:
-    """Sequences, rows and columns S; a split sum or split groups give P, as does one partial operand."""
+    """Split sequences, rows and columns; a split sum or split groups give P, as does one partial operand."""
     lead, (x, w) = _lead(eqn), (v.aval.shape for v in eqn.invars[:2])
     inner, outer = (2, 1) if eqn.params["transposed"] else (1, 2)
     found = [Strategy((d, B, d, d), (d,)) for d in range(lead) if x[d] > 1]
@@ -33,7 +33,7 @@ def grouped_matmul(eqn, size: int) -> list[Strategy]:
 
 @rule("grouped_outer")
 def grouped_outer(eqn, size: int) -> list[Strategy]:
-    """Groups and both dims of the matrices S; split sequences or rows give P, as does one partial operand."""
+    """Split groups and both dims of the matrices; split sequences or rows give P, as does one partial operand."""
     lead, (x, y) = _lead(eqn), (v.aval.shape for v in eqn.invars[:2])
     found = [Strategy((d, d, d, d), (P,)) for d in range(lead) if x[d] > 1]
     found += [Strategy((lead, lead, B, B), (P,))] if x[lead] > 1 else []
@@ -45,7 +45,7 @@ def grouped_outer(eqn, size: int) -> list[Strategy]:
 
 @local("grouped_matmul")
 def grouped_matmul_local(ctx: Context, x, w, starts, sizes):
-    """Multiply the block's rows with the matrices that are here; what lies in the padding adds nothing to sums."""
+    """Multiply the block's rows with this rank's matrices; padding adds nothing to sums."""
     inner = 2 if ctx.params["transposed"] else 1
     x, w = ctx.mask(x, 0, (len(ctx.in_shape(0)) - 1,), 0), ctx.mask(w, 1, (inner,), 0)
     axes = ctx.in_axes(1, 0)

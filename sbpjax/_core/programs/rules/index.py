@@ -1,11 +1,11 @@
-"""Rules of indexed reads and writes: gather, scatter, dynamic_slice, dynamic_update_slice.
+"""Sharding rules of indexing: gather, scatter, dynamic_slice, dynamic_update_slice.
 
 The lookup ``table[ids]`` of a ``(V, D)`` table is a gather. Split over V, every rank looks up the ids that fall into
 its rows and has zeros for the others, so the result is a partial sum: ``S0,B → P``. Split over D it stays split, and
 split ids give a split result. The gradient is a scatter-add, the mirror: split ids and updates add up to a partial
 sum, a table split over V takes the updates that fall into its rows.
 
-An index outside the tensor must do what it does unsharded (clamp, fill or drop), so ranks judge it against the whole
+An index outside the tensor must behave as if unsharded (clamp, fill or drop), so ranks judge it against the whole
 tensor first.
 """
 
@@ -26,7 +26,7 @@ from .table import B, Context, P, Strategy, is_number, local, rule
 
 @dataclass(frozen=True)
 class _Dims:
-    """How an operand, its indices and its windows (a gather's output, a scatter's updates) belong together.
+    """The dim correspondence of an operand, its indices and its windows (a gather's output, a scatter's updates).
 
     Attributes:
         shape: the operand's shape.
@@ -35,7 +35,7 @@ class _Dims:
         extent: the size of one window along each operand dim.
         batch: for each dim of the indices but the last, its dim of the windows.
         paired: for a dim of the indices the operand dim that it runs along with.
-        indexed: the operand dims that an index vector speaks of.
+        indexed: the operand dims that an index vector addresses.
     """
 
     shape: tuple[int, ...]
@@ -92,7 +92,7 @@ def _scatter_dims(eqn) -> _Dims:
 
 @rule("gather")
 def gather(eqn, size: int) -> list[Strategy]:
-    """Index and window dims S; a split indexed dim gives P, as does a partial operand."""
+    """Split index and window dims; a split indexed dim gives P, as does a partial operand."""
     dims = _gather_dims(eqn)
     found = [Strategy((dims.paired.get(i, B), i), (o,)) for i, o in enumerate(dims.batch) if dims.indices[i] > 1]
     found += [Strategy((d, B), (o,)) for d, o in dims.whole()]
@@ -113,7 +113,7 @@ def gather_local(ctx: Context, x, indices):
     partial = [a for a, code in enumerate(ctx.outs[0]) if code == P]
     fill = mode == GatherScatterMode.FILL_OR_DROP
     split = [d for d in dims.picked() if ctx.in_axes(0, d)]
-    # What a filling gather writes outside would be added up once per summand, so that case is masked as well.
+    # The fill values of a gather would be added up once per summand, so that case is masked as well.
     if not split and not (fill and partial):
         return ctx.bind(x, indices, slice_sizes=tuple(extent))
     limits = jnp.array([dims.shape[d] - dims.extent[d] for d in dims.indexed], jnp.int32)
@@ -125,7 +125,7 @@ def gather_local(ctx: Context, x, indices):
         x,
         jnp.clip(ours, 0, jnp.array([x.shape[d] - extent[d] for d in dims.indexed], ours.dtype)),
         slice_sizes=tuple(extent),
-        # What is outside was masked above, against the whole table; a mode of its own would judge by this rank's rows.
+        # Indices outside were masked above, against the whole table; a mode of its own would judge by this rank's rows.
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
         indices_are_sorted=False,
@@ -146,7 +146,7 @@ def gather_local(ctx: Context, x, indices):
 
 @rule(*SCATTERS)
 def scatter(eqn, size: int) -> list[Strategy]:
-    """Window and indexed dims S; sums of split updates give P, partial updates add to a partial operand."""
+    """Split window and indexed dims; sums of split updates give P, partial updates add to a partial operand."""
     dims, name = _scatter_dims(eqn), eqn.primitive.name
     found = [Strategy((d, i, dims.batch[i]), (d,)) for i, d in dims.paired.items() if dims.indices[i] > 1]
     found += [Strategy((d, B, w), (d,)) for d, w in dims.whole()]
@@ -245,7 +245,7 @@ def _first(ctx: Context, axes: list[int]):
 
 @rule("dynamic_slice")
 def dynamic_slice(eqn, size: int) -> list[Strategy]:
-    """Whole dims stay split; a cut dim that is split gives P, as for `slice`."""
+    """Split whole dims; a cut dim that is split gives P, as for `slice`."""
     operand, starts = eqn.invars[0], (B,) * (len(eqn.invars) - 1)
     taken = eqn.params["slice_sizes"]
     found = [Strategy((d, *starts), (d if n == taken[d] else P,)) for d, n in enumerate(operand.aval.shape) if n > 1]
@@ -272,7 +272,7 @@ def dynamic_slice_local(ctx: Context, x, *starts):
 
 @rule("dynamic_update_slice")
 def dynamic_update_slice(eqn, size: int) -> list[Strategy]:
-    """Whole dims S,S → S; of a split cut dim every rank takes the rows it has from a broadcast update."""
+    """Split whole dims S,S → S; of a split cut dim every rank takes the rows it has from a broadcast update."""
     operand, update = (v.aval.shape for v in eqn.invars[:2])
     starts = (B,) * (len(eqn.invars) - 2)
     found = [Strategy((d, d if n == update[d] else B, *starts), (d,)) for d, n in enumerate(operand) if n > 1]
@@ -281,7 +281,7 @@ def dynamic_update_slice(eqn, size: int) -> list[Strategy]:
 
 @local("dynamic_update_slice")
 def dynamic_update_slice_local(ctx: Context, x, update, *starts):
-    """Write whole dims by their local size; along a split cut dim, keep what is outside the update."""
+    """Write whole dims by their local size; along a split cut dim, keep the rows outside the update."""
     starts, keep = list(starts), jnp.zeros((1,) * x.ndim, jnp.bool_)
     for d, n in enumerate(ctx.in_shape(0)):
         if not ctx.in_axes(0, d):

@@ -1,4 +1,4 @@
-"""Rules of decompositions, solves and Fourier transforms: batch dims split, linear operands may be partial."""
+"""Sharding rules of decompositions, solves and FFTs: batch dims split, linear operands may be partial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SOLVES = ("triangular_solve", "tridiagonal_solve")
 
 @rule(*MATRIX_DIMS)
 def decomposition(eqn, size: int) -> list[Strategy]:
-    """Batch dims on every operand and output; a solve takes a partial right-hand side, and one split by columns."""
+    """Split batch dims everywhere; a solve takes a partial right-hand side, and one split by columns."""
     shape = eqn.invars[0].aval.shape
     batch = len(shape) - MATRIX_DIMS[eqn.primitive.name][0]
     found = [Strategy((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in range(batch) if shape[d] > 1]
@@ -33,7 +33,7 @@ def decomposition_local(ctx: Context, *blocks):
 
 @rule("fft")
 def fft(eqn, size: int) -> list[Strategy]:
-    """Batch dims; every Fourier transform is linear."""
+    """Split batch dims; every Fourier transform is linear."""
     shape = eqn.invars[0].aval.shape
     batch = len(shape) - len(eqn.params["fft_lengths"])
     found = [Strategy((d,), (d,)) for d in range(batch) if shape[d] > 1]

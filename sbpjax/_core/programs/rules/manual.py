@@ -1,4 +1,4 @@
-"""What no rule divides but nothing may refuse: the user's own `shard_map`, and what XLA cannot compile in one.
+"""Rules without a split: the user's own `shard_map`, and primitives that XLA cannot compile inside one.
 
 A `shard_map` over four devices inside a planned program has no devices of its own. Every rank runs all four of its
 blocks, as a batch whose mapped axes carry the names of the user's mesh, so that its collectives work among them.

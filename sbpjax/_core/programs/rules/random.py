@@ -1,4 +1,4 @@
-"""Rules of random keys and random bits.
+"""Sharding rules of random keys and random bits.
 
 ``random_bits`` of shape ``(8, 6)`` hashes the numbers 0 to 47, one per element, with the key (JAX's partitionable
 threefry). A rank that holds rows 2 and 3 hashes 12 to 23: no rank generates another's elements, and the stream is the
@@ -21,26 +21,26 @@ _SMALL = 2**32
 
 @rule("random_clone")
 def clone(eqn, size: int) -> list[Strategy]:
-    """Any dim of the keys."""
+    """Split any dim of the keys."""
     return same_dims(eqn)
 
 
 @rule("random_seed", "random_fold_in")
 def make_keys(eqn, size: int) -> list[Strategy]:
-    """Any dim: every key is made on its own."""
+    """Split any dim: every key is made on its own."""
     return same_dims(eqn) if _threefry(eqn.outvars[0]) else []
 
 
 @rule("random_wrap", "random_unwrap")
 def words(eqn, size: int) -> list[Strategy]:
-    """Dims of the keys; the words of one key stay together."""
+    """Split dims of the keys; the words of one key stay together."""
     keys = min((v.aval.shape for v in (eqn.invars[0], eqn.outvars[0])), key=len)
     return [Strategy((d,), (d,)) for d, n in enumerate(keys) if n > 1]
 
 
 @rule("random_bits", "random_split")
 def generate(eqn, size: int) -> list[Strategy]:
-    """Dims of the keys S → S; a new dim may be made split from broadcast keys."""
+    """Split dims of the keys S → S; a new dim may be made split from broadcast keys."""
     if not _threefry(eqn.invars[0]):
         return []
     keys, out = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
@@ -75,7 +75,7 @@ def generate_local(ctx: Context, keys):
 
 @rule("iota_2x32_shape")
 def numbers(eqn, size: int) -> list[Strategy]:
-    """Any dim: each rank counts its own elements."""
+    """Split any dim: each rank counts its own elements."""
     return [Strategy((), (d, d)) for d, n in enumerate(eqn.params["shape"]) if n > 1]
 
 
@@ -101,5 +101,5 @@ def _numbers(ctx: Context, first: int, shape: tuple[int, ...]):
 
 @rule("threefry2x32")
 def threefry(eqn, size: int) -> list[Strategy]:
-    """Any dim of the counters: a hash is pointwise."""
+    """Split any dim of the counters: a hash is pointwise."""
     return same_dims(eqn)

@@ -1,4 +1,4 @@
-"""Rules of reductions.
+"""Sharding rules of reductions: sums become partial, max and argmax end in an all-reduce.
 
 The sum of a ``(8, 6)`` tensor over dim 0 keeps a split of dim 1; a split of dim 0 gives a partial sum. A maximum has
 no partial form: it ends in an all-reduce of its own, which the strategy declares as hidden. So does an argmax, of value
@@ -24,7 +24,7 @@ def _kept(eqn, axes) -> list[Strategy]:
 
 @rule(*REDUCTIONS)
 def reduce(eqn, size: int) -> list[Strategy]:
-    """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
+    """Split kept dims; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
     axes = eqn.params["axes"]
     aval = eqn.invars[0].aval
     name = eqn.primitive.name
@@ -101,10 +101,10 @@ def _neutral(name: str, dtype):
 
 @rule(*ARG_REDUCTIONS)
 def arg_reduce(eqn, size: int) -> list[Strategy]:
-    """Kept dims S; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
+    """Split kept dims; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
     axes, aval = eqn.params["axes"], eqn.invars[0].aval
     found = _kept(eqn, axes)
-    # `arg_reduce_local` reduces both as one int64, of 32 bits each; an index of 64 bits tells that there is int64.
+    # `arg_reduce_local` reduces both as one int64, of 32 bits each; an index of 64 bits implies that int64 exists.
     packed = aval.dtype.itemsize <= 4 and eqn.outvars[0].aval.dtype.itemsize == 8
     if packed and not jnp.issubdtype(aval.dtype, jnp.complexfloating) and aval.dtype != jnp.uint32:
         found += [Strategy((d,), (B,), hidden=(0,)) for d in axes if aval.shape[d] > 1]
@@ -143,7 +143,7 @@ def _rank_of(x, largest: bool):
 
 @rule("reduce")
 def general_reduce(eqn, size: int) -> list[Strategy]:
-    """Kept dims only: the reduction is any function."""
+    """Split kept dims only: the reduction is any function."""
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
     half = len(eqn.invars) // 2

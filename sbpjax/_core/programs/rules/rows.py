@@ -1,4 +1,4 @@
-"""Rules of updates of a table's named rows: a table and its state are split by tables, by rows or by columns, alike.
+"""Sharding rules of sparse row updates: a table and its state are split alike by tables, rows or columns.
 
 On 4 ranks a table ``(1000, 16)`` with Adam's two moments, ids ``(64,)`` and gradients ``(64, 16)``: split by rows every
 rank takes all ids and gradients, ``B, B, 0, 0, 0 → 0, 0, 0``, and updates those rows that are its own; split by columns
@@ -16,7 +16,7 @@ from .table import B, Context, Strategy, local, rule
 
 @rule("row_update")
 def row_update(eqn, size: int) -> list[Strategy]:
-    """Tables, rows and columns S; ids and gradients go along with tables, gradients with columns."""
+    """Split tables, rows and columns; ids and gradients are split with tables, gradients with columns."""
     count, table = eqn.params["count"], eqn.outvars[0].aval.shape
     tables, lead, numbers = len(eqn.outvars), len(table) - 2, (B,) * count
 

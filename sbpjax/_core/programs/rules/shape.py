@@ -1,4 +1,4 @@
-"""Rules of primitives that move elements without computing: transpose, reshape, broadcast, slice, concatenate, iota.
+"""Sharding rules of shape primitives: transpose, reshape, broadcast, slice, concatenate, iota.
 
 Reshape is an algebra of dim groups: ``(4, 8, 12) → (32, 12)`` has the groups ``(4, 8) → (32)`` and ``(12) → (12)``,
 and a split survives on the leading dim of its group, provided it divides evenly.
@@ -21,7 +21,7 @@ def _partial(eqn) -> list[Strategy]:
 
 @rule("transpose")
 def transpose(eqn, size: int) -> list[Strategy]:
-    """The split moves with its dim."""
+    """Move the split with its dim."""
     moved = enumerate(eqn.params["permutation"])
     shape = eqn.invars[0].aval.shape
     return [*(Strategy((i,), (o,)) for o, i in moved if shape[i] > 1), *_partial(eqn)]
@@ -29,7 +29,7 @@ def transpose(eqn, size: int) -> list[Strategy]:
 
 @rule("broadcast_in_dim")
 def broadcast_in_dim(eqn, size: int) -> list[Strategy]:
-    """Kept dims stay split; a new dim may be made split out of a broadcast operand."""
+    """Split kept dims; a new dim may be made split out of a broadcast operand."""
     shape, dims = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     if len(eqn.invars) != 1:
         return []
@@ -73,7 +73,7 @@ def reshape_groups(source: tuple[int, ...], target: tuple[int, ...]) -> list[tup
 
 @rule("reshape")
 def reshape(eqn, size: int) -> list[Strategy]:
-    """A split survives on the leading dim of its group; where the group is not one to one it must be even."""
+    """Keep a split on the leading dim of its group; where the group is not one to one it must be even."""
     source, target = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
     if len(eqn.invars) != 1 or eqn.params["dimensions"] is not None or math.prod(source) == 0:
         return []
@@ -96,7 +96,7 @@ def reshape_local(ctx: Context, x):
 
 @rule("squeeze")
 def squeeze(eqn, size: int) -> list[Strategy]:
-    """The split moves with its dim."""
+    """Move the split with its dim."""
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in {d % len(shape) for d in eqn.params["dimensions"]}]
     return [*(Strategy((i,), (o,)) for o, i in enumerate(kept) if shape[i] > 1), *_partial(eqn)]
@@ -104,7 +104,7 @@ def squeeze(eqn, size: int) -> list[Strategy]:
 
 @rule("expand_dims")
 def expand_dims(eqn, size: int) -> list[Strategy]:
-    """The split moves with its dim."""
+    """Move the split with its dim."""
     target = eqn.outvars[0].aval.shape
     new = {d % len(target) for d in eqn.params["dimensions"]}
     kept = [d for d in range(len(target)) if d not in new]
@@ -113,26 +113,26 @@ def expand_dims(eqn, size: int) -> list[Strategy]:
 
 @rule("rev")
 def rev(eqn, size: int) -> list[Strategy]:
-    """Dims that are not reversed."""
+    """Split dims that are not reversed."""
     return [*other_dims(eqn, eqn.params["dimensions"]), *_partial(eqn)]
 
 
 @rule("concatenate")
 def concatenate(eqn, size: int) -> list[Strategy]:
-    """Dims other than the concatenated one."""
-    # Blocks of the operands, one behind the other, are no block of the result: rows would have to move.
+    """Split dims other than the concatenated one."""
+    # Blocks of the operands, one after the other, are no block of the result: rows would have to move.
     return [*other_dims(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
 
 
 @rule("split")
 def split(eqn, size: int) -> list[Strategy]:
-    """Dims other than the one that is cut."""
+    """Split dims other than the one that is cut."""
     return [*other_dims(eqn, (eqn.params["axis"],)), *_partial(eqn)]
 
 
 @rule("stack")
 def stack(eqn, size: int) -> list[Strategy]:
-    """Dims of the operands, behind the new one if they come after it; the new dim itself is not split."""
+    """Split dims of the operands, shifted if they come after the new one; the new dim itself is not split."""
     axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
     found = [Strategy((d,) * len(eqn.invars), (d + (d >= axis),)) for d, n in enumerate(shape) if n > 1]
     return [*found, *_partial(eqn)]
@@ -140,7 +140,7 @@ def stack(eqn, size: int) -> list[Strategy]:
 
 @rule("unstack")
 def unstack(eqn, size: int) -> list[Strategy]:
-    """Dims other than the one that is taken apart."""
+    """Split dims other than the one that is unstacked."""
     axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
     found = [Strategy((d,), (d - (d > axis),) * len(eqn.outvars)) for d, n in enumerate(shape) if n > 1 and d != axis]
     return [*found, *_partial(eqn)]
@@ -148,7 +148,7 @@ def unstack(eqn, size: int) -> list[Strategy]:
 
 @rule("tile")
 def tile(eqn, size: int) -> list[Strategy]:
-    """Dims that are not repeated."""
+    """Split dims that are not repeated."""
     reps, shape = eqn.params["reps"], eqn.invars[0].aval.shape
     new = len(reps) - len(shape)
     found = [Strategy((d,), (new + d,)) for d, n in enumerate(shape) if n > 1 and reps[new + d] == 1]
@@ -157,7 +157,7 @@ def tile(eqn, size: int) -> list[Strategy]:
 
 @rule("pad")
 def pad(eqn, size: int) -> list[Strategy]:
-    """Dims without padding; a partial operand needs a partial padding value."""
+    """Split dims without padding; a partial operand needs a partial padding value."""
     shape = eqn.invars[0].aval.shape
     config = eqn.params["padding_config"]
     free = [d for d, c in enumerate(config) if tuple(c) == (0, 0, 0) and shape[d] > 1]
@@ -166,7 +166,7 @@ def pad(eqn, size: int) -> list[Strategy]:
 
 @rule("slice")
 def slice_strategies(eqn, size: int) -> list[Strategy]:
-    """Whole dims stay split; a cut dim that is split gives P: every rank adds the rows it has."""
+    """Split whole dims; a cut dim that is split gives P: every rank adds the rows it has."""
     source, target = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
     found = [Strategy((d,), (d,)) for d, n in enumerate(source) if n > 1 and n == target[d]]
     if is_number(eqn.invars[0]):
@@ -199,7 +199,7 @@ def slice_local(ctx: Context, x):
 
 @rule("iota")
 def iota(eqn, size: int) -> list[Strategy]:
-    """Any dim: each rank counts from its own offset."""
+    """Split any dim: each rank counts from its own offset."""
     return [Strategy((), (d,)) for d, n in enumerate(eqn.params["shape"]) if n > 1] if not eqn.invars else []
 
 

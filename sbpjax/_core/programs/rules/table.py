@@ -1,7 +1,7 @@
-"""The primitive table: for one equation and one mesh axis, which input layouts give which output layouts.
+"""Registry of sharding rules: the strategies (input layouts → output layouts) of an equation on a mesh axis.
 
 For ``dot_general`` of ``(8, 12) · (12, 16)`` the strategies on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``,
-``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule speaks of one axis; an n-D strategy is a product of one per axis.
+``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule covers one axis; an n-D strategy is a product of one per axis.
 
 A rule is one or two functions registered by primitive name: `rule` registers the strategies, `local` computes the
 equation on this rank's blocks (by default it binds the primitive again, which is right whenever no parameter names a
@@ -31,7 +31,7 @@ log = logging.getLogger("sbpjax.rules")
 
 @dataclass(frozen=True)
 class Strategy:
-    """How an equation may take its operands and give its outputs, on one mesh axis.
+    """Layouts of an equation's operands and of its outputs, on one mesh axis.
 
     Attributes:
         ins: a code per operand, literals included.
@@ -41,8 +41,8 @@ class Strategy:
         rigid_outs: the same of outputs.
         divided: whether each rank does only its share of the work.
         alone: operands whose dim no other axis may split too.
-        name: what an equation asks for it by: its parameter ``across`` has a name for every axis, or "".
-        groups: what the split dim of operand 0 consists of; they too must divide evenly over all axes that split it.
+        name: the name by which an equation requests it: its parameter ``across`` has one for every axis, or "".
+        groups: the factors of the split dim of operand 0; they too must divide evenly over all axes that split it.
     """
 
     ins: tuple[int, ...]
@@ -58,12 +58,12 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Moved:
-    """What an equation moves between ranks inside itself, on one axis.
+    """The communication inside an equation, on one axis.
 
     Attributes:
         kind: ``psum``, or ``ppermute``: to one other rank.
         axis: the mesh axis.
-        bytes: what one device receives.
+        bytes: the bytes that one device receives.
         launches: in how many collectives.
     """
 
@@ -104,7 +104,7 @@ def local(*primitives: str, whole: bool = False):
 
 
 def moves(*primitives: str):
-    """Register ``f(eqn, chosen, sizes) -> list[Moved]``: what it moves beside the all-reduces of `Strategy.hidden`."""
+    """Register ``f(eqn, chosen, sizes) -> list[Moved]``: transfers beside the all-reduces of `Strategy.hidden`."""
 
     def register(function):
         for name in primitives:
@@ -115,7 +115,7 @@ def moves(*primitives: str):
 
 
 def moved_inside(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> list[Moved]:
-    """Return what an equation moves inside itself under the strategies chosen per axis; of loops see `control`."""
+    """Return the communication inside an equation under the strategies chosen per axis; of loops see `control`."""
     found = []
     for axis, strategy in enumerate(chosen):
         for i in strategy.hidden:
@@ -157,7 +157,7 @@ def registered() -> dict[str, Callable]:
 
 def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
     """Return the strategies of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B strategy is the last."""
-    # A pin is the one equation that knows which axis it speaks of.
+    # A pin is the only equation that refers to an axis.
     if eqn.primitive.name == "to_sbp":
         codes = eqn.params["codes"]
         # A pin of another placement, where no program runs.
@@ -175,20 +175,20 @@ def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
     asked = asked_for(eqn, axis)
     if asked:
         found = [strategy for strategy in found if strategy.name == asked] or found
-    # Always legal, so every program has a plan. It stands last: on one axis the first of equal cost is taken.
+    # Always legal, so every program has a plan. It is last: on one axis the first of equal cost is taken.
     everything = Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
     unique = dict.fromkeys(strategy for strategy in found if strategy != everything)
     return [*unique, everything]
 
 
 def asked_for(eqn, axis: int) -> str:
-    """Return the name of the strategy that an equation asks for on an axis, or ""."""
+    """Return the name of the strategy that an equation requests on an axis, or ""."""
     asked = eqn.params.get("across", ())
     return asked[axis] if axis < len(asked) else ""
 
 
 def refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
-    """Return whether strategies chosen for ``axes`` are other ones than the equation asks for, where it can have them.
+    """Return whether strategies chosen for ``axes`` differ from requested ones that exist.
 
     They are legal, as the last resort where other axes allow nothing else.
     """
@@ -223,7 +223,7 @@ def jointly_legal(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> 
 
 
 class Context:
-    """What a `local` function may ask while it computes one equation on this rank's blocks.
+    """Layouts and offsets for a `local` function, which computes one equation on this rank's blocks.
 
     Attributes:
         eqn: the equation, with global shapes.
@@ -280,7 +280,7 @@ class Context:
             if balance.even(self.in_shape(i)[dim], tuple(self.here.sizes[a] for a in axes)):
                 continue
             _, count = self.in_part(i, dim)
-            # `where`, and no product with a mask: what lies in the padding may be NaN.
+            # `where`, not a product with a mask: the padding may hold NaN.
             x = jnp.where(rows_below(count, x.shape, dim), x, jnp.asarray(fill, x.dtype))
         return x
 

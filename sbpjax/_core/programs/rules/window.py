@@ -1,4 +1,4 @@
-"""Rules of windows: convolution, pooling, cumulative sums.
+"""Sharding rules of window primitives: convolution, pooling, cumulative sums.
 
 A convolution is a contraction: the batch and the output channels are free dims, the input channels a contracted one,
 so a split of them gives a partial sum. Its two gradients are convolutions as well, with the batch contracted in that
@@ -17,7 +17,7 @@ from .table import B, Context, P, Strategy, local, other_dims, rule
 
 @rule("conv_general_dilated")
 def convolution(eqn, size: int) -> list[Strategy]:
-    """Batch and output channels S, input channels S,S → P, groups S,S → S; partial in either operand."""
+    """Split batch and output channels, input channels S,S → P, groups S,S → S; partial in either operand."""
     numbers, groups = eqn.params["dimension_numbers"], eqn.params["feature_group_count"]
     batch_groups = eqn.params["batch_group_count"]
     (batch, feature, *space), (out_l, in_r, *space_r), (batch_o, feature_o, *space_o) = numbers
@@ -75,14 +75,14 @@ def _windowed(params) -> set[int]:
 
 @rule(*WINDOW_REDUCTIONS)
 def reduce_window(eqn, size: int) -> list[Strategy]:
-    """Dims outside the window; a sum keeps P."""
+    """Split dims outside the window; a sum keeps P."""
     found = other_dims(eqn, _windowed(eqn.params))
     return [*found, Strategy((P,), (P,))] if eqn.primitive.name == "reduce_window_sum" else found
 
 
 @rule("reduce_window")
 def general_reduce_window(eqn, size: int) -> list[Strategy]:
-    """Dims outside the window; the initial values are scalars."""
+    """Split dims outside the window; the initial values are scalars."""
     half = len(eqn.invars) // 2
     found = other_dims(eqn, _windowed(eqn.params))
     return [Strategy(s.ins[:half] + (B,) * half, s.outs) for s in found]
@@ -90,12 +90,12 @@ def general_reduce_window(eqn, size: int) -> list[Strategy]:
 
 @rule("select_and_scatter_add", "select_and_gather_add")
 def select_window(eqn, size: int) -> list[Strategy]:
-    """Dims outside the window; linear in the first operand, the gradient of a pooling or its tangent."""
+    """Split dims outside the window; linear in the first operand, the gradient of a pooling or its tangent."""
     return [*other_dims(eqn, _windowed(eqn.params)), Strategy((P, B), (P,))]
 
 
 @rule(*CUMULATIVE)
 def cumulative(eqn, size: int) -> list[Strategy]:
-    """Dims other than the one that is run along; a cumulative sum keeps P."""
+    """Split dims other than the accumulated one; a cumulative sum keeps P."""
     found = other_dims(eqn, {eqn.params["axis"]})
     return [*found, Strategy((P,), (P,))] if eqn.primitive.name == "cumsum" else found
