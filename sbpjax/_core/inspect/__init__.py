@@ -1,1 +1,1 @@
-"""Reports: what a program does, moves, holds and costs, as tables and pictures."""
+"""Reports: the ops, traffic, memory and cost of a program, as tables and pictures."""

@@ -5,10 +5,9 @@
     model.0 backward  f32[256,64] P → B   all_reduce(a0)      98,304       1  mul          train.py:33
     Adam              f32[64] P → S0      reduce_scatter(a0)     224       1  square       gradient of model.1.bias
 
-A boxing is a conversion that the plan asks for, with what one device receives over the interconnect; in a loop it
+A boxing is a conversion in the plan, with the bytes that one device receives over the interconnect; in a loop it
 happens once per iteration. Some equations move bytes inside themselves (a maximum over a split dim): they are listed
-too, so that the sum of the table is the plan's. The last part is the same sum per kind, and what the compiler made of
-it.
+too, so that the sum of the table is the plan's. The last part is the same sum per kind, beside the compiled program's.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ class Move:
         backward: whether that op is part of the backward.
         boxing: the tensor and its nd-sbps before and after.
         collective: the collectives.
-        bytes: what one device receives in one step.
+        bytes: the bytes that one device receives in one step.
         times: how often it happens in one step.
         reader: the op that wants it.
-        line: the user's ``file:line``; where no line of the user's asks for it, whose value it is.
+        line: the user's ``file:line``; without such a line, the owner of the value.
     """
 
     module: str
@@ -68,11 +67,11 @@ class Move:
 
 
 class Communication(Explanation):
-    """What a step of a graph moves.
+    """The traffic of a step of a graph.
 
     Attributes:
         moves: every conversion, in program order; those without a byte on the interconnect too.
-        traffic: the sums per kind, planned and compiled; None if the compiler was not asked.
+        traffic: the sums per kind, planned and compiled; None if the program was not compiled.
         platform: the kind of devices.
         launches: how many collectives a step launches by kind, those counted once that the compiler combines.
     """
@@ -94,7 +93,7 @@ class Communication(Explanation):
         self.launches = planned_launches(program.plan, program.placement)
 
     def by_module(self) -> dict[str, int]:
-        """Return bytes per step by module, the largest first; ``""`` is what belongs to none."""
+        """Return bytes per step by module, the largest first; ``""`` is for values of no module."""
         found: dict[str, int] = {}
         for move in self.moves:
             found[move.module] = found.get(move.module, 0) + move.bytes
@@ -135,7 +134,7 @@ def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyTyp
 
 
 def _inside(plan: Any, names: Names, times: int, around: str):
-    """Yield what equations move inside themselves."""
+    """Yield the traffic inside equations."""
     for i, eqn in enumerate(plan.program.eqns):
         scope = f"{around}/{eqn.source_info.name_stack}".strip("/")
         if i in plan.bodies:

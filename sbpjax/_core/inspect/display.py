@@ -1,4 +1,4 @@
-"""How reports print and show in a notebook: blocks of lines, tables and other reports.
+"""Report display in a terminal and a notebook: blocks of lines, tables and other reports.
 
     class Sums(Shown):
         def _blocks(self):
@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
 
 class Shown:
-    """A report; a subclass says of which blocks it is made, each a line, a table, a report, or a tuple of these."""
+    """A report; a subclass yields its blocks, each a line, a table, a report, or a tuple of these."""
 
     def _blocks(self) -> Iterable[Any]:
         raise NotImplementedError

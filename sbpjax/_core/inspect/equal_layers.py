@@ -1,12 +1,12 @@
-"""Rows of a table that say the same of one layer after another, as one row for all of them.
+"""Fold table rows of equal layers into one row for all of them.
 
     blocks.1.mlp     f32[4,16] P → B   128     blocks.1-3.mlp     f32[4,16] P → B   384
     blocks.1.norm    f32[16] P → B      16     blocks.1-3.norm    f32[16] P → B      48
     blocks.2.mlp     f32[4,16] P → B   128
     ...
 
-Layers are what differs in one number of a dotted name. All rows of a layer have to be the same, in the same order,
-and nothing may stand between the layers.
+The names of layers differ in one number of a dotted name. All rows of a layer have to be the same, in the same order,
+with nothing between the layers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def folded(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
     """Return rows with a name for all equal layers, and of how many layers each is.
 
     Args:
-        rows: names, such as ``"blocks.1.mlp"``, and what is said of them, in the order of the table.
+        rows: names, such as ``"blocks.1.mlp"``, and their contents, in the order of the table.
     """
     found = [(name, row, 1) for name, row in rows]
     depth = max((sum(map(str.isdigit, name.split("."))) for name, _ in rows), default=0)
@@ -45,7 +45,7 @@ def folded(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
 
 
 def _folded_at(rows: list[tuple[str, Row, int]], level: int) -> list[tuple[str, Row, int]]:
-    """Fold layers that the number at a level of the names tells apart, the outermost is 0."""
+    """Fold layers whose names differ in the number at a level, the outermost is 0."""
     marked = [(_numbered(name, level), name, row, times) for name, row, times in rows]
     layers = [list(layer) for _, layer in groupby(marked, key=lambda m: m[0] and (m[0].before, m[0].number))]
     found: list[tuple[str, Row, int]] = []
@@ -69,7 +69,7 @@ def _way(layers: list, start: int, end: int) -> bool:
 
 
 def _follows(before: list, this: list) -> bool:
-    """Return whether two layers are neighbours and their rows say the same."""
+    """Return whether two layers are neighbours with equal rows."""
     if before[0][0] is None or this[0][0] is None or abs(before[0][0].number - this[0][0].number) != 1:
         return False
     said, says = ([(m.before, m.after, row, times) for m, _, row, times in layer] for layer in (before, this))

@@ -1,4 +1,4 @@
-"""`explain` and `visualize` on tensors: the plan of a function before it runs, the parts that ranks hold."""
+"""`explain` and `visualize` on tensors: the plan of a function before it runs, the blocks of each rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .plan_table import Explanation
 
 
 def explain(fn: Callable, *args, state=(), **kwargs) -> Explanation:
-    """Return what a function of global tensors would do: a strategy per equation, and every boxing with its bytes.
+    """Return the plan of a function of global tensors: a strategy per equation, and every boxing with its bytes.
 
     Nothing runs. The function is planned as one program, as `compile` would.
 

@@ -1,4 +1,4 @@
-"""What a graph says of itself: ``repr`` before and after it was built, and `debug` while a program is made.
+"""Text of a graph: ``repr`` before and after it was built, and `debug` output while a program is made.
 
     (GRAPH:Train_0:Train): (
       (CONFIG:config:GraphConfig(training=True, …))
@@ -12,7 +12,7 @@
       (OUTPUT:output:tensor(size=(), …))
     )
 
-Parameters and buffers are known before; what goes in and out, once a program was traced. The sbp of a value inside the
+Parameters and buffers are known before; inputs and outputs, once a program was traced. The sbp of a value inside the
 program is the plan's: `Sbps` finds it by the module whose name the equations carry.
 """
 
@@ -64,7 +64,7 @@ def text(graph: Any) -> str:
 
 
 class _Names(dict):
-    """The placements of a graph, each named when it is first met; every tensor says the name."""
+    """The placements of a graph, each named when it is first met; every tensor shows the name."""
 
     def __missing__(self, placement: Any) -> str:
         name = self[placement] = f"p{len(self)}"
@@ -226,7 +226,7 @@ def _above(inner: str | None, outer: str | None) -> list[str]:
 
 
 class Debug:
-    """What a graph prints while programs are made; see `Graph.debug`."""
+    """Debug output of a graph while programs are made; see `Graph.debug`."""
 
     def __init__(self) -> None:
         self.level = -1
@@ -234,16 +234,16 @@ class Debug:
         self.modules: dict[str, int] = {}
 
     def set(self, level: int, ranks: Any, depth: int, only_user: bool, with_stack: bool) -> None:
-        """Set what `Graph.debug` asks for."""
+        """Set the options of `Graph.debug`."""
         self.level = level if _prints(ranks) else -1
         self.with_stack = with_stack
 
     def set_module(self, name: str, level: int, ranks: Any) -> None:
-        """Set what `GraphModule.debug` asks for."""
+        """Set the options of `GraphModule.debug`."""
         self.modules[name] = level if _prints(ranks) else -1
 
     def traced(self, graph: Any, program: Any) -> None:
-        """Print what a trace and a plan found."""
+        """Print the results of a trace and a plan."""
         seconds = program.seconds
         if self.level >= 0:
             count = sum(1 for _ in program.jaxpr.jaxpr.eqns)
@@ -285,7 +285,7 @@ class Debug:
             print(f"[{graph.name}] (OP:{path}:{way}{eqn.primitive.name}) {shapes}{signature}{line}")
 
     def compiled(self, graph: Any, program: Any) -> None:
-        """Print what a compilation took."""
+        """Print the time of a compilation."""
         if self.level >= 0:
             print(f"[{graph.name}] compiled in {program.seconds['compile']:.3f} s")
 

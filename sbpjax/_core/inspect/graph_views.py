@@ -27,7 +27,7 @@ shows(Debug)
 
 @shows
 def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
-    """Return what a program needs of one device's memory."""
+    """Return the memory that a program needs on one device."""
     if program.pipeline is not None:
         from sbpjax._core.inspect.pipeline.sizes import memory as of_stages
 
@@ -37,7 +37,7 @@ def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
 
 @shows
 def traffic(program: Any) -> Traffic:
-    """Return what a program moves between devices, by kind."""
+    """Return the traffic of a program between devices, by kind."""
     if program.pipeline is not None:
         from sbpjax._core.inspect.pipeline.sizes import traffic_of as of_stages
 
@@ -47,7 +47,7 @@ def traffic(program: Any) -> Traffic:
 
 @shows
 def explain(graph: Any, program: Any, check: bool) -> Any:
-    """Return what a step moves between devices."""
+    """Return the traffic of a step between devices."""
     if program.pipeline is not None:
         from sbpjax._core.inspect.pipeline.explain import PipelineCommunication
 
@@ -77,7 +77,7 @@ def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | 
 
 @shows
 def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequence[str] | None) -> Any:
-    """Return how the tensors of a step lie, beside the usual strategies."""
+    """Return the layouts of the tensors of a step, beside the usual strategies."""
     from sbpjax._core.inspect.auto.graph_views import report_of
 
     return report_of(graph, state, program, against)
@@ -85,7 +85,7 @@ def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequen
 
 @shows
 def why(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Any:
-    """Return what it would cost to lay one tensor otherwise."""
+    """Return the cost of another layout for one tensor."""
     from sbpjax._core.inspect.auto.graph_views import why_of
 
     return why_of(graph, state, program, name, sbp)

@@ -1,6 +1,6 @@
 """`Graph._repr_html_`: a graph in a notebook, one fold per module, with the sbp of every op.
 
-A fold holds what a module owns, what goes in and comes out, its ops in program order (forward and backward) with the
+A fold holds a module's own tensors, its inputs and outputs, its ops in program order (forward and backward) with the
 strategy that the plan chose, and the modules inside it. The page is self-contained: no script, no file from outside.
 """
 

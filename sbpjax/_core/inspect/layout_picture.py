@@ -1,4 +1,4 @@
-"""Pictures of layouts: which part of a tensor each rank holds.
+"""Pictures of layouts: the block of a tensor on each rank.
 
     f32[7, 4] as S0 on [0, 1, 2, 3]
     rank 0  [0:2, 0:4]

@@ -1,4 +1,4 @@
-"""The memory of one device that a step needs, before it runs: by kind, from the compiled program.
+"""Memory of a step on one device, before it runs: by kind, from the compiled program.
 
     memory per device of compile(step) on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
     parameters          215.4 MB
@@ -10,11 +10,10 @@
     temporaries         312.0 MB
     total                 3.1 GB   of 95.0 GB
 
-What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
-What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`_core.planner.memory.liveness`; for XLA:CPU and TPU `cpu_liveness` and `tpu_liveness` beside it), and
-temporaries are what it leaves.
-`estimate` is that guess alone, without a compiler.
+Memory held before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts. Memory that
+lives during it is the compiler's figure; the shares of the kinds at the fullest moment are the plan's guess
+(`_core.planner.memory.liveness`; for XLA:CPU and TPU `cpu_liveness` and `tpu_liveness` beside it), and temporaries are
+the rest. `estimate` is that guess alone, without a compiler.
 """
 
 from __future__ import annotations
@@ -54,20 +53,20 @@ class Memory(Shown):
     """Bytes on one device.
 
     Attributes:
-        parameters: what optimizers and modules call so.
+        parameters: the parameters of optimizers and modules.
         buffers: other tensors of modules.
         optimizer: the state of optimizers.
         inputs: arguments of the step, tensors that it reads from outside, numbers.
-        results: what it returns, apart from state that is written in place.
+        results: the returned values, apart from state that is written in place.
         activations: made by the forward and read by the backward, at the fullest moment.
         gathered: copies of arguments in other layouts, at that moment.
         gradients: made by the backward and not yet used up, at that moment.
         temporaries: everything else that lives then.
-        padding: what the device's layout of the arguments adds.
-        code: the program itself, where it lies in the device's memory.
-        compiled: whether the compiler was asked; else an estimate.
+        padding: padding added by the device's layout of the arguments.
+        code: the program itself, where it is in the device's memory.
+        compiled: whether the figures are the compiler's; else an estimate.
         capacity: the device's memory, None if unknown.
-        title: what was sized, and where.
+        title: the sized program, and its devices.
     """
 
     parameters: int = 0
@@ -87,12 +86,12 @@ class Memory(Shown):
 
     @property
     def arguments(self) -> int:
-        """What lies on the device before the step."""
+        """Bytes held on the device before the step."""
         return self.parameters + self.buffers + self.optimizer + self.inputs
 
     @property
     def during(self) -> int:
-        """What lives on it only during the step."""
+        """Bytes that live on it only during the step."""
         return self.activations + self.gathered + self.gradients + self.temporaries
 
     @property
@@ -123,7 +122,7 @@ class Memory(Shown):
 
 
 def estimate(program, state) -> Memory:
-    """Return what a program needs, from its plan alone.
+    """Return the memory that a program needs, from its plan alone.
 
     Args:
         program: a traced and planned `sbpjax.graph.program.program.Program`.
@@ -142,7 +141,7 @@ def estimate(program, state) -> Memory:
 
 
 def memory(program, state) -> Memory:
-    """Return what a program needs, from the compiler; the first call compiles it.
+    """Return the memory that a program needs, from the compiler; the first call compiles it.
 
     Args:
         program: a traced and planned `sbpjax.graph.program.program.Program`.
@@ -180,7 +179,7 @@ def _device_type(program) -> str:
 
 
 def _shared_out(guess: LiveBytes, total: int) -> LiveBytes:
-    """Return the compiler's figure, shared out as the plan guesses; what the compiler did without shrinks all kinds."""
+    """Return the compiler's figure, shared out as in the plan's guess; a smaller total shrinks all kinds."""
     named = guess.activations + guess.gathered + guess.gradients
     if named <= total:
         return replace(guess, temporaries=total - named)
@@ -189,7 +188,7 @@ def _shared_out(guess: LiveBytes, total: int) -> LiveBytes:
 
 
 def _standing(program, state) -> Memory:
-    """Return what lies on a device before and after the step, from the layouts."""
+    """Return the bytes held on a device before and after the step, from the layouts."""
     kinds = state.kinds()
     sizes = [_on_device(struct) for struct in program.structs]
     count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
@@ -210,7 +209,7 @@ def _on_device(struct) -> int:
 
 
 def _results(program) -> int:
-    """Return the bytes of what a program returns next to the state that it writes."""
+    """Return the bytes of a program's results besides the state that it writes."""
     skip = len(program.written)
     avals = program.jaxpr.out_avals[skip:]
     layouts = program.out_layouts[skip:]

@@ -1,4 +1,4 @@
-"""Placements, sbps and tensors in a notebook: a grid of ranks, an entry in words, a tensor with its parts."""
+"""Notebook views of placements, sbps and tensors: a grid of ranks, an entry in words, a tensor with its blocks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _index(at: int, sizes: list[int]) -> list[int]:
 
 
 def sbp_html(entry: Any) -> str:
-    """Return one sbp entry as HTML, with what the ranks along its axis hold."""
+    """Return one sbp entry as HTML, with the blocks of the ranks along its axis."""
     if entry.code == B:
         held = "each rank holds all of the tensor"
     elif entry.code == P:
@@ -51,7 +51,7 @@ def sbp_html(entry: Any) -> str:
 
 
 def tensor_html(x: Tensor) -> str:
-    """Return a tensor as HTML: what it prints, and below a global one the parts that its ranks hold."""
+    """Return a tensor as HTML: its printed form, and below a global one the parts that its ranks hold."""
     text = as_html(repr(x)).replace("<p>", "<pre>").replace("</p>", "</pre>")
     if x.layout is None or x.placement.size > _MOST_DRAWN or not x.shape.numel():
         return text

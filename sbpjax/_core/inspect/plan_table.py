@@ -1,4 +1,4 @@
-"""Plans as tables: which strategy every equation got, and what is moved where.
+"""Plans as tables: the strategy of every equation, and every conversion with its collective.
 
     equation                 strategy                  line
     dot_general              S0,B | B,S0 → S0,P        train.py:31
@@ -28,11 +28,11 @@ COLLECTIVES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 
 @dataclass(repr=False)
 class Explanation(Shown):
-    """What a plan does, as tables.
+    """The plan of a program, as tables.
 
     Attributes:
         plan: the plan.
-        title: what was planned.
+        title: the planned program.
     """
 
     plan: Plan
@@ -45,7 +45,7 @@ class Explanation(Shown):
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the interconnect in one run."""
+        """Bytes that one device receives over the interconnect in one run."""
         return self.plan.bytes
 
     def equations(self) -> list[tuple[str, str, str]]:

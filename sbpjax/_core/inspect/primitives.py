@@ -1,4 +1,4 @@
-"""Which of JAX's primitives have rules: the page ``docs/reference/primitives.md``.
+"""Table of JAX's primitives with and without rules: the page ``docs/reference/primitives.md``.
 
 ``JAX_PLATFORMS=cpu python -m sbpjax._core.inspect.primitives > docs/reference/primitives.md`` writes it, after a rule
 was added or JAX changed.
@@ -10,7 +10,7 @@ import gc
 
 from sbpjax._core.programs.rules import table
 
-# Primitives without rules, by what happens to them.
+# Primitives without rules, by their handling.
 WITHOUT_RULES = {
     "Inlined: their equations stand in the program instead": (
         "call closed_call composite custom_jvp_call custom_jvp_call_jaxpr custom_linear_solve custom_vjp_call "
@@ -62,12 +62,12 @@ WITHOUT_RULES = {
 }
 
 
-# What this package, or a tool of JAX, puts into a jaxpr as a mark; planned, or gone before anything is planned.
+# Marks that this package, or a tool of JAX, puts into a jaxpr; planned, or gone before anything is planned.
 _MARKS = ("cast_back", "cotangent", "to_sbp", "xla_metadata_value")
 
 
 def primitives() -> dict:
-    """Return every primitive that JAX has made, by name: what a jaxpr can hold."""
+    """Return every primitive that JAX has made, by name: the possible contents of a jaxpr."""
     import jax.experimental.sparse
     import jax.nn
     import jax.scipy.linalg

@@ -1,4 +1,4 @@
-"""`Graph.profile`: where the time of a step goes, op by op, with the module that each belongs to.
+"""`Graph.profile`: time of a step by op and module.
 
     profile of Train_0, 10 steps on 4 devices: 1,843 µs per step
     share   µs per step   calls   op                     module
@@ -7,9 +7,9 @@
      8.0 %          147           no op of the program ran
 
 The steps run under `jax.profiler`, which leaves a trace for TensorBoard and Perfetto. Its events carry the names of
-compiled instructions; the compiled program says from which op and module each came. Of an instruction that contains
-others (a loop) only the time between them counts. What a compiler fused goes by the op that gives the result. Of
-several processes each sees its own devices.
+compiled instructions; the compiled program has the op and module of each. Of an instruction that contains others (a
+loop) only the time between them counts. Ops that a compiler fused go by the op that gives the result. Of several
+processes each sees its own devices.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Profile(Shown):
     """Where the time of a step goes.
 
     Attributes:
-        name: of what.
+        name: the profiled graph.
         steps: how many ran.
         devices: on how many devices of this process; none if the program's placement has none here.
         step_us: µs per step, from call to call.
@@ -83,16 +83,16 @@ class Profile(Shown):
     directory: Path
 
     def by_module(self) -> dict[str, float]:
-        """Return µs per step by module, the slowest first; ``""`` is what belongs to none."""
+        """Return µs per step by module, the slowest first; ``""`` is for ops of no module."""
         found: dict[str, float] = defaultdict(float)
         for row in self.rows:
             found[row.place.module] += row.us
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def table(self, top: int = 20) -> list[tuple[str, str, str, str, str]]:
-        """Return ``(share, µs per step, calls, op, module)`` of the slowest ops, then what is left.
+        """Return ``(share, µs per step, calls, op, module)`` of the slowest ops, then a row for the rest.
 
-        Shares are of the time of all ops and of what is unattributed.
+        Shares are of the time of all ops and of the unattributed time.
         """
         total = sum(row.us for row in self.rows) + self.unattributed_us or 1.0
         found = [
@@ -140,7 +140,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
     try:
         _finish(program.run(state, arguments), state)
         options = jax.profiler.ProfileOptions()
-        options.python_tracer_level = 0  # what Python does between steps would be timed with the tracer in it
+        options.python_tracer_level = 0  # Python's work between steps would be timed with the tracer in it
         with jax.profiler.trace(str(folder), profiler_options=options):
             start = time.perf_counter()
             for _ in range(steps):
@@ -175,9 +175,9 @@ def _with_own_names(program: Any):
     """Compile anew: the cache of compiled programs knows no names, and may give the ones of another graph."""
     before = getattr(jax.config, _CACHE_KEY)
     jax.config.update(_CACHE_KEY, True)
-    program.compile()  # for what else it prepares
+    program.compile()  # for its other preparations
 
-    def step(*inputs):  # a function of its own, since JAX remembers what it compiled of another one
+    def step(*inputs):  # a function of its own, since JAX remembers the compilation of another one
         return program.call(*inputs)
 
     try:

@@ -1,4 +1,4 @@
-"""`stages`: what sbpjax promises, how far each feature is, and what shows it.
+"""`stages`: the features of sbpjax, the maturity of each, and its tests and pages.
 
     >>> sbpjax.stages("pipeline")
     area               feature                         stage  tests  benchmark    page                        note
@@ -19,7 +19,7 @@ from typing import Any
 from .display import Shown, Table
 
 PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
-# From the least to the most: what a stage says.
+# From the least to the most: the meaning of a stage.
 STAGES = {
     PLANNED: "not there",
     PRE_ALPHA: "a prototype, or not reached; limited tests, unknown performance, names that may change",
@@ -35,14 +35,14 @@ class Feature:
     """One promise.
 
     Attributes:
-        area: what it belongs to.
-        name: what it is.
+        area: its area.
+        name: its name.
         stage: a key of `STAGES`.
         tests: tests that show it, ``"folder/file.py::function"`` in ``tests/``.
         benchmark: the script in ``benchmarks/`` that measures it, or empty.
         unmeasured: why a figure makes no sense, where there is no benchmark.
         page: the page in ``docs/`` that describes it, or empty.
-        note: what is missing.
+        note: missing parts.
     """
 
     area: str
@@ -375,7 +375,7 @@ def _features(text: str) -> Iterator[Feature]:
 
 
 def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Return rows of one area behind each other, where the area is first met."""
+    """Return rows of one area one after the other, where the area is first met."""
     areas: dict[str, list[Feature]] = {}
     for feature in features:
         areas.setdefault(feature.area, []).append(feature)
@@ -403,7 +403,7 @@ class Stages(Shown):
 
 
 def stages(about: str = "") -> Stages:
-    """Return which features there are, how far each is, and what shows it.
+    """Return the features, the maturity of each, and its tests, benchmark and page.
 
     Args:
         about: only features whose area, name or stage has this text in it, capitals aside.

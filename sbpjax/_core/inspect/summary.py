@@ -12,7 +12,7 @@
 
     40 parameters, 40 of them trained; 96 B of parameters and buffers per device
 
-The shape and sbp of a module are those of its result. Bytes are of parameters and buffers, as they lie on one device:
+The shape and sbp of a module are those of its result. Bytes are of parameters and buffers, as stored on one device:
 padding and the copies that a `broadcast` holds are counted.
 """
 
@@ -51,8 +51,8 @@ class Row:
         shapes: dtype and shape of the tensor, of a module those of its results; empty if it was not called.
         sbps: the nd-sbp of each, empty for a local tensor.
         parameters: how many numbers the parameters have; those of a shared one count where it is first met.
-        bytes: what its parameters and buffers take of one device.
-        note: what else is to be said: ``"shared"``, ``"frozen"``, ``"× 3"`` calls.
+        bytes: the size of its parameters and buffers on one device.
+        note: other facts: ``"shared"``, ``"frozen"``, ``"× 3"`` calls.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Summary(Shown):
     """The modules of a model: print it, or show it in a notebook.
 
     Attributes:
-        title: the model's class and where it lies.
+        title: the model's class and its placement.
         rows: a `Row` per module, parameter and buffer, in the order of ``named_modules``.
         trained: how many numbers the parameters have that require grad.
     """
@@ -120,7 +120,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
 
     Raises:
         GraphTypeError: `model` is no module.
-        DataDependentError: the forward asks for the value of a tensor.
+        DataDependentError: the forward needs the value of a tensor.
 
     Example:
         >>> print(sbpjax.summary(sbpjax.nn.Linear(2, 3), sbpjax.ones(4, 2)))  # doctest: +NORMALIZE_WHITESPACE
@@ -146,7 +146,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
 
 
 def _called(model: Module, args: tuple, kwargs: dict) -> dict[int, list]:
-    """Return by the id of a module what its calls gave, of a forward on tensors without data."""
+    """Return by the id of a module the results of its calls, of a forward on tensors without data."""
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, [_without_data(as_tensor(leaf)) for leaf in leaves])
     found: dict[int, list] = {}
@@ -179,7 +179,7 @@ def _without_data(leaf: Any) -> Any:
 
 
 def _rows(name: str, module: Module, results: dict[int, list], seen: set[int]) -> Iterator[Row]:
-    """Yield the row of a module, and behind it those of its tensors and of the modules in it."""
+    """Yield the row of a module, then those of its tensors and of the modules in it."""
     calls = results.get(id(module), [])
     note = "shared" if id(module) in seen else f"× {len(calls)}" if len(calls) > 1 else ""
     inside: list[Row] = []

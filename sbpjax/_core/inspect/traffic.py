@@ -4,12 +4,12 @@
     all-gather       42.4 MB      42.4 MB        0.0 %
     reduce-scatter   42.4 MB      42.3 MB       -0.1 %
 
-Bytes are what one device receives over the interconnect in one run. The compiler may say a kind in another way (an
-all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs
-as often as the loop iterates); `_core.compiler.hlo` reads all of them. What the TPU compiler writes as an all-reduce
-(`sbpjax.sbp.scattered_shards`, `_core.planner.prices.links`) is planned as one. A sum that only a rounding to
-bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes. XLA:CPU (jaxlib 0.10.2)
-computes bfloat16 in float32 and sends that, twice the planned bytes.
+Bytes are those that one device receives over the interconnect in one run. The compiler may express a kind in another
+way (an all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's
+body runs as often as the loop iterates); `_core.compiler.hlo` reads all of them. Collectives that the TPU compiler
+writes as all-reduces (`sbpjax.sbp.scattered_shards`, `_core.planner.prices.links`) are planned as such. A sum that only
+a rounding to bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes. XLA:CPU (jaxlib
+0.10.2) computes bfloat16 in float32 and sends that, twice the planned bytes.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Traffic(Shown):
 
 
 def planned_bytes(plan, placement=None) -> dict[str, int]:
-    """Return what one device receives in one run of a plan, by HLO's name of the kind.
+    """Return the bytes that one device receives in one run of a plan, by HLO's name of the kind.
 
     Args:
         plan: the plan.
@@ -111,7 +111,7 @@ def planned_launches(plan, placement) -> dict[str, int]:
 
     Args:
         plan: the plan.
-        placement: where it runs: what is combined depends on the compiler (`_core.planner.prices.launches`).
+        placement: where it runs: combining depends on the compiler (`_core.planner.prices.launches`).
     """
     model = PRESETS["cpu"] if placement.type == "cpu" else preset_of(placement)
     return {COLLECTIVES.get(kind, kind): count for kind, count in launches(plan, model).items()}
@@ -128,7 +128,7 @@ def _add(found: dict[str, int], kind: str, count: int) -> None:
 
 
 def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
-    """Add what equations move inside themselves: a maximum over a split dim, the body of a loop planned on its own."""
+    """Add the traffic inside equations: a maximum over a split dim, the body of a loop planned on its own."""
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:  # its boxings are among the plan's
             _add_inside(found, plan.bodies[i], times * eqn.params["length"], placement)
@@ -146,7 +146,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
 
 
 def traffic(plan, text: str, placement=None) -> Traffic:
-    """Return what a plan says is moved, and what its compiled program moves.
+    """Return the traffic of a plan, and of its compiled program.
 
     Args:
         plan: the plan.

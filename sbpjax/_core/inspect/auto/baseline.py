@@ -1,4 +1,4 @@
-"""The usual strategies as pins: what an expert writes by hand, for any step.
+"""Baseline strategies for any step, as pins: data parallel, ZeRO, FSDP, tensor parallel.
 
     dp       the batch is split, everything else is whole
     zero1    the same, and the optimizer's state is divided
@@ -14,8 +14,8 @@ On one axis of eight ranks, Adam on ``w (1024, 4096)``, batch ``x (32, 1024)``:
     fsdp    S0   S0   S0
     tp      B    S1   S1
 
-They are what `report` shows beside the plan that was found. Only what divides evenly is split, and layouts that the
-user gave are ignored: each is what the step would cost if all of it were laid out so.
+`report` shows them beside the plan that was found. Only evenly divisible dims are split, and layouts that the user gave
+are ignored: each is the cost of the step if all of it were laid out so.
 """
 
 from __future__ import annotations

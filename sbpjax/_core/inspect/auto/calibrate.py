@@ -1,11 +1,11 @@
-"""Measured prices: how fast the devices of a placement compute, and how fast each of its axes moves data.
+"""Measured prices: compute speed of a placement's devices, latency and bandwidth of each of its axes.
 
     model = calibrate(placement.all("cuda"))      # half a minute
     print(model.links)                            # a latency and a bandwidth per mesh axis
 
-What is measured is what the planner multiplies with: a product of matrices and a pass over memory on all devices at
-once, and per mesh axis an all-reduce of a small and of a large array. A collective is timed within a loop of one
-program, long against short, so that neither the launch nor the clock counts. The result prices every later plan on
+The measured figures are those that the planner multiplies with: a product of matrices and a pass over memory on all
+devices at once, and per mesh axis an all-reduce of a small and of a large array. A collective is timed within a loop of
+one program, long against short, so that neither the launch nor the clock counts. The result prices every later plan on
 these devices.
 """
 
@@ -37,7 +37,7 @@ def calibrate(placement: Placement, *, remember: bool = True) -> CostModel:
 
     Args:
         placement: devices of this machine, or of all processes, which call this together.
-        remember: price later plans on these devices so, in this process, if nothing else is asked for.
+        remember: price later plans on these devices so, in this process, if no other prices are set.
 
     Returns:
         The prices. Give them to `GraphConfig.set_auto_parallel_cost_model`, or leave it to ``remember``.

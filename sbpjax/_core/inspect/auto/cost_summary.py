@@ -2,15 +2,15 @@
 
 For a plan of Adam on 8 ranks:
 
-    time    812.3 µs    what the planner minimised: computing and moving, all of it one after the other
+    time    812.3 µs    minimised by the planner: computing and moving, all of it one after the other
     moving  301.0 µs    of it in collectives
-    bytes   142.0 MB    what one device receives in one step
+    bytes   142.0 MB    received by one device in one step
     number        12    of collectives, those counted once that the compiler combines
-    memory    2.1 GB    what one device holds at the fullest moment: inputs, and what lives during the step
+    memory    2.1 GB    of one device at the fullest moment: inputs, and values that live during the step
 
-Time and bytes are the planner's own figures, and memory is what a limit is held against
-(`_core.planner.memory.limit`): the inputs as the plan lays them, results that are not written in their place, and
-what lives at the fullest moment.
+Time and bytes are the planner's own figures, and memory is the figure compared with a limit
+(`_core.planner.memory.limit`): the inputs as the plan lays them out, results that are not written in their place, and
+the values that live at the fullest moment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Auto parallelism of a graph, seen: its step as a `sbpjax.auto` subject, whose tensors have the names of the user's.
+"""Planning problem of a graph's step: its inputs named after the user's tensors, for reports.
 
 model.blocks.0.up.weight               a parameter
 model.blocks.0.up.weight:exp_avg       a state of it

@@ -1,4 +1,4 @@
-"""Tensor parallelism of a step that nobody annotated: Megatron's rule, found by walking through the program.
+"""Automatic tensor parallelism by Megatron's rule, for a step without annotations.
 
 For ``down(gelu(up(x)))`` with ``up`` of shape ``(D, 4D)`` and ``down`` of shape ``(4D, D)``:
 
@@ -10,8 +10,8 @@ For ``down(gelu(up(x)))`` with ``up`` of shape ``(D, 4D)`` and ``down`` of shape
 
 The walk knows no names and no layers. It carries the layout of every value of one mesh axis through the strategies of
 the planner's table; a parameter that meets a whole value in a product is split by columns, one that meets a split value
-is split as that value demands, a table is split by the rows it is looked up by, a partial sum is added up at once. What
-a bias or a norm needs follows in the same way. A parameter is decided where it is first used.
+is split to match it, a table is split by the rows it is looked up by, a partial sum is added up at once. The layouts of
+biases and norms follow in the same way. A parameter is decided where it is first used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B, P
 
-# What gives the elements of a parameter again; the split goes back through it to the parameter itself.
+# Primitives that give the elements of a parameter again; the split goes back through them to the parameter itself.
 _ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dynamic_slice"}
 _READ_TABLES = PRODUCTS | {"gather"}
 

@@ -1,9 +1,9 @@
-"""Pictures of a report: plans as bars, and the step as a graph whose boxes and lines have the colour of their layouts.
+"""Pictures of an auto parallel report: plans as bars, and the step as a graph coloured by layout.
 
 Both are SVG without script or file from outside, so they show in a notebook, in a page, and on paper. In the graph a
 box is a module with a chip per parameter, a line is an activation that goes from one module to the next; a line is
-dashed where the value is converted on its way, and says what one device receives. Equal layers are drawn once, with
-their number.
+dashed where the value is converted on its way, and is labelled with the bytes that one device receives. Equal layers
+are drawn once, with their number.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def page(report: Report, *, whole: bool = False) -> str:
 
     Args:
         report: the report.
-        whole: a page that stands alone, not a part of a notebook.
+        whole: a complete page, not a part of a notebook.
     """
     tables = "".join(map(as_html, report.tables()))
     body = f"<p>{html.escape(report.head())}</p>{bars(report.totals)}{graph(report)}{tables}"
@@ -118,9 +118,9 @@ class Line:
     Attributes:
         source: the box that makes it.
         target: the box that reads it.
-        before: how it lies where it is made.
-        after: how it is read.
-        bytes: what one device receives for it.
+        before: its layout where it is made.
+        after: its layout where it is read.
+        bytes: the bytes that one device receives for it.
     """
 
     source: str
@@ -131,7 +131,7 @@ class Line:
 
 
 def boxes_and_lines(report: Report) -> tuple[list[Box], list[Line]]:
-    """Return what the graph shows, modules in the order in which they compute."""
+    """Return the boxes and lines of the graph, modules in the order in which they compute."""
     boxes: dict[str, Box] = {}
     lines: dict[tuple, Line] = {}
     stars = _Stars(report)
@@ -150,10 +150,10 @@ def boxes_and_lines(report: Report) -> tuple[list[Box], list[Line]]:
 
 
 class _Stars:
-    """The names of modules, with stars where the parameters of equal layers lie alike.
+    """The names of modules, with stars where the parameters of equal layers have equal layouts.
 
     Attributes:
-        members: name with stars → the modules that it stands for.
+        members: name with stars → the modules that it matches.
     """
 
     def __init__(self, report: Report) -> None:
@@ -244,7 +244,7 @@ def graph(report: Report) -> str:
 
 
 def _curve(line: Line, place: dict, x: int, number: int, colours: dict) -> str:
-    """Return one line at the right of the boxes; what is nearer to them joins modules that are near."""
+    """Return one line at the right of the boxes; lines nearer to them join modules that are near."""
     start, end = place[line.source][1] - 6, place[line.target][0] + 8
     out = x + 16 + 14 * number
     dashed = ' stroke-dasharray="5 3"' if line.before != line.after else ""

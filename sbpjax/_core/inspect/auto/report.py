@@ -1,4 +1,4 @@
-"""The choice of auto parallelism as tables: the plans side by side, then every parameter and boundary activation.
+"""Auto parallel report: tables of the plans side by side, then of every parameter and boundary activation.
 
     Train_0 on 8 ranks by the prices of h100: 14 of 16 layouts chosen, gap 0.00 %
 
@@ -14,8 +14,8 @@
     activation          number  shape            sbp  read as  line
     model.*.up.output       12  [8, 1024, 4096]  S2            train.py:31
 
-Equal layers that lie alike are one row. The other strategies are those of `_core.inspect.auto.baseline`, planned with
-their pins by the same planner: between the pins each is as good as the planner can make it. ``your own`` has every
+Equal layers with equal layouts are one row. The other strategies are those of `_core.inspect.auto.baseline`, planned
+with their pins by the same planner: between the pins each is as good as the planner can make it. ``your own`` has every
 tensor where you laid it.
 """
 
@@ -39,7 +39,7 @@ FOUND, OWN = "found", "your own"
 
 
 class Report(Shown):
-    """What a plan says of a step, beside the plans of the usual strategies.
+    """The plan of a step, beside the plans of the usual strategies.
 
     Attributes:
         subject: the step.
@@ -108,7 +108,7 @@ class Report(Shown):
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write the report, or what its name's ending says, to a file.
+        """Write the report, or the part chosen by the file's extension, to a file.
 
         Args:
             path: ``.txt`` (the tables), ``.html`` (tables and pictures), ``.svg`` (the bar chart), ``.json`` and

@@ -1,4 +1,4 @@
-"""`why`: the cost of laying one tensor otherwise.
+"""`why`: sensitivity of a plan: the cost of another layout for one tensor.
 
     >>> print(why(subject, plan, "h.*.wq", "B"))
     h.*.wq (2 tensors): S1 → B
@@ -38,11 +38,11 @@ class Why:
         name: the tensor's name, or a pattern.
         names: the tensors.
         before: their nd-sbps in the plan.
-        asked: the nd-sbp that was asked for.
+        asked: the requested nd-sbp.
         plan: the plan with that pin.
         found: the figures of the plan before.
         forced: the figures with the pin.
-        follows: ``(name, before, after)`` of every other tensor that would lie otherwise.
+        follows: ``(name, before, after)`` of every other tensor whose layout would change.
         more: conversions that would come in addition, as text, with their number.
         less: conversions that would go.
     """
@@ -105,7 +105,7 @@ def _and_more(told: list[str]) -> str:
 
 
 def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
-    """Return what it costs to force a tensor into a layout.
+    """Return the cost of forcing a tensor into a layout.
 
     Args:
         subject: the step.
@@ -142,7 +142,7 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
 
 
 def layouts_of(subject: Subject, plan: Plan) -> dict[str, Codes]:
-    """Return by name how every input and boundary activation lies in a plan."""
+    """Return by name the layout of every input and boundary activation in a plan."""
     inputs = [(x, c) for x, c in zip(subject.inputs, plan.in_codes, strict=True) if x.shape]
     found = {n: x.told(c) for x, c in inputs for n in x.names}
     for a in activations(plan.program):

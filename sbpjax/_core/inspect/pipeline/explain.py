@@ -1,4 +1,4 @@
-"""`Graph.explain` of a pipeline: what goes from stage to stage, and what each task moves within its stage.
+"""`Graph.explain` of a pipeline: the transfers between stages, and the traffic of each task within its stage.
 
 Train_0 on 2 stages: 2,048 B per micro-batch between stages, 4 micro-batches
 
@@ -32,7 +32,7 @@ class Transfer:
         source: the stage it comes from.
         target: the stage it goes to.
         tensor: its dtype and shape.
-        layout: how it lies.
+        layout: its layout.
         bytes: its size on all devices of the stage together, in one transfer.
         times: how often in one step.
         line: the user's ``file:line``.
@@ -53,7 +53,7 @@ class Transfer:
 
 
 class PipelineCommunication(Shown):
-    """What a step of a pipelined graph moves.
+    """The traffic of a step of a pipelined graph.
 
     Attributes:
         transfers: between stages.
@@ -90,7 +90,7 @@ class PipelineCommunication(Shown):
 
     @property
     def bytes_per_micro_batch(self) -> int:
-        """What goes between stages for one micro-batch."""
+        """Bytes between stages for one micro-batch."""
         return sum(t.bytes for t in self.transfers if t.times == self._count)
 
     def _rows(self) -> list[tuple[str, ...]]:

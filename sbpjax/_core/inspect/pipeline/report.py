@@ -1,6 +1,6 @@
-"""`Graph.pipeline_report`: when each stage works and waits, how large the bubble is, and what it holds.
+"""`Graph.pipeline_report`: busy and idle time, bubble and activations of each stage.
 
-Tasks are timed one at a time on zeros of the right shapes, so that the figures do not depend on what else runs; the
+Tasks are timed one at a time on zeros of the right shapes, so that the figures do not depend on other work; the
 schedule is then laid out with these times. Nothing of the model changes.
 
     Train_0: 4 stages, 8 micro-batches, 1f1b; 33.1 ms a step, bubble 28.0 % (27.3 % if all stages were equal)
@@ -43,7 +43,7 @@ class PipelineReport(Shown):
         name: the graph.
         schedule: the order, with measured times in seconds.
         activations: per stage, bytes per device of the values of one micro-batch that wait for its backward.
-        peak: per stage, bytes per device of what waits at the fullest moment.
+        peak: per stage, bytes per device of the values that wait at the fullest moment.
     """
 
     name: str
@@ -144,7 +144,7 @@ class PipelineReport(Shown):
 
 
 def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
-    """Time the tasks of a pipelined program and lay out its schedule.
+    """Time the tasks of a pipelined program and simulate its schedule.
 
     Args:
         graph: the graph.

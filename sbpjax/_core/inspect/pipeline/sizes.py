@@ -5,7 +5,7 @@
     0          4.2 kB     8.4 kB   256 B       1.0 kB     4.2 kB       2.1 kB  20.2 kB
     1          4.2 kB     8.4 kB   128 B          0 B     4.2 kB       2.3 kB  19.2 kB
 
-What has to fit is the fullest stage, so the figures of the whole are that stage's.
+Only the fullest stage has to fit, so the figures of the whole are that stage's.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class PipelineTraffic(Traffic):
 
 
 def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
-    """Return what a pipelined program needs of one device per stage.
+    """Return the memory that a pipelined program needs on one device per stage.
 
     Args:
         program: a `sbpjax.graph.pipeline.program.PipelinedProgram`.
         state: the `State` that it was traced with.
-        compiled: ask the compiler for what lives during a task; else estimate it from the plans, as it is done for
-            stages in other processes.
+        compiled: the compiler's figures for values that live during a task; else an estimate from the plans, as it is
+            done for stages in other processes.
     """
     if compiled:
         program.compile()
@@ -103,7 +103,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
 
 
 def traffic_of(program: Any) -> PipelineTraffic:
-    """Return what a step of a pipelined program moves per stage, planned and compiled; it is compiled if it was not.
+    """Return the traffic of a pipelined program per stage, planned and compiled; it is compiled if it was not.
 
     Of stages in other processes there are only the planned bytes.
     """
@@ -136,7 +136,7 @@ def local_bytes(layout: Layout) -> int:
 
 
 def waiting(pipeline: Any, place: Any) -> int:
-    """Return the bytes per device of what waits on a stage, at the fullest moment, for a backward."""
+    """Return the bytes per device of the values that wait on a stage, at the fullest moment, for a backward."""
     body = pipeline.body
     if body is None:
         return 0
@@ -152,7 +152,7 @@ def waiting(pipeline: Any, place: Any) -> int:
 
 
 def _sums(pipeline: Any, place: Any) -> int:
-    """Return the bytes of what goes from micro-batch to micro-batch: sums of gradients, statistics."""
+    """Return the bytes of the values that go from micro-batch to micro-batch: sums of gradients, statistics."""
     carries = [] if pipeline.body is None else pipeline.body.carries
     layouts = [pipeline.layouts.get(c.before) for c in carries if c.after is not c.before]
     return sum(local_bytes(x) for x in layouts if x is not None and x.placement == place)
