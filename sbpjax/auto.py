@@ -7,10 +7,15 @@
 """
 
 from sbpjax._core.inspect.auto.calibrate import calibrate as calibrate
+from sbpjax._core.planner.prices.cost import DEFAULT as DEFAULT
 from sbpjax._core.planner.prices.cost import PRESETS as PRESETS
 from sbpjax._core.planner.prices.cost import CostModel as CostModel
 from sbpjax._core.planner.prices.cost import Link as Link
+from sbpjax._core.planner.prices.cost import flops as flops
 from sbpjax._core.planner.prices.cost import preset as preset
+from sbpjax._core.planner.prices.links import of_placement as of_placement
+from sbpjax._core.planner.prices.links import preset_of as preset_of
+from sbpjax._core.planner.prices.step_time import plan_us as plan_us
 from sbpjax.graph.auto.graph import keep as keep
 from sbpjax.graph.auto.graph import release as release
 from sbpjax.graph.auto.plan_file import Sharding as Sharding

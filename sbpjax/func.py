@@ -1,5 +1,7 @@
 """Function transforms of tensors: `grad`, `vmap`, `jvp`, `jacrev` and others, as in PyTorch's ``torch.func``."""
 
+from sbpjax._core.functions.random import draw as draw
+from sbpjax._core.tensor.storage.payload import is_traced as is_traced
 from sbpjax._core.tracing.compiled import compiled as compiled
 from sbpjax._core.tracing.functional_call import functional_call as functional_call
 from sbpjax._core.tracing.functional_call import functionalize as functionalize

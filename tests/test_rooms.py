@@ -67,6 +67,36 @@ def test_nobody_inside_imports_the_face():
     assert not face, "import from the module that defines the name, not from the package:\n" + where(face)
 
 
+LEAVES = tuple(f"sbpjax/{name}/" for name in "models vision train serving one_embedding distributions".split())
+ON_THEM = (
+    "examples/",
+    *(place.replace("sbpjax/", "tests/") for place in LEAVES),
+    "tests/models_torch/",
+    "tests/examples/",
+)
+
+
+def test_leaves_import_public_names_only():
+    """`_core` belongs to the framework: no leaf, example or test of a leaf imports it."""
+    pattern = re.compile(r"^\s*(?:from|import)\s+sbpjax\._core|^\s*from\s+\.+_core", re.MULTILINE)
+    files = [path for place in (*LEAVES, *ON_THEM) for path in (ROOT / place).rglob("*.py")]
+    assert len(files) > 300
+    inside = [path.relative_to(ROOT).as_posix() for path in files if pattern.search(path.read_text())]
+    assert not inside, f"these files import sbpjax._core, which is the framework's own: {inside}"
+
+
+def test_folders_are_small():
+    """A folder of the package has at most 25 files."""
+    many = {}
+    for folder in {path.parent for path in (ROOT / "sbpjax").rglob("*.py")}:
+        many[folder.relative_to(ROOT).as_posix()] = len([p for p in folder.glob("*.py") if p.name != "__init__.py"])
+    assert {name: count for name, count in many.items() if count > MOST_FILES.get(name, 25)} == {}
+
+
+# Folders of alike files, one per layer, optimizer, or module of PyTorch; they may only shrink.
+MOST_FILES = {"sbpjax/_core/compat/torch_names": 35, "sbpjax/nn": 37, "sbpjax/optim": 29, "sbpjax/_core/functions": 28}
+
+
 def test_no_circle():
     for circle in circles(LINKS - LISTED):
         inside = {link for link in LINKS - LISTED if circle.issuperset(link)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 
 from . import constraints

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.handle.size import Size
+from sbpjax import Size, Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
 

@@ -9,12 +9,9 @@ from typing import Any
 import jax
 
 import sbpjax
-from sbpjax._core.ops.randoms.random import _key
-from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch import dispatch
-from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax import Tensor
 from sbpjax.errors import DistributionError
+from sbpjax.func import draw
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise
@@ -23,12 +20,12 @@ from .utils import broadcast_all, where
 
 def standard_gamma(key: jax.Array, concentration: jax.Array, /) -> jax.Array:
     """Return draws of the gamma distribution of rate 1, differentiable in the concentration."""
-    return jax.random.gamma(_key(key), concentration, concentration.shape, concentration.dtype)
+    return jax.random.gamma(key, concentration, concentration.shape, concentration.dtype)
 
 
 def draw_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:
     """Return draws of a shape, with gradient."""
-    value = dispatch.run(op_of(standard_gamma), (default_generator.key(), concentration.expand(shape)))
+    value = draw(standard_gamma, concentration.expand(shape))
     return value.clamp(min=sbpjax.finfo(value.dtype).tiny)
 
 

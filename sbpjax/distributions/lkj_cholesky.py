@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
 

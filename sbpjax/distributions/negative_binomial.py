@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.functions import nn as F
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.autograd import no_grad
+from sbpjax.nn import functional as F
 
 from . import constraints
 from .discrete import _Binary, _one

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from . import constraints
 from .continuous import Cauchy, Normal

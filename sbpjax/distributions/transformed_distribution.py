@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import jax
-from jax.core import Tracer
-
 import sbpjax
-from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.storage.payload import payload
+from sbpjax import Tensor
 from sbpjax.errors import DistributionError
+from sbpjax.func import is_traced
+from sbpjax.nn import functional as F
 
 __all__ = [
     "broadcast_all",
@@ -51,8 +49,7 @@ def _number(value: Any, like: Tensor | None, dtype: Any) -> Tensor:
 
 def is_known(value: Tensor) -> bool:
     """Return whether a tensor's numbers are there to be looked at: not in a trace, nor abstract."""
-    array = payload(value)
-    return isinstance(array, jax.Array) and not isinstance(array, Tracer)
+    return not (value.is_meta or is_traced(value))
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -151,6 +148,6 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
         raise DistributionError("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10")
     at, rows = 0, []
     for count in counts:
-        rows.append(sbpjax._core.functions.nn.pad(vec[..., at : at + count], [0, n - count]))
+        rows.append(F.pad(vec[..., at : at + count], [0, n - count]))
         at += count
     return sbpjax.stack(rows, -2)

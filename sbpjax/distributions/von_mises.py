@@ -10,12 +10,9 @@ import jax
 import jax.numpy as jnp
 
 import sbpjax
-from sbpjax._core.ops.randoms.random import _key
-from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch import dispatch
-from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax import Tensor
 from sbpjax.autograd import no_grad
+from sbpjax.func import draw
 
 from . import constraints
 from .distribution import Distribution
@@ -52,7 +49,7 @@ def von_mises(key: jax.Array, concentration: jax.Array, /) -> jax.Array:
         found = jnp.sign(u[2] - 0.5) * 2 * jnp.arcsin(jnp.sqrt(jnp.minimum(short / 2, 1)))
         return done | accepted, jnp.where(accepted & ~done, found, angle), key
 
-    begin = (jnp.isnan(k), jnp.where(jnp.isnan(k), k, 0), _key(key))
+    begin = (jnp.isnan(k), jnp.where(jnp.isnan(k), k, 0), key)
     return jax.lax.while_loop(again, draw, begin)[1].astype(concentration.dtype)
 
 
@@ -90,7 +87,7 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             shape = self._extended(sample_shape)
-            around = dispatch.run(op_of(von_mises), (default_generator.key(), self.concentration.expand(shape)))
+            around = draw(von_mises, self.concentration.expand(shape))
             return (around + math.pi + self.loc) % (2 * math.pi) - math.pi
 
     def log_prob(self, value: Any) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.layers.attention import attention_across as attention_across
+from sbpjax._core.functions.layers.attention import attention_by as attention_by
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
-from sbpjax._core.tensor.storage.exchange import assigned, commit
 from sbpjax.errors import TableError
 from sbpjax.graph import Request
 from sbpjax.optim import mark_row_table
+from sbpjax.utils.interrupts import assigned, commit
 
 from . import ranks
 from .device_rows import DeviceRows, first, host

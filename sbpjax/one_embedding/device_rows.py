@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
-from sbpjax._core.tensor.storage.exchange import Assignment
 from sbpjax.errors import TableError
+from sbpjax.utils.interrupts import Assignment
 
 from .store import MASTER, VALUE
 

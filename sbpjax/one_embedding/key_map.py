@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sbpjax._core.tensor.storage.exchange import assigned, commit
+from sbpjax.utils.interrupts import assigned, commit
 
 _LOAD = 0.6
 # A pair's second integer is table · 2⁴⁰ + row: up to 10¹² rows and 8 million tables.

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbpjax._core.tensor.storage.exchange import Assignment, assigned, commit
 from sbpjax.errors import TableError
+from sbpjax.utils.interrupts import Assignment, assigned, commit
 
 _NEVER = -1
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
-from sbpjax._core.tensor.storage.exchange import assigned, commit
 from sbpjax.errors import TableError
+from sbpjax.utils.interrupts import assigned, commit
 
 from . import ranks
 from .columns import no_space

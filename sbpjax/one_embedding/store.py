@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.tensor.storage.exchange import assigned, commit
 from sbpjax.errors import TableError
+from sbpjax.utils.interrupts import assigned, commit
 
 from .columns import FileColumn, MemoryColumn
 from .initial import Initial

@@ -24,8 +24,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
+from sbpjax.utils.host import pip_install
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body

@@ -25,8 +25,8 @@ import urllib.request
 from importlib import metadata
 from pathlib import Path
 
-from sbpjax._core.runtime.parent_death import Tie
 from sbpjax.errors import ServingError
+from sbpjax.utils.host import Tie
 
 from .repository import Repository
 

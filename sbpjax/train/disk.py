@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax import env
-from sbpjax._core.runtime import processes
 from sbpjax.errors import SbpjaxError, TrainError
+from sbpjax.utils import host
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -74,7 +74,7 @@ def by_rank_0(asked: str, work: Callable[[], Any]) -> None:
             work()
         except SbpjaxError as error:
             failure = error
-    told = processes.current().exchange(asked, None if failure is None else str(failure))
+    told = host.current().exchange(asked, None if failure is None else str(failure))
     if failure is not None:
         raise failure
     if told[0] is not None:

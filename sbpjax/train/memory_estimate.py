@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sbpjax._core.planner.prices.cost import DEFAULT, CostModel, flops
-from sbpjax._core.planner.prices.links import of_placement, preset_of
-from sbpjax._core.planner.prices.step_time import plan_us
+from sbpjax.auto import DEFAULT, CostModel, flops, of_placement, plan_us, preset_of
 from sbpjax.sbp.placement import placement as Placement
 
 from .step import PredictStep, loss_of

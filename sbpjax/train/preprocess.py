@@ -17,9 +17,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import DataError, SbpjaxError
 from sbpjax.utils.data import DataLoader
+from sbpjax.utils.host import cores
 
 from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
 from .data.token_file import TokenFileWriter, token_dtype

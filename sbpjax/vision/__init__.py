@@ -1,7 +1,18 @@
-"""Vision: models of images, operations of detection, transforms, datasets; on the public functions alone."""
+"""Vision: models of images, operations of detection, transforms, datasets."""
 
-from sbpjax._core.functions.table.table import face as _face
+import importlib
 
-_MODULES = """datasets metrics models ops pictures training transforms create_model=vision.models:create_model
- from_hub=vision.models:from_hub list_models=vision.models:list_models register_model=vision.models:register_model"""
-__getattr__, __dir__ = _face("vision", globals(), modules=_MODULES)
+_PACKAGES = "datasets metrics models ops pictures training transforms".split()
+_MODELS = "create_model from_hub list_models register_model".split()
+
+
+def __getattr__(name: str):
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _MODELS:
+        return getattr(importlib.import_module(f"{__name__}.models"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PACKAGES, *_MODELS})

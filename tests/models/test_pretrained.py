@@ -9,10 +9,10 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import checkpoint, models
-from sbpjax._core.functions.layers.attention import attention_by
 from sbpjax.errors import CheckpointError, ConfigError
 from sbpjax.models.parallelize import Layouts
 from sbpjax.models.pretrained import family_weights
+from sbpjax.nn.attention import attention_by
 from tests.models.cases import CASES, arguments, facts
 from tests.models.record import DATA, SEQ2SEQ
 

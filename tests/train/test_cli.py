@@ -140,7 +140,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_resume_in_a_damaged_directory_is_one_message(name, folder):
-    from sbpjax._core import naming
+    import sbpjax
 
     (file, content), seen, fix = DAMAGE[name]
     main([CONFIG])
@@ -149,7 +149,7 @@ def test_a_resume_in_a_damaged_directory_is_one_message(name, folder):
         path.unlink()
         path.mkdir()
     else:
-        path.write_bytes(content.replace(b"HEAD", f"# sbpjax {naming.VERSION}\n".encode()))
+        path.write_bytes(content.replace(b"HEAD", f"# sbpjax {sbpjax.__version__}\n".encode()))
     lines = told("--resume", "trainer.max_steps=6")
     assert f"seen: {seen}" in lines[1] and f"fix:  {fix}" in lines[3], lines
 

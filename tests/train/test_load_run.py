@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+import sbpjax
 import sbpjax as flow
-from sbpjax._core import naming
 from sbpjax.errors import ConfigError, SbpjaxError, TrainError
 from sbpjax.train import load_run
 from sbpjax.train.cli import main
@@ -101,7 +101,7 @@ LINEAR = "trainer:\n  model: {_call_: sbpjax.nn.linear:Linear, _arguments_: [2, 
 def test_a_file_that_is_damaged_or_of_a_stranger(text, seen, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "config.yaml").write_text(f"# sbpjax {naming.VERSION}\n{text}", encoding="latin-1")
+    (tmp_path / "config.yaml").write_text(f"# sbpjax {sbpjax.__version__}\n{text}", encoding="latin-1")
     with pytest.raises(SbpjaxError, match=seen) as error:
         load_run(tmp_path)
     assert "fix:" in str(error.value) and not (tmp_path / "ran").exists()
@@ -110,7 +110,7 @@ def test_a_file_that_is_damaged_or_of_a_stranger(text, seen, tmp_path, monkeypat
 def test_values_that_stand_for_ever_more_values(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     lines = [f"a{i}: ['${{a{i + 1}}}', '${{a{i + 1}}}']\n" for i in range(40)]
-    text = f"# sbpjax {naming.VERSION}\n{''.join(lines)}a40: 1\ntrainer: {{model: '${{a0}}'}}\n"
+    text = f"# sbpjax {sbpjax.__version__}\n{''.join(lines)}a40: 1\ntrainer: {{model: '${{a0}}'}}\n"
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(ConfigError, match="at most 100,000 values"):
         load_run(tmp_path)

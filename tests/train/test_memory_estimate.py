@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sbpjax import models
-from sbpjax._core.planner.prices.cost import PRESETS
+from sbpjax.auto import PRESETS
 from sbpjax.train import StepOptions
 from sbpjax.train import memory_estimate as sizing
 from tests.train.cases import HIDDEN, WIDTH, trainer

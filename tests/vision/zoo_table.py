@@ -19,8 +19,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.planner.prices.cost import flops
-from sbpjax._core.programs.primitives import PRODUCTS
+from sbpjax.auto import flops
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "image_models"
 HEAD = "| model | image | parameters, M | multiply-adds, G | activations, M |\n|---|---|---|---|---|\n"
@@ -200,7 +199,7 @@ def counts(jaxpr) -> tuple[int, int]:
                 inner = getattr(inner, "jaxpr", inner)
                 if hasattr(inner, "eqns"):
                     work, elements = (a + b for a, b in zip((work, elements), counts(inner), strict=True))
-        if eqn.primitive.name in PRODUCTS:
+        if eqn.primitive.name in ("dot_general", "conv_general_dilated", "convolution"):
             work += int(flops(eqn)) // 2
             elements += prod(eqn.outvars[0].aval.shape)
     return work, elements

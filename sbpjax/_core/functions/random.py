@@ -6,7 +6,9 @@ partial sum.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from operator import index as as_int
 from typing import Any
 
@@ -21,6 +23,7 @@ from sbpjax._core.tensor.creation.generator import generator_or_default
 from sbpjax._core.tensor.creation.like import place_like
 from sbpjax._core.tensor.creation.number_range import check_fits
 from sbpjax._core.tensor.dispatch import dispatch
+from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -31,6 +34,33 @@ from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import algebra
 
 from .table.checks import every
+
+
+def draw(function: Callable[..., jax.Array], *inputs: Tensor, generator=None) -> Tensor:
+    """Return the result of a JAX function of a random key, as an op on tensors with gradient.
+
+    Args:
+        function: a function ``(key, *arrays, /) -> array``, defined once: it is compiled per function and shapes.
+        *inputs: tensors, local or global; their arrays follow the key.
+        generator: the generator whose next key it gets; None for the default one.
+
+    Returns:
+        A tensor; its sbp is planned from those of the inputs.
+
+    Example:
+        >>> draw(lambda key, rate, /: jax.random.exponential(key, rate.shape) / rate, sbpjax.ones(2)).shape
+        sbpjax.Size([2])
+    """
+    return dispatch.run(op_of(_with_typed_key(function)), (generator_or_default(generator).key(), *inputs))
+
+
+@functools.cache
+def _with_typed_key(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    @functools.wraps(function)
+    def run(key, *arrays):
+        return function(_random._key(key), *arrays)
+
+    return run
 
 
 def _draw(

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from ..continuous import Exponential, Gumbel, Laplace, Normal, Uniform
 from ..continuous_bernoulli import ContinuousBernoulli

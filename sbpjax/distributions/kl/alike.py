@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from ..continuous import Cauchy, Exponential, Gumbel, Laplace, Normal, Uniform
 from ..continuous_bernoulli import ContinuousBernoulli

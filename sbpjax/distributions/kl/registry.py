@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from ..distribution import Distribution
 

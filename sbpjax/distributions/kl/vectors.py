@@ -8,7 +8,7 @@ The trace is that of ``A Aᵀ`` with ``A = Lq⁻¹ Lp``, or of its parts where a
 from __future__ import annotations
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 
 from ..lowrank_multivariate_normal import LowRankMultivariateNormal

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 
 from .. import constraints

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.tensor import Tensor
+from sbpjax import Tensor
 
 from .. import constraints
 from ..utils import _sum_rightmost, lazy_property

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax._core.functions import nn as F
-from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.handle.size import Size
+from sbpjax import Size, Tensor
+from sbpjax.nn import functional as F
 
 from .. import constraints
 from ..utils import broadcast_all, lazy_property

@@ -16,8 +16,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import ConfigError, SbpjaxError, nearest
+from sbpjax.utils.host import pip_install
 
 from .files import file_of, module_of
 

@@ -20,7 +20,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from sbpjax._core import naming
+import sbpjax
 from sbpjax.errors import ConfigError
 from sbpjax.train.disk import worded
 
@@ -39,7 +39,7 @@ def save_config(config: DictConfig, directory: Path) -> None:
     with worded(f"writing {directory / NAME}", directory):
         directory.mkdir(parents=True, exist_ok=True)
         part = directory / f"{NAME}.part"
-        part.write_text(f"{_HEAD}{naming.VERSION}\n{OmegaConf.to_yaml(config)}", encoding="utf-8")
+        part.write_text(f"{_HEAD}{sbpjax.__version__}\n{OmegaConf.to_yaml(config)}", encoding="utf-8")
         os.replace(part, directory / NAME)
 
 
@@ -56,10 +56,10 @@ def read_saved(path: Path) -> DictConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(asked, f"{error}", "a saved configuration is a file of text", fix) from None
     head = text.partition("\n")[0]
-    rule = f"the first line says by which version it was written, and this is {naming.VERSION}"
-    if not head.startswith(_HEAD) or head.removeprefix(_HEAD) != naming.VERSION:
+    rule = f"the first line says by which version it was written, and this is {sbpjax.__version__}"
+    if not head.startswith(_HEAD) or head.removeprefix(_HEAD) != sbpjax.__version__:
         seen = head if head.startswith(_HEAD) else "a file without a version"
-        fix = f"look what has changed, then write {_HEAD}{naming.VERSION} there; or run the Python file"
+        fix = f"look what has changed, then write {_HEAD}{sbpjax.__version__} there; or run the Python file"
         raise ConfigError(asked, seen.removeprefix("# ")[:100], rule, fix)
     try:
         found = OmegaConf.create(yaml.load(text, PlainLoader))

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import DataError
+from sbpjax.utils.host import pip_install
 
 from .special import NAMES
 

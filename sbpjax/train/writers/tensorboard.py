@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import TrainError
+from sbpjax.utils.host import pip_install
 
 from .writer import Writer
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
-from sbpjax._core.runtime.extras import pip_install
 from sbpjax.errors import DataError, DataTypeError
+from sbpjax.utils.host import pip_install
 
 FILTERS = {"nearest": 0, "bilinear": 2, "bicubic": 3, "lanczos": 1, "box": 4, "hamming": 5}  # Pillow's numbers
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+import sbpjax
 import sbpjax as flow
-from sbpjax._core import naming
-from sbpjax._core.functions.table import table
 from sbpjax.errors import ConfigError
 from sbpjax.train.config import instantiate, load_config, override
 from sbpjax.train.config.lazy import path_of
@@ -166,7 +165,7 @@ def test_kinds_and_functions_are_there():
 
 
 def test_functions_of_sbpjax_itself_are_ops():
-    ops = set(table.names(""))
+    ops = set(dir(sbpjax))
     for name in dir(flow):
         value = getattr(flow, name)
         if inspect.isfunction(value) and value.__module__ == "sbpjax":
@@ -201,7 +200,7 @@ def test_the_directory_of_a_stranger_runs_nothing(call, tmp_path):
     (run / "checkpoints").mkdir(parents=True)
     (run / "code.py").write_text(f"open({str(mark)!r}, 'w')\ndef f(*_): ...\n")
     call = call.format(folder=run)
-    text = f"# sbpjax {naming.VERSION}\ntrainer:\n  model:\n    _call_: {call}\n    _arguments_: ['touch {mark}']\n"
+    text = f"# sbpjax {sbpjax.__version__}\ntrainer:\n  model:\n    _call_: {call}\n    _arguments_: ['touch {mark}']\n"
     (run / "config.yaml").write_text(text)
     for read in (lambda: load_run(run), lambda: instantiate(load_config(run / "config.yaml").trainer)):
         with pytest.raises(ConfigError, match="trainer.model calls"):

@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from sbpjax._core import naming
+import sbpjax
 from sbpjax.errors import ConfigError, TrainError
 from sbpjax.train.config import changes, load_config, save_config
 
@@ -25,8 +25,8 @@ def test_interpolations_that_lead_nowhere_are_not_compared(tree):
     [
         ("# sbpjax 0.0.1\na: 1\n", "sbpjax 0.0.1"),
         ("a: 1\n", "a file without a version"),
-        (f"# sbpjax {naming.VERSION}\na: [1\n", "while parsing"),
-        (f"# sbpjax {naming.VERSION}\n- 1\n", "no names"),
+        (f"# sbpjax {sbpjax.__version__}\na: [1\n", "while parsing"),
+        (f"# sbpjax {sbpjax.__version__}\n- 1\n", "no names"),
     ],
 )
 def test_files_of_another_version_or_damaged(text, seen, tmp_path):
