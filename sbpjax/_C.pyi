@@ -20,9 +20,9 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
         out: a tensor to write the sum into.
         inputs: the list of tensors by OneFlow's name.
     """
-from sbpjax._core.functions.oneflow_kernels import amp_black_identity as amp_black_identity
-from sbpjax._core.functions.oneflow_kernels import amp_white_identity as amp_white_identity
-from sbpjax._core.functions.oneflow_kernels import arg_sort as arg_sort
+from sbpjax._core.functions.oneflow.kernels import amp_black_identity as amp_black_identity
+from sbpjax._core.functions.oneflow.kernels import amp_white_identity as amp_white_identity
+from sbpjax._core.functions.oneflow.kernels import arg_sort as arg_sort
 def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.complex = 1, alpha: builtins.complex = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
 
@@ -95,7 +95,7 @@ def fused_bias_add_gelu(a: _Tensor, b: _Tensor, axis: builtins.int, *, out: _Ten
     """Return gelu(a + bias)."""
 def fused_bias_add_scale_mask_softmax_dropout(x: _Tensor, bias: _Tensor, mask: _Tensor, *, fill_value: builtins.float = 0.0, scale: builtins.float = 1.0, p: builtins.float = 0.5, training: builtins.bool = True, generator: _Generator | None = None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return the masked softmax of ``scale * (x + bias)`` after dropout, and before."""
-from sbpjax._core.functions.oneflow_kernels import fused_clip_grad as fused_clip_grad
+from sbpjax._core.functions.oneflow.kernels import fused_clip_grad as fused_clip_grad
 def fused_fast_gelu_mul(x: _Tensor, multiplier: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return gelu(x) (its tanh approximation) times another tensor."""
 def fused_get_intersection_area(b1_x1: typing.Any, b1_x2: typing.Any, b2_x1: typing.Any, b2_x2: typing.Any, b1_y1: typing.Any, b1_y2: typing.Any, b2_y1: typing.Any, b2_y2: typing.Any) -> _Tensor:
@@ -104,13 +104,13 @@ def fused_get_iou(w1: _Tensor, h1: _Tensor, w2: _Tensor, h2: _Tensor, inter: _Te
     """Return ``inter / (w1 * h1 + w2 * h2 - inter + eps)``."""
 def fused_glu(x: _Tensor, w: _Tensor, b: _Tensor | None = None, v: _Tensor | None = None, c: _Tensor | None = None, activation: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
     """Return ``(x w^T + b)`` times the activation of ``x v^T + c``; w holds both matrices if v is None."""
-from sbpjax._core.functions.oneflow_kernels import fused_matmul_bias as fused_matmul_bias
+from sbpjax._core.functions.oneflow.kernels import fused_matmul_bias as fused_matmul_bias
 def fused_matmul_bias_add_relu_dropout(x: _Tensor, weights: collections.abc.Sequence[_Tensor], biases: collections.abc.Sequence[_Tensor], skip_final_activation: builtins.bool, dropout_rate_list: collections.abc.Sequence[builtins.float], generator: _Generator | None = None) -> _Tensor:
     """Return x through linear layers, each with relu and dropout."""
-from sbpjax._core.functions.oneflow_kernels import fused_mlp as fused_mlp
+from sbpjax._core.functions.oneflow.kernels import fused_mlp as fused_mlp
 def fused_multi_head_attention_inference(query: _Tensor, key: _Tensor, value: _Tensor, num_heads: builtins.int, causal: builtins.bool = False) -> _Tensor:
     """Return ``_C.fused_multi_head_attention_inference_v2(query=query, query_layout='BM(HK)', query_head_size=query.shape[-1] // num_heads, key=key, value=value, causal=causal)``."""
-from sbpjax._core.functions.oneflow_attention import fused_multi_head_attention_inference_v2 as fused_multi_head_attention_inference_v2
+from sbpjax._core.functions.oneflow.attention import fused_multi_head_attention_inference_v2 as fused_multi_head_attention_inference_v2
 def fused_scale_mask_bias_softmax(x: _Tensor, mask: _Tensor, bias: _Tensor | None = None, scale: builtins.float = 0.35355, inplace: builtins.bool = False) -> _Tensor:
     """Return ``(x * scale + mask if bias is None else x * scale + mask + bias).softmax(-1)``."""
 def fused_scale_mask_softmax(x: _Tensor, mask: _Tensor, fill_value: builtins.float = 0.0, scale: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -123,7 +123,7 @@ def fused_scale_tril_softmax_mask_scale(a: _Tensor, *, p: builtins.float = 0.5, 
     """Return the softmax of the scaled lower triangle after dropout, and before."""
 def fused_self_attention(hidden_states: _Tensor, head_size: builtins.int = 8, alpha: builtins.float = 1.0) -> builtins.tuple[_Tensor, _Tensor]:
     """Return the scaled scores and the values of ``(T, B, heads * 3 * head_size)``, q, k and v side by side per head."""
-from sbpjax._core.functions.oneflow_kernels import fused_weighted_sum as fused_weighted_sum
+from sbpjax._core.functions.oneflow.kernels import fused_weighted_sum as fused_weighted_sum
 def gather(x: _Tensor, indices: _Tensor, axis: builtins.int = 0) -> _Tensor:
     """Return slices of x along a dim; negative indices count from its end.
 
@@ -187,8 +187,8 @@ def matrix_vector_product(input: _Tensor, vec: _Tensor) -> _Tensor:
     """Return ``input.mv(vec)``."""
 def mse_loss(input: _Tensor, target: _Tensor, reduction: builtins.str = 'mean') -> _Tensor:
     """Return ``nn.functional.mse_loss(input, target, reduction=reduction)``."""
-from sbpjax._core.functions.oneflow_kernels import normalization as normalization
-from sbpjax._core.functions.oneflow_kernels import normalization_add_relu as normalization_add_relu
+from sbpjax._core.functions.oneflow.kernels import normalization as normalization
+from sbpjax._core.functions.oneflow.kernels import normalization_add_relu as normalization_add_relu
 def reciprocal_no_nan(x: _Tensor) -> _Tensor:
     """Return ``x.masked_fill(x == 0, 1).reciprocal().masked_fill(x == 0, 0)``."""
 def reduce_all(x: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, **options: builtins.object) -> _Tensor:

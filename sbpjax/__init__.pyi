@@ -354,7 +354,7 @@ def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, trans
 bool: _dtype
 from sbpjax import boxing as boxing
 from sbpjax.sbp.policy import boxing_policy as boxing_policy
-from sbpjax._core.functions.oneflow_kernels import broadcast_like as broadcast_like
+from sbpjax._core.functions.oneflow.kernels import broadcast_like as broadcast_like
 def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
     """Return the common shape of several shapes."""
 def broadcast_tensors(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
@@ -1821,7 +1821,7 @@ def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[bui
         weight: of ``normalized_shape``, or None.
         eps: added to the mean square; by default the smallest step of the computing dtype.
     """
-from sbpjax._core.functions.oneflow_kernels import roc_auc_score as roc_auc_score
+from sbpjax._core.functions.oneflow.kernels import roc_auc_score as roc_auc_score
 from sbpjax._core.functions.boxes import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
     """Return input with its elements moved along dims, those beyond the end coming in at the front.

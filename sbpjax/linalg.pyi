@@ -175,6 +175,6 @@ def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] 
     """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
-from sbpjax._core.functions.linear_algebra import vecdot as vecdot
+from sbpjax._core.functions.linear_algebra.norms import vecdot as vecdot
 def vector_norm(x: _Tensor, ord: builtins.float | builtins.str = 2, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the norm of the elements as one vector, or along dims."""

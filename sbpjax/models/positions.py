@@ -16,7 +16,7 @@ from typing import Any
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.nn.attention import attention_across
+from sbpjax.nn.layers.attention import attention_across
 
 from .parallel import CONTEXT_BY, Parallel
 

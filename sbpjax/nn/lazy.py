@@ -14,11 +14,11 @@ from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.storage.payload import become, put_from
-from sbpjax.nn.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
-from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
-from sbpjax.nn.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from sbpjax.nn.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, _InstanceNorm
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
+from sbpjax.nn.layers.conv import Conv1d, Conv2d, Conv3d
+from sbpjax.nn.layers.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from sbpjax.nn.layers.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, _InstanceNorm
+from sbpjax.nn.layers.linear import Linear
 from sbpjax.nn.parameter import Parameter
 
 

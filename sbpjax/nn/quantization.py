@@ -22,7 +22,7 @@ from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.dispatch.dispatch import apply
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.tape.grad_mode import no_grad
-from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
+from sbpjax.nn.layers.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.module import Module
 
 _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")

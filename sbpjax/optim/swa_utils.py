@@ -20,7 +20,7 @@ from sbpjax._core.tensor.creation import from_data
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
 from sbpjax._core.tensor.tape.grad_mode import no_grad
-from sbpjax.nn.batchnorm import _BatchNorm
+from sbpjax.nn.layers.batchnorm import _BatchNorm
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler.base import LRScheduler, per_group, require
 from sbpjax.optim.lr_scheduler.cosine import half_cosine

@@ -81,7 +81,7 @@ def test_modules_show_what_lies_at_their_place_first(torch):
     from torch.nn.modules.batchnorm import _BatchNorm
     from torch.nn.modules.module import _IncompatibleKeys
 
-    assert _BatchNorm is sbpjax.nn.batchnorm._BatchNorm and torch.torch.Tensor is torch.Tensor
+    assert _BatchNorm is sbpjax.nn.layers.batchnorm._BatchNorm and torch.torch.Tensor is torch.Tensor
     keys = torch.nn.Linear(1, 1).load_state_dict({}, strict=False)
     assert isinstance(keys, _IncompatibleKeys)
 

@@ -12,7 +12,7 @@ import sbpjax
 from sbpjax._core.functions.rows import activations
 from sbpjax._core.functions.table import table
 from sbpjax._core.ops.layers import activation
-from sbpjax.nn.activation import layer_of
+from sbpjax.nn.layers.activation import layer_of
 from tests.op_specs import pointwise
 from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.check import check

@@ -12,7 +12,7 @@ from sbpjax import checkpoint, models
 from sbpjax.errors import CheckpointError, ConfigError
 from sbpjax.models.parallelize import Layouts
 from sbpjax.models.pretrained import family_weights
-from sbpjax.nn.attention import attention_by
+from sbpjax.nn.layers.attention import attention_by
 from tests.models.cases import CASES, arguments, facts
 from tests.models.record import DATA, SEQ2SEQ
 

@@ -1,6 +1,6 @@
 """Which file of a package imports which: read from the source, so that imports inside functions count as well.
 
-    from sbpjax.nn import Module, functional   # in sbpjax/optim/sgd.py, line 3
+    from sbpjax.nn import Module, functional   # in sbpjax/optim/algorithms/sgd.py, line 3
 
 is two edges: to ``sbpjax/nn/__init__.py`` for the class and to ``sbpjax/_core/functions/nn.py`` for the module.
 What stands under ``if TYPE_CHECKING:`` never runs and is left out. ``import_module("sbpjax.x")`` with the name
@@ -21,7 +21,7 @@ class Edge:
     """One file imports another.
 
     Attributes:
-        source: the importing file, from the root of the repository: ``sbpjax/optim/sgd.py``.
+        source: the importing file, from the root of the repository: ``sbpjax/optim/algorithms/sgd.py``.
         target: the imported file.
         line: where the import stands.
         late: it stands inside a function and runs when that is called.

@@ -72,7 +72,7 @@ def test_wrong_calls(run, tmp_path):
         load_run(run)
 
 
-LINEAR = "trainer:\n  model: {_call_: sbpjax.nn.linear:Linear, _arguments_: [2, 2]}\n"
+LINEAR = "trainer:\n  model: {_call_: sbpjax.nn.layers.linear:Linear, _arguments_: [2, 2]}\n"
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ LINEAR = "trainer:\n  model: {_call_: sbpjax.nn.linear:Linear, _arguments_: [2, 
         ("trainer: {model: '${oc.create:{_call_: os:system, _arguments_: [touch ran]}}'}\n", "calls 'os:system'"),
         ("a: {_call_: os:system, _arguments_: [touch ran]}\ntrainer: {model: '${a}'}\n", "calls 'os:system'"),
         ("trainer: {model: {_call_: sbpjax.nn.containers:Sequential, _arguments_: [3]}}\n", "Sequential"),
-        ("trainer: {model: {_call_: sbpjax.nn.linear:Linear, in_features: 2}}\n", "missing a required argument"),
-        ("trainer: {model: {_call_: sbpjax.nn.linear:Linear, _arguments_: 5}}\n", "5"),
+        ("trainer: {model: {_call_: sbpjax.nn.layers.linear:Linear, in_features: 2}}\n", "missing a required argument"),
+        ("trainer: {model: {_call_: sbpjax.nn.layers.linear:Linear, _arguments_: 5}}\n", "5"),
         (LINEAR + "  hooks: 3\n", "hooks"),
         (LINEAR + "  hooks: {c: '${trainer}'}\n", "trainer.hooks: Interpolation to parent"),
         (LINEAR + "  hooks: {c: {_call_: '${none}'}}\n", "trainer.hooks: Interpolation key"),

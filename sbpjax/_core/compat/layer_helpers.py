@@ -8,7 +8,7 @@ from typing import Any
 
 from sbpjax._core import functions
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.transformer import Transformer
+from sbpjax.nn.layers.transformer import Transformer
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple]:

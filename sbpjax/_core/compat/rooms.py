@@ -1,6 +1,6 @@
 """Modules that hold nothing of their own: places of OneFlow's and PyTorch's where sbpjax has the names elsewhere.
 
-    from oneflow.nn.modules.conv import _ConvNd      # sbpjax.nn.modules.conv: names of nn.conv and its neighbours
+    from oneflow.nn.modules.conv import _ConvNd      # names of nn.layers.conv and its neighbours
     import sbpjax.boxing.nccl as nccl                # settings without effect, of _core.compat.nccl
 
 A row of `ROOMS` is such a module: what it is about, and where its names are. `Finder` makes it when it is first
@@ -20,35 +20,38 @@ from typing import Any
 # ``module:pattern,pattern`` stands for the names of a module of sbpjax that fit, by default for all functions and
 # classes that are defined there; ``new=old`` gives one of the names before it another one.
 _LAYERS = {
-    "activation": ("activation functions", "nn.activation nn.attention:MultiheadAttention"),
-    "adaptive": ("a softmax of many classes", "nn.adaptive"),
+    "activation": ("activation functions", "nn.layers.activation nn.layers.attention:MultiheadAttention"),
+    "adaptive": ("a softmax of many classes", "nn.layers.adaptive"),
     "batchnorm": (
         "batch normalisation",
-        "nn.batchnorm:[!F]*,_[!F]* nn.lazy:LazyBatchNorm*,_LazyNorm _LazyNormBase=_LazyNorm",
+        "nn.layers.batchnorm:[!F]*,_[!F]* nn.lazy:LazyBatchNorm*,_LazyNorm _LazyNormBase=_LazyNorm",
     ),
-    "batchnorm_fused": ("batch normalisation with relu", "nn.batchnorm:Fused*,_Fused* _FusedNormBase=_FusedBatchNorm"),
-    "channelshuffle": ("channels dealt out", "nn.vision:ChannelShuffle"),
+    "batchnorm_fused": (
+        "batch normalisation with relu",
+        "nn.layers.batchnorm:Fused*,_Fused* _FusedNormBase=_FusedBatchNorm",
+    ),
+    "channelshuffle": ("channels dealt out", "nn.layers.vision:ChannelShuffle"),
     "container": (
         "modules that hold others",
         "nn.containers:[!_]* nn.parameter_containers:[!_]* _core.compat.layer_helpers:_addindent",
     ),
     "conv": (
         "convolutions",
-        "nn.conv nn.conv_transpose nn.lazy:LazyConv*,_LazyConvXdMixin _ConvNd=_Conv "
+        "nn.layers.conv nn.layers.conv_transpose nn.lazy:LazyConv*,_LazyConvXdMixin _ConvNd=_Conv "
         "_ConvTransposeNd=_ConvTranspose _ConvTransposeMixin=_ConvTranspose",
     ),
-    "distance": ("distances", "nn.distance"),
-    "dropout": ("random zeros", "nn.dropout _DropoutNd=_Dropout"),
+    "distance": ("distances", "nn.layers.distance"),
+    "dropout": ("random zeros", "nn.layers.dropout _DropoutNd=_Dropout"),
     "fake_quantization": ("fake quantisation", "nn.quantization:FakeQuantization"),
-    "flatten": ("dims joined and taken apart", "nn.linear:Flatten,Unflatten"),
-    "fold": ("patches and columns", "nn.vision:Fold,Unfold"),
-    "instancenorm": ("instance normalisation", "nn.instancenorm nn.lazy:LazyInstanceNorm*"),
+    "flatten": ("dims joined and taken apart", "nn.layers.linear:Flatten,Unflatten"),
+    "fold": ("patches and columns", "nn.layers.vision:Fold,Unfold"),
+    "instancenorm": ("instance normalisation", "nn.layers.instancenorm nn.lazy:LazyInstanceNorm*"),
     "lazy": (
         "what waits for its first input",
         "nn.lazy:LazyModuleMixin,UninitializedTensorMixin _UninitializedTensorMixin=UninitializedTensorMixin",
     ),
-    "linear": ("linear layers", "nn.linear:Bilinear,Identity,*Linear nn.lazy:LazyLinear"),
-    "loss": ("losses", "nn.loss nn.margin_loss _WeightedLoss=_Weighted"),
+    "linear": ("linear layers", "nn.layers.linear:Bilinear,Identity,*Linear nn.lazy:LazyLinear"),
+    "loss": ("losses", "nn.layers.loss nn.layers.margin_loss _WeightedLoss=_Weighted"),
     "min_max_observer": ("ranges", "nn.quantization:MinMaxObserver"),
     "module": (
         "the base class",
@@ -57,30 +60,30 @@ _LAYERS = {
         "_core.compat.layer_helpers:_addindent,_forward_unimplemented",
     ),
     "moving_average_min_max_observer": ("ranges that follow", "nn.quantization:MovingAverageMinMaxObserver"),
-    "normalization": ("normalisation within one sample", "nn.normalization:[!_]*"),
+    "normalization": ("normalisation within one sample", "nn.layers.normalization:[!_]*"),
     "padding": (
         "padding",
-        "nn.padding _CircularPadNd=_CircularPad _ConstantPadNd=_ConstantPad _ReflectionPadNd=_ReflectionPad "
+        "nn.layers.padding _CircularPadNd=_CircularPad _ConstantPadNd=_ConstantPad _ReflectionPadNd=_ReflectionPad "
         "_ReplicationPadNd=_ReplicationPad",
     ),
-    "pixelshuffle": ("channels as pixels", "nn.vision:Pixel*"),
+    "pixelshuffle": ("channels as pixels", "nn.layers.vision:Pixel*"),
     "pooling": (
         "pooling",
-        "nn.pooling nn.unpooling _MaxPoolNd=_MaxPool _AvgPoolNd=_AvgPool _AdaptiveAvgPoolNd=_AdaptiveAvgPool "
-        "_AdaptiveMaxPoolNd=_AdaptiveMaxPool _LPPoolNd=_LPPool _MaxUnpoolNd=_MaxUnpool",
+        "nn.layers.pooling nn.layers.unpooling _MaxPoolNd=_MaxPool _AvgPoolNd=_AvgPool "
+        "_AdaptiveAvgPoolNd=_AdaptiveAvgPool _AdaptiveMaxPoolNd=_AdaptiveMaxPool _LPPoolNd=_LPPool _MaxUnpoolNd=_MaxUnpool",
     ),
     "quantization": ("quantisation", "nn.quantization:Quantization"),
     "rnn": (
         "recurrent layers",
-        "nn.rnn:[!_]* _core.compat.layer_helpers:apply_permutation _apply_permutation=apply_permutation",
+        "nn.layers.rnn:[!_]* _core.compat.layer_helpers:apply_permutation _apply_permutation=apply_permutation",
     ),
-    "sparse": ("tables", "nn.embedding:[!_]*"),
+    "sparse": ("tables", "nn.layers.embedding:[!_]*"),
     "transformer": (
         "transformers",
-        "nn.transformer _get_activation_fn=_activation _get_clones=_copies "
+        "nn.layers.transformer _get_activation_fn=_activation _get_clones=_copies "
         "_core.compat.layer_helpers:_generate_square_subsequent_mask,_get_seq_len,_detect_is_causal_mask",
     ),
-    "upsampling": ("resizing", "nn.vision:Upsampl*"),
+    "upsampling": ("resizing", "nn.layers.vision:Upsampl*"),
     "utils": (
         "numbers as tuples of one number per dim",
         "_core.compat.layer_helpers:_ntuple,_single,_pair,_triple,_quadruple,_reverse_repeat_tuple,consume_prefix*",

@@ -178,7 +178,7 @@ def frobenius_norm(input: Tensor, dim, keepdim: bool = False) -> Tensor:
 
 def nuclear_norm(input: Tensor, dim=(-2, -1), keepdim: bool = False) -> Tensor:
     """Return the sum of the singular values."""
-    from . import linalg
+    from .linear_algebra import linalg
 
     return linalg.matrix_norm(input, "nuc", dim, keepdim)
 

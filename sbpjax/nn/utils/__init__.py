@@ -1,7 +1,7 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
 from sbpjax._core.functions.table.table import face as _face
-from sbpjax.nn.quantized_linear import quantize_weights as quantize_weights
+from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_
 from sbpjax.optim.clip_grad import clip_grad_value_ as clip_grad_value_

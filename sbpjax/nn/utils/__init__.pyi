@@ -16,7 +16,7 @@ from sbpjax.nn.utils.vector import parameters_to_vector as parameters_to_vector
 from sbpjax.nn.utils import parametrizations as parametrizations
 from sbpjax.nn.utils import parametrize as parametrize
 from sbpjax.nn.utils import prune as prune
-from sbpjax.nn.quantized_linear import quantize_weights as quantize_weights
+from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights
 from sbpjax.nn.utils.spectral_norm import remove_spectral_norm as remove_spectral_norm
 from sbpjax.nn.utils.weight_norm import remove_weight_norm as remove_weight_norm
 from sbpjax.nn.utils import rnn as rnn

@@ -128,7 +128,7 @@ class _Orthogonal(Module):
         self.register_buffer("base", base)
 
     def forward(self, X: Tensor) -> Tensor:
-        from sbpjax._core.functions import linalg  # which few scripts need
+        from sbpjax._core.functions.linear_algebra import linalg  # which few scripts need
 
         rows, columns = X.shape[-2:]
         wide = rows < columns
@@ -157,7 +157,7 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """Take the orthogonal matrix next to a given one as the base from which the parameter counts."""
-        from sbpjax._core.functions import linalg  # which few scripts need
+        from sbpjax._core.functions.linear_algebra import linalg  # which few scripts need
 
         rows, columns = Q.shape[-2:]
         tall = Q.transpose(-1, -2) if rows < columns else Q

@@ -207,6 +207,9 @@ def path_of(function: Any) -> str:
     if not name or "<" in name or module is None:
         rule = "what is called later is found by its name: of a class or function at the top of a module"
         raise ConfigError(f"LazyCall({function!r})", "something without a name", rule, "def it at the top of a file")
+    if module.startswith("sbpjax._core."):  # a file names the public place
+        homes = (importlib.import_module(home) for home in ("sbpjax.nn.functional", "sbpjax"))
+        module = next((home.__name__ for home in homes if getattr(home, name, None) is function), module)
     return f"{file_of(module) or module}:{name}"
 
 

@@ -36,7 +36,7 @@ from .files import file_of
 from .lazy import CALL, NAMED, imported
 
 # Packages of sbpjax that hold parts of a run; no other is imported for a name.
-PACKAGES = frozenset({"nn", "optim", "functions", "models", "vision", "train", "data", "one_embedding"})
+PACKAGES = frozenset({"nn", "optim", "models", "vision", "train", "data", "one_embedding"})
 
 # Classes that a file may call are these and those derived from them.
 KINDS = frozenset(
@@ -91,6 +91,8 @@ FUNCTIONS = frozenset(
         "sbpjax.train.writers.bar:console_writer",
     }
 )
+
+FUNCTIONAL = "sbpjax._core.functions.layers."  # the modules that define functions of `sbpjax.nn.functional`
 
 MOST_VALUES = 100_000
 BUILTINS = frozenset({"dict", "list", "tuple", "set", "frozenset", "bool", "int", "float", "complex", "str"})
@@ -255,7 +257,7 @@ def _is_part(found: Any) -> bool:
         return False
     home, name = found.__module__, f"{found.__module__}:{found.__qualname__}"
     if not isinstance(found, type):
-        return home in FUNCTIONS or name in FUNCTIONS or home.startswith("sbpjax._core.functions.layers.")
+        return home in FUNCTIONS or name in FUNCTIONS or home.startswith(FUNCTIONAL)
     bases = {f"{one.__module__}:{one.__qualname__}" for one in found.__mro__}
     return bool(bases & KINDS) or (dataclasses.is_dataclass(found) and home.startswith(RECORDS))
 
@@ -263,7 +265,7 @@ def _is_part(found: Any) -> bool:
 def _is_ours(module: str) -> bool:
     """Return whether a module is sbpjax, or in one of its packages that have parts of a run."""
     top, *rest = module.split(".")
-    return top == "sbpjax" and (not rest or rest[0] in PACKAGES)
+    return top == "sbpjax" and (not rest or rest[0] in PACKAGES or module.startswith(FUNCTIONAL))
 
 
 def _is_file(path: str, allowed: str) -> bool:

@@ -52,3 +52,12 @@ def needed(row):
     """Return whether the op of a row has attributes that must be given."""
     parameters = inspect.signature(row.resolve()).parameters.values()
     return [p for p in parameters if p.kind is not p.POSITIONAL_ONLY and p.default is p.empty]
+
+
+def test_functions_of_sbpjax_itself_are_ops():
+    """A configuration may call them: none of them runs code or opens files."""
+    ops = set(table.names(""))
+    for name in dir(sbpjax):
+        value = getattr(sbpjax, name)
+        if inspect.isfunction(value) and value.__module__ == "sbpjax":
+            assert value.__qualname__ in ops or name in ops, name

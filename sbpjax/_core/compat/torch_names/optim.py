@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.optim import rmsprop, sgd
+from sbpjax.optim.algorithms import rmsprop, sgd
 from sbpjax.optim.check import is_on, params_value
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..table.table import FN, METHOD, alias, op, written
 
-LINEAR_ALGEBRA = "sbpjax._core.functions.linear_algebra"
+LINEAR_ALGEBRA = "sbpjax._core.functions.linear_algebra.norms"
 READ = FN | METHOD
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 FAILS = "\n\nRaises:\n    LinAlgError: a matrix has none; on the CPU and outside compiled programs."
@@ -92,8 +92,8 @@ op("orgqr(input, input2)", "linalg.decompose.householder_product", READ)
 op("geqrf(input)", "linalg.decompose.reflections", READ, result="a tau")
 op("ormqr(input, tau, other, left=True, transpose=False)", "linalg.decompose.reflect", READ)
 op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linalg.decompose.lu_unpack", result="P L U")
-written("svd_lowrank pca_lowrank", "sbpjax._core.functions.low_rank")
-written("lobpcg", "sbpjax._core.functions.extreme_eigenvalues")
+written("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
+written("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", "linalg.solve.multi_dot")
 op("vander(x, N=None, increasing=False)", "linalg.solve.vander", out=False)
 alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)

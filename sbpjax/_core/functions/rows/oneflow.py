@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ..table.table import alias, op, written
 
-KERNELS = "sbpjax._core.functions.oneflow_kernels"
-ATTENTION = "sbpjax._core.functions.oneflow_attention"
+KERNELS = "sbpjax._core.functions.oneflow.kernels"
+ATTENTION = "sbpjax._core.functions.oneflow.attention"
 
 # ---------------------------------------------------------------------------------------------------------- own kernels
 

@@ -16,12 +16,12 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.nn import init
-from sbpjax.nn.attention import MultiheadAttention
 from sbpjax.nn.containers import ModuleList
-from sbpjax.nn.dropout import Dropout
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.layers.attention import MultiheadAttention
+from sbpjax.nn.layers.dropout import Dropout
+from sbpjax.nn.layers.linear import Linear
+from sbpjax.nn.layers.normalization import LayerNorm
 from sbpjax.nn.module import Module
-from sbpjax.nn.normalization import LayerNorm
 
 Activation = str | Callable[[Tensor], Tensor]
 

@@ -27,8 +27,8 @@ from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
+from sbpjax.optim.algorithms.line_search import Trial, strong_wolfe
 from sbpjax.optim.check import at_least_zero, params_value
-from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")

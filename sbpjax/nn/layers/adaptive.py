@@ -17,7 +17,7 @@ from sbpjax._core.functions import nn as F
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn.containers import ModuleList, Sequential
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.layers.linear import Linear
 from sbpjax.nn.module import Module
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
-from sbpjax.optim.adam import OfMoments
+from sbpjax.optim.algorithms.adam import OfMoments
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation

@@ -7,7 +7,7 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.conv import as_tuple
+from sbpjax.nn.layers.conv import as_tuple
 from sbpjax.nn.module import Module
 
 

@@ -7,8 +7,8 @@ from collections import namedtuple
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpValueError
 
+from ..random import randn
 from . import linalg
-from .random import randn
 
 svd_result = namedtuple("svd_lowrank", "U S V")
 

@@ -11,7 +11,7 @@ from sbpjax._core.tensor.dispatch.dispatch import apply
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.layers.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.sbp import broadcast, split
 

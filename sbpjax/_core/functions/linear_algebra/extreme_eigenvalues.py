@@ -10,8 +10,8 @@ from __future__ import annotations
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpValueError
 
+from ..random import randn
 from . import linalg
-from .random import randn
 
 
 def _fail(asked: str, seen: str, rule: str, fix: str):

@@ -16,8 +16,8 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpValueError
 
-from . import nn as functional
-from .layers.dropout import drawn_key
+from .. import nn as functional
+from ..layers.dropout import drawn_key
 
 # -------------------------------------------------------------------------------------------------------------- norms
 

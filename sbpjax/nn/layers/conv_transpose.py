@@ -9,7 +9,7 @@ from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.conv import _Conv, as_tuple
+from sbpjax.nn.layers.conv import _Conv, as_tuple
 
 
 class _ConvTranspose(_Conv):

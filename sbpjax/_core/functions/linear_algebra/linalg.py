@@ -11,6 +11,6 @@ instead.
 
 from sbpjax.errors import LinAlgError as LinAlgError
 
-from .table.table import face as _face
+from ..table.table import face as _face
 
 __getattr__, __dir__ = _face("linalg", globals())

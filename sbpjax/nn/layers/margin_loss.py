@@ -10,8 +10,8 @@ from collections.abc import Callable
 from sbpjax._core.functions import nn as F
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.distance import PairwiseDistance
-from sbpjax.nn.loss import Flag, _Loss, _Weighted
+from sbpjax.nn.layers.distance import PairwiseDistance
+from sbpjax.nn.layers.loss import Flag, _Loss, _Weighted
 from sbpjax.nn.module import Module
 
 

@@ -8,7 +8,7 @@ from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.batchnorm import _NormBase
+from sbpjax.nn.layers.batchnorm import _NormBase
 
 
 class _InstanceNorm(_NormBase):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sbpjax._core.tensor import Tensor
-from sbpjax.optim.adam import Adam
+from sbpjax.optim.algorithms.adam import Adam
 from sbpjax.optim.check import params_value
 
 

@@ -8,7 +8,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.optim.line_search import C1, C2, Trial, cubic_minimum, strong_wolfe
+from sbpjax.optim.algorithms.line_search import C1, C2, Trial, cubic_minimum, strong_wolfe
 
 TOLERANCE = 1e-9  # float64; the two-loop recursion multiplies rounding errors over the history
 LINE = flow.placement("cpu", [0, 1, 2, 3])

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
-from sbpjax.optim.adam import OfMoments
+from sbpjax.optim.algorithms.adam import OfMoments
 from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
 

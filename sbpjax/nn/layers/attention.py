@@ -10,7 +10,7 @@ from sbpjax._core.functions.layers.attention import attention_by as attention_by
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
-from sbpjax.nn.linear import NonDynamicallyQuantizableLinear
+from sbpjax.nn.layers.linear import NonDynamicallyQuantizableLinear
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
 

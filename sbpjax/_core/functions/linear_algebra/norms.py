@@ -10,8 +10,8 @@ from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError
 
+from ..reductions import norm as _norm
 from . import linalg
-from .reductions import norm as _norm
 
 lstsq_result = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
 

@@ -12,7 +12,7 @@ from sbpjax._core.functions.table.public import take_oneflow
 from sbpjax._core.functions.table.texts import WithCommon
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.layers.linear import Linear
 from sbpjax.nn.module import Module
 
 Flag = bool | None

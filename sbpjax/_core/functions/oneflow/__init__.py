@@ -1,0 +1,1 @@
+"""OneFlow's kernels and attention layouts."""

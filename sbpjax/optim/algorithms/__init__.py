@@ -1,0 +1,1 @@
+"""Optimization algorithms, one file per family."""
