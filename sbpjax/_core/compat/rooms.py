@@ -70,7 +70,8 @@ _LAYERS = {
     "pooling": (
         "pooling",
         "nn.layers.pooling nn.layers.unpooling _MaxPoolNd=_MaxPool _AvgPoolNd=_AvgPool "
-        "_AdaptiveAvgPoolNd=_AdaptiveAvgPool _AdaptiveMaxPoolNd=_AdaptiveMaxPool _LPPoolNd=_LPPool _MaxUnpoolNd=_MaxUnpool",
+        "_AdaptiveAvgPoolNd=_AdaptiveAvgPool _AdaptiveMaxPoolNd=_AdaptiveMaxPool "
+        "_LPPoolNd=_LPPool _MaxUnpoolNd=_MaxUnpool",
     ),
     "quantization": ("quantisation", "nn.quantization:Quantization"),
     "rnn": (
