@@ -1,1 +1,1 @@
-"""A function of tensors as a program: traced once, with all that it reads and writes as inputs and outputs."""
+"""Tracing: functions of tensors become programs whose inputs and outputs include all reads and writes."""

@@ -1,11 +1,11 @@
 """Capture: run a function of tensors on tracers, with the state it changes as inputs and outputs.
 
-A training step reads parameters, writes them in place, and moves optimizer state and the random stream along.
-`State` lists those tensors, puts tracers into their handles while the function is traced, reads what the function
+A training step reads parameters, writes them in place, and moves optimizer state and the random stream along. `State`
+lists those tensors, puts tracers into their handles while the function is traced, reads the values that the function
 left there, and puts the arrays back: a trace, even one that fails, changes nothing.
 
-Whether a program still fits is asked before every call, so the question is cheap: `State.unchanged` compares identities
-(the same tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
+Every call checks whether a program still fits, so the check is cheap: `State.unchanged` compares identities (the same
+tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class State:
 
     Attributes:
         tensors: every tensor once: parameters, buffers, plain attributes of modules, optimizer state.
-        names: what each is called in messages.
+        names: the name of each in messages.
         options: (dict, key) of the numbers.
         modules: every module once.
         optimizers: the optimizers.
-        fixed: what else of optimizers a program depends on.
-        kept: in a trace, what notes the tensors that its function keeps.
+        fixed: other attributes of optimizers that a program depends on.
+        kept: in a trace, collects the tensors that its function keeps.
     """
 
     def __init__(self, owners, attempt: int = 0) -> None:
@@ -133,7 +133,7 @@ class State:
             self.names.append(name)
 
     def _watch(self) -> None:
-        """Hold what `unchanged` compares with: what every table has, by identity."""
+        """Record the contents of every table by identity, for `unchanged`."""
         tables = [m.__dict__ for m in self.modules]
         tables += [fields[name] for fields in tables for name in _TABLES]
         tables += [tensors for o in self.optimizers for tensors in o.state.values()]
@@ -171,7 +171,7 @@ class State:
         return True
 
     def watch(self) -> None:
-        """Take what the tables hold now as what `unchanged` compares with, after a run stored tensors in them."""
+        """Record the tables again for `unchanged`, after a run stored tensors in them."""
         self._watch()
 
     def holds_scalers(self) -> bool:
@@ -179,7 +179,7 @@ class State:
         return not self._scales or all(_same(s.state_tensors(), held) for s, held in self._scales)
 
     def reports_changes(self) -> bool:
-        """Return whether all that `unchanged` asks, but for loss scalers, moves the mark when it changes."""
+        """Return whether all changes seen by `unchanged`, but for loss scalers, move the mark."""
         return (
             not self._containers
             and all(map(_module_reports, self.modules))
@@ -187,7 +187,7 @@ class State:
         )
 
     def kinds(self) -> list[str]:
-        """Return what each tensor is: one of the ``"parameters"``, the ``"optimizer"``'s state or the ``"buffers"``."""
+        """Return the kind of each tensor: one of ``"parameters"``, the ``"optimizer"``'s state or ``"buffers"``."""
         moments = {id(t) for o in self.optimizers for t in o.state_tensors()}
         trained = {id(p) for o in self.optimizers for g in o.param_groups for p in g["params"]}
         trained |= {id(p) for m in self.modules for p in m._parameters.values() if p is not None}
@@ -196,7 +196,7 @@ class State:
         ]
 
     def infos(self) -> list:
-        """Return what of the payloads a program depends on."""
+        """Return the facts of the payloads that a program depends on."""
         return infos(self.tensors)
 
     def arrays(self) -> list:
@@ -212,7 +212,7 @@ class State:
         return [t.layout for t in self.tensors] + [None] * len(self.options)
 
     def signature(self) -> tuple:
-        """Return what a program traced on this state depends on apart from the values: tensors, modes, options."""
+        """Return the facts that a program traced on this state depends on, without values: tensors, modes, options."""
         return (
             tuple([(name, info(t)) for name, t in zip(self.names, self.tensors, strict=True)]),
             tuple([(name, plain_attributes(m)) for name, m in zip(self.module_names, self.modules, strict=True)]),
@@ -282,7 +282,7 @@ def plain_attributes(owner) -> tuple:
 
 
 def info(t: Tensor) -> tuple:
-    """Return what of one tensor a program depends on: shape, dtype, where it lies, whether it requires grad."""
+    """Return the facts of one tensor that a program depends on: shape, dtype, layout, `requires_grad`."""
     array = facts(t)
     where = t.layout
     if where is None:

@@ -1,9 +1,9 @@
-"""`Captured`: the tensors that a function reads without being given them; they become inputs of its program.
+"""`Captured`: tensors that a function reads from outside become inputs of its program.
 
 A trace of ``lambda x: x * scale + from_jax(table)`` meets two tensors that hold arrays, not tracers. ``scale`` exists
 outside, and a later call must see its new value, so it has to be an input. The second is made anew by every trace, so
-it is a constant. Which is which shows when the trace is over: what the function made for itself is gone by then. So
-the function is traced once to see, and once more if something turns out to be an input.
+it is a constant. The difference shows when the trace is over: tensors that the function made for itself are gone by
+then. So the function is traced once to see, and once more if something turns out to be an input.
 
 ``scale.detach()`` is made anew too, and yet shows a storage that exists outside: an alias of that storage is captured.
 """
@@ -41,11 +41,11 @@ class Captured:
 
     def __init__(self, tensors=()) -> None:
         self.tensors: list[Tensor] = list(tensors)
-        self._values: dict[int, Any] = {}  # id of a tensor → what the trace reads for it
-        self._showing: dict[tuple, int] = {}  # storage → id of the tensor that stands for those that show it
+        self._values: dict[int, Any] = {}  # id of a tensor → the value that the trace reads for it
+        self._showing: dict[tuple, int] = {}  # storage → id of the tensor that represents those that show it
         self._found: list[tuple] = []  # new ones of the trace, held so that no id comes twice
-        self._left: list[tuple] = []  # what is left of them behind it: references to tensor and storage, the steps
-        self._leaves: set[int] = set()  # aliases that stand for leaves which every trace makes, such as Parameter(x)
+        self._left: list[tuple] = []  # the rest of them after the trace: references to tensor and storage, the steps
+        self._leaves: set[int] = set()  # aliases in place of leaves that every trace makes, such as Parameter(x)
         self._read: set[int] = set()
         self._guessed = self._exact = False
 
@@ -86,7 +86,7 @@ class Captured:
         return self._values[key]
 
     def _value(self, tensor: Tensor):
-        """Return what a trace reads for a tensor that is no input yet: its value, or zeros until that is needed."""
+        """Return the value that a trace reads for a tensor that is no input yet, or zeros until the value is needed."""
         array, layout = payload(tensor), tensor.layout
         if isinstance(array, Tracer) or (layout is None and array.__class__ is not Abstract):
             return array
@@ -100,15 +100,15 @@ class Captured:
             return whole if layout is None else np.asarray(whole.addressable_data(0))
         self._guessed = True
         known = array if layout is None else layout
-        # A first trace only finds out what is captured; what it computes is thrown away, so a tensor's data need not
-        # be gathered.
+        # A first trace only finds the captured tensors; its results are thrown away, so a tensor's data need not be
+        # gathered.
         return jnp.zeros(known.shape, known.dtype)
 
     def settled(self, last: bool = False) -> bool:
-        """Take what outlived the trace among the inputs; return whether the trace stands as it is.
+        """Take the tensors that outlived the trace among the inputs; return whether the trace is final.
 
         Args:
-            last: there is no further trace: what is new in every trace and outlives it is a constant.
+            last: there is no further trace: a tensor that is new in every trace and outlives it is a constant.
         """
         left, self._left = self._left, []
         if last:
@@ -155,7 +155,7 @@ def _storage(tensor: Tensor) -> tuple:
 
 
 def example(t: Tensor) -> jax.ShapeDtypeStruct:
-    """Return what stands for a tensor in a trace: its logical shape and dtype."""
+    """Return the abstract value of a tensor in a trace: its logical shape and dtype."""
     layout = t.layout
     if layout is not None and layout.shape is not None:
         return jax.ShapeDtypeStruct(layout.shape, layout.dtype)

@@ -1,6 +1,6 @@
-"""`checkpoint`: keep a function's inputs instead of its intermediate values, and run it again in backward.
+"""`checkpoint`: activation checkpointing: keep a function's inputs, and recompute its values in backward.
 
-The random stream is put back to where it stood, so dropout inside drops the same elements again.
+The random stream is put back to its former state, so dropout inside drops the same elements again.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _parameters(function) -> list:
 
 
 def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs):
-    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping what it computed.
+    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping its intermediate values.
 
     Args:
         function: a function of tensors, whose parameters may also be closed over.
@@ -86,7 +86,7 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
         kwargs: passed on.
 
     Returns:
-        What the function returns: a tensor or a tuple of tensors.
+        The function's result: a tensor or a tuple of tensors.
     """
     state = (default_generator._seed, default_generator._counter) if preserve_rng_state else None
     if not mode.grad:

@@ -1,10 +1,10 @@
-"""`compiled`: a function or module as one program per signature, on the tape: the counterpart of ``torch.compile``.
+"""`compiled`: one program per signature of a function or module, on the tape, as ``torch.compile``.
 
 Worked case: ``fast = compiled(model)``; ``fast(x).sum().backward()`` runs two programs, the model's and its backward,
 and the parameters get their gradients. Buffers that the model writes (statistics of batch norm) are outputs of the
 program and are written back. The backward computes the forward's intermediate values again rather than keeping them.
 
-A call whose Python asks for the value of a tensor runs uncompiled, with a warning once, as PyTorch breaks its graphs.
+A call whose Python needs the value of a tensor runs uncompiled, with a warning once, as PyTorch breaks its graphs.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class CompiledFunction:
         """Trace the function of a program that stores tensors again, now that it may find them.
 
         Raises:
-            Recaptured: it is another program; what was stored is the user's own from here on.
+            Recaptured: it is another program; the stored tensors are the user's own from here on.
         """
         kept = _kept(owners)
         _, further = self._traced(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)

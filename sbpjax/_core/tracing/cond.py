@@ -1,4 +1,4 @@
-"""`cond`: one of two functions, chosen by a tensor, in eager code and inside compiled programs.
+"""`cond`: runs one of two functions, chosen by a tensor, in eager code and inside compiled programs.
 
     y = cond(loss > limit, lambda x: x * 0.5, lambda x: x, x)
 
@@ -83,7 +83,7 @@ class _Branch:
         sources: ``(node, idx)`` of the tensors from outside that its results depend on.
         single: whether it returns one tensor.
         layout: that of global results.
-        counter: how many random numbers were drawn behind it.
+        counter: how many random numbers were drawn up to its end.
     """
 
     def __init__(self, fn: Callable, operands: tuple) -> None:
@@ -139,7 +139,7 @@ class _Branch:
 
 
 def _refuse(x: Any, here: Any) -> None:
-    """Raise for a write to anything but what the function made itself, in its own trace."""
+    """Raise for a write to any tensor that the function did not make itself, in its own trace."""
     if is_traced(x) and payload(x)._trace is here:
         return
     raise OpError(
@@ -151,7 +151,7 @@ def _refuse(x: Any, here: Any) -> None:
 
 
 def _sources(outs: list[Tensor], first: int) -> dict:
-    """Return the edges at which the tape of some tensors leaves what was recorded since a sequence number."""
+    """Return the edges at which the tape of some tensors leaves the part recorded since a sequence number."""
     found: dict = {}
     stack = [edge_of(x) for x in outs]
     seen = set()

@@ -1,8 +1,8 @@
 """`from_flax`: a Flax module, NNX or Linen, as an `nn.Module` with parameters, buffers and a state dict.
 
 Worked case: ``from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))`` has the parameters ``kernel`` and ``bias``; its forward
-is one op whose inputs are those and the argument, so it trains with any optimizer, lies on any placement, and goes into
-any graph. What Flax changes while it runs (batch statistics, counters of random streams) are buffers.
+is one op whose inputs are those and the argument, so it trains with any optimizer, on any placement, and in any graph.
+Values that Flax changes while it runs (batch statistics, counters of random streams) are buffers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sbpjax.errors import OpTypeError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 
-# Names of the argument that says whether a module trains, and of the opposite.
+# Names of the argument for training mode, and of its opposite.
 _TRAINS = ("train", "training", "is_training")
 _EVALUATES = ("deterministic", "use_running_average", "eval", "inference")
 
@@ -57,7 +57,7 @@ class FlaxModule(Module):
         ]
 
     def forward(self, *args, **kwargs):
-        """Run the Flax module, and keep what it changed in the buffers."""
+        """Run the Flax module, and keep its changes in the buffers."""
         key = [wrap_any(w) for w in jax.random.key_data(default_generator.key())] if self._draws else None
         buffers = self._tensors(False)
         outs, new = self._call(self._tensors(True), buffers, key, self.training, args, kwargs)
@@ -78,8 +78,8 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
         module: an ``nnx.Module`` with its values, or a ``linen.Module``, which is initialised here.
         example: for Linen, example inputs: arrays or tensors.
         rngs: for Linen, the key or keys of ``init``; ``jax.random.key(0)`` by default.
-        train: the name of the argument by which the module is told that it trains (``"train"``), or the opposite of it
-            (``"deterministic"``, ``"use_running_average"``); then `train()` and `eval()` say it.
+        train: the name of the module's argument for training mode (``"train"``), or of the opposite
+            (``"deterministic"``, ``"use_running_average"``); then `train()` and `eval()` set it.
         **kwargs: for Linen, further arguments of ``init``.
 
     Returns:

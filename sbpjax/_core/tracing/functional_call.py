@@ -1,4 +1,4 @@
-"""`functional_call` and `stack_module_state`: a module run with other parameters than its own."""
+"""`functional_call` and `stack_module_state`: run a module with other parameters than its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def functional_call(
         strict: refuse names that the module does not have, and to leave out any that it has.
 
     Returns:
-        What the module returns. Buffers that it writes are written in the tensors given.
+        The module's result. Buffers that it writes are written in the given tensors.
     """
     dicts = parameter_and_buffer_dicts
     given: dict[str, Tensor] = {}

@@ -1,6 +1,6 @@
-"""`grad`, `grad_and_value`, `vjp`: gradients of functions, on the tape, so that the function is any Python.
+"""`grad`, `grad_and_value`, `vjp`: gradients of functions, on the tape, so that the function may be any Python.
 
-A gradient is itself on the tape (``create_graph``), so these nest, and gradients flow through them to whatever the
+A gradient is itself on the tape (``create_graph``), so these nest, and gradients flow through them to tensors that the
 function closed over.
 """
 
@@ -47,7 +47,7 @@ def _leaves_of(asked: str, value) -> list:
 
 
 def _tracked(x: Tensor) -> Tensor:
-    """Return a tensor of the same value that requires grad, on the tape behind ``x`` if that is on one."""
+    """Return a tensor of the same value that requires grad, on the tape after ``x`` if that is on one."""
     if x.requires_grad and mode.grad:
         return x.view_as(x) if x.is_leaf else x.clone()
     return x.detach().requires_grad_()
@@ -121,7 +121,7 @@ def _outside(value, outer: bool, inputs: list):
 
 
 def _beyond(values: list, own: set) -> set:
-    """Return the nodes behind some values from which the tape leads to other leaves than its own."""
+    """Return the tape nodes of some values that lead to other leaves than its own."""
     roots = list({node_of(x) for x in values if isinstance(x, Tensor) and x.requires_grad})
     seen, stack = set(roots), list(roots)
     while stack:

@@ -1,14 +1,14 @@
-"""Host inputs: tensors of a compiled step that the host works out of its arguments, before each call.
+"""Host inputs: tensors of a compiled step that the host computes from its arguments, before each call.
 
-A table of a billion rows lies in host memory, and a step needs the few thousand that its batch names. Which these are
-depends on the ids, so somebody has to look at them before the program runs:
+A table of a billion rows is in host memory, and a step needs the few thousand rows of its batch. They depend on the
+ids, so the host has to look at these before the program runs:
 
     slots = host_input(owner, ids)        # in `build`: the program gets one more input, of the shape of ``ids``
     vectors = embedding(slots, cache)     # the rest is ordinary
 
 Before every call ``owner.prepare`` gets the ids of all its lookups, may write into the tensors of the step's state, and
 returns the slots. In eager code it is called at once. ``ids`` may be an argument of the step or computed from
-arguments; what depends on parameters is known on the device only, and is refused.
+arguments; values that depend on parameters are known on the device only, and are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     Attributes:
         keys: the integers, of any shape, local or global.
-        note: what `host_input` was given besides.
+        note: further data given to `host_input`.
     """
 
     keys: Tensor
@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
 
 class Owner(Protocol):
-    """What works host inputs out."""
+    """Computes host inputs."""
 
     def prepare(self, requests: Sequence[Request], whole_step: bool) -> list[Tensor]:
         """Return for every request an int32 tensor of the shape and the layout of its keys.
@@ -88,7 +88,7 @@ class HostInputs:
 
     @contextlib.contextmanager
     def collecting(self, tracers: Sequence, tensors: Sequence[Tensor]) -> Iterator[None]:
-        """Take what `host_input` is asked for within the block.
+        """Collect the calls of `host_input` within the block.
 
         Args:
             tracers: of the arguments.
@@ -108,7 +108,7 @@ class HostInputs:
         return list(self._keys)
 
     def ask(self, owner: Owner, keys: Tensor, note: Any) -> Tensor:
-        """Return the tensor that stands for a host input in this trace."""
+        """Return the tensor of a host input in this trace."""
         tracer = payload(keys)
         place = next((i for i, x in enumerate(self._arguments) if x is tracer), None)
         layout = None
@@ -134,7 +134,7 @@ class HostInputs:
         return found.tensor
 
     def split(self, closed: ClosedJaxpr, first: int, count: int) -> ClosedJaxpr:
-        """Take the outputs of computed keys off a traced program, and keep what computes them.
+        """Take the outputs of computed keys off a traced program, and keep the equations that compute them.
 
         Args:
             closed: the program.
@@ -148,7 +148,7 @@ class HostInputs:
         info = jaxpr.debug_info.with_unknown_names()
         keys = closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[-n:], debug_info=info))
         flat = inlined(keys)
-        # Behind `inlined` the constants are still those of the program, which a smaller one may leave unread.
+        # After `inlined` the constants are still those of the program, which a smaller one may leave unread.
         small, used = partial_eval.dce_jaxpr(flat.jaxpr, [True] * n, instantiate=False)
         self._needed = [i for i, is_used in enumerate(used) if is_used]
         if any(not first <= i < first + count for i in self._needed):
@@ -184,7 +184,7 @@ _collectors: list[HostInputs] = []
 
 
 def host_input(owner: Owner, keys: Tensor, note: Any = None) -> Tensor:
-    """Return what an owner works out of keys on the host: at once, or in a traced step before each of its calls.
+    """Return the tensor that an owner computes from keys on the host: at once, or before each call of a traced step.
 
     Args:
         owner: its ``prepare(requests, whole_step)`` gets a `Request` per lookup and returns a tensor for each.

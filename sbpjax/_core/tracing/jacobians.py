@@ -1,4 +1,4 @@
-"""`jvp`, `jacrev`, `jacfwd`, `hessian`: JAX's own transforms of the traced function."""
+"""`jvp`, `jacrev`, `jacfwd`, `hessian`: JAX's transforms, applied to the traced function."""
 
 from __future__ import annotations
 

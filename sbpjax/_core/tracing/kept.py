@@ -1,4 +1,4 @@
-"""`Kept`: tensors that a trace makes and the user's objects keep: attributes, lists, dicts, caches of functions.
+"""`Kept`: tensors of a trace that outlive it in attributes, lists, dicts or caches of the user.
 
 Worked case: ``if self.mask is None: self.mask = triu(ones(n, n))`` in `forward`. A trace runs that on tracers, and a
 tracer is dead when the trace is over. So every tensor that a trace makes is noted (`mode.made`), and those that outlive
@@ -6,7 +6,7 @@ it are handled by what they depend on:
 
     constants, tensors that the program only reads    computed once, now: the tensor holds its value from here on, and
                                                       the function is traced again and finds it (`Recaptured`)
-    arguments, random numbers, what the step writes   further outputs of the program: every run stores them where the
+    arguments, random numbers, written state           further outputs of the program: every run stores them where the
                                                       function stored them
     the new value of a tensor of the state            ``self.mean = 0.9 * self.mean + 0.1 * x.mean()`` writes the state
 
@@ -54,7 +54,7 @@ from sbpjax.sbp.layout import layout_of
 _TABLES = ("_parameters", "_buffers")
 _CONTAINERS = (dict, OrderedDict, list)
 _DEPTH = 4
-# The state is listed anew so often for one program: constants, then what is made in every call, then what that shows.
+# The state is listed anew so often for one program: constants, then tensors made in every call, then their effects.
 MOST_ATTEMPTS = 5
 _ABSENT = object()
 
@@ -89,14 +89,14 @@ class Place(NamedTuple):
             self.container[self.key : self.key + 1] = [value]
 
     def note_stored(self, stored: bool) -> None:
-        """Note whether runs store into an attribute: what it holds is no part of a program's key then."""
+        """Note whether runs store into an attribute: its value is no part of a program's key then."""
         if self.owner is not None:
             names = STORED.setdefault(self.owner, set())
             names.add(self.key) if stored else names.discard(self.key)
 
 
 class Kept:
-    """What one trace keeps.
+    """Tensors that one trace keeps.
 
     Args:
         modules: the modules that it may store into.
@@ -160,7 +160,7 @@ class Kept:
         found = self._living()
         if found and any(self.place_of(t) is None for t in found):
             del found
-            gc.collect()  # what is in a circle of references is gone too
+            gc.collect()  # objects in a circle of references are gone too
             found = self._living()
         return found
 
@@ -173,7 +173,7 @@ class Kept:
         return [t for t in tensors if t is not None and is_traced(t)]
 
     def place_of(self, tensor: Tensor) -> Place | None:
-        """Return where a tensor is kept, None if that is not among what was looked at before the trace."""
+        """Return the place of a tensor, None if it is not among those recorded before the trace."""
         for container, _ in self._before:
             pairs = container.items() if isinstance(container, dict) else enumerate(container)
             for key, value in pairs:
@@ -182,18 +182,18 @@ class Kept:
         return None
 
     def before(self, place: Place) -> Any:
-        """Return what was in a place before the trace."""
+        """Return the content of a place before the trace."""
         return next((_get(copy, place.key) for container, copy in self._before if container is place.container), None)
 
     def undo(self, tensors: list[Tensor]) -> None:
-        """Put back what was in the places of tensors, and drop entries of other dicts and lists that hold them."""
+        """Restore the places of tensors, and drop entries of other dicts and lists that hold them."""
         dead = {id(t): t for t in tensors}
         for container, copy in self._before:
             for key, value in list(container.items()) if isinstance(container, dict) else [*enumerate(container)][::-1]:
                 if id(value) in dead:
                     Place(container, key).put(_get(copy, key))
         for tensor in dead.values():
-            # What was not looked at before: a global dict, the cache of a function.
+            # Places that were not recorded before: a global dict, the cache of a function.
             for holder in gc.get_referrers(tensor):
                 if isinstance(holder, functools._lru_cache_wrapper):
                     holder.cache_clear()
@@ -277,7 +277,8 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
     Args:
         tensor: the tensor.
         array: the logical value.
-        placement: where the step runs: a tensor that it made local is the same on all ranks, and lies there broadcast.
+        placement: where the step runs: a tensor that it made local is the same on all ranks, and becomes broadcast
+            there.
     """
     known = refreshed(tensor).layout
     if known is None and (placement is None or not array.ndim):
@@ -285,7 +286,7 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
         mark_kept(tensor, "constant")
         return
     place = placement if known is None else known.placement
-    # A sum or what the planner has not laid out yet is whole: it is read as such, and small.
+    # A sum, or a value that the planner has not laid out yet, is whole: it is read as such, and small.
     codes = tuple([c if c >= 0 else B for c in getattr(known, "pinned", None) or (B,) * len(place.hierarchy)])
     layout = layout_of(place, codes, tuple(array.shape), np.dtype(array.dtype))
     with jax.ensure_compile_time_eval():
@@ -330,7 +331,7 @@ class Output:
             mark_kept(tensor, "output")
 
     def forget(self) -> None:
-        """Let what was stored count as the user's own tensor, which the next call reads as state."""
+        """Let the stored tensor count as the user's own, which the next call reads as state."""
         tensor = self.tensor()
         if self._place is not None:
             tensor = _get(self._place.container, self._place.key)
@@ -348,14 +349,14 @@ def settled(
     placement: Any,
     last: bool,
 ) -> tuple[ClosedJaxpr, list[Output]]:
-    """Give tensors that were kept their values where these are the same in every call; return what the runs store.
+    """Give kept tensors their values where these are the same in every call; return the tensors that the runs store.
 
     Args:
-        kept: what noted them.
+        kept: has recorded them.
         left: the tensors.
         closed: the program, among whose outputs they are.
         first: the position of the first of them.
-        inputs: the inputs of the program that it only reads; None for what changes from call to call.
+        inputs: the inputs of the program that it only reads; None for those that change from call to call.
         placement: where the step runs, None on one device.
         last: the function is not traced again.
 

@@ -1,10 +1,10 @@
-"""`OutsideWrites`: no tensor outside ``state=`` comes out of a trace changed.
+"""`OutsideWrites`: refuse writes of a trace to tensors outside ``state=``.
 
 A trace runs the function once on tracers. ``model.weight.mul_(2)`` with ``model`` in ``state=`` is an output of the
 program; a tensor that nobody named would be left holding a tracer, and later calls would not write it at all. So every
-write of a trace is noted (`mode.touch`), undone at its end, and refused if the tensor lives on: what the function made
-for itself is gone by then. A graph takes those that hold plain values, such as free running statistics, into its state,
-and is traced again.
+write of a trace is noted (`mode.touch`), undone at its end, and refused if the tensor lives on: tensors that the
+function made for itself are gone by then. A graph takes those that hold plain values, such as free running statistics,
+into its state, and is traced again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OutsideWrites:
                 saved.put_back(ref())
 
     def written(self) -> list[tuple[Tensor, Snapshot]]:
-        """Return the tensors that live and were written, with what they were before."""
+        """Return the written tensors that still live, with their former contents."""
         found = [(ref(), saved) for ref, saved in self._written.values()]
         return [(x, saved) for x, saved in found if x is not None]
 
@@ -81,7 +81,7 @@ class OutsideWrites:
         """Raise if a written tensor lives on without being one of the results.
 
         Args:
-            asked: what was asked, for the error.
+            asked: the user's request, for the error.
             returned: the ids of the results.
 
         Raises:
@@ -122,9 +122,9 @@ def check_arguments(asked: str, arguments, tracers) -> None:
     """Raise if a traced function wrote to one of its arguments: the caller's tensor would not see it.
 
     Args:
-        asked: what was asked, for the error.
+        asked: the user's request, for the error.
         arguments: the tensors that the function was given.
-        tracers: what they held before it ran.
+        tracers: their contents before it ran.
 
     Raises:
         AutogradError: an argument holds another value now.

@@ -25,7 +25,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
 
     Returns:
         ``(apply, params)``: ``params`` is a dict of names to arrays (global parameters as sharded arrays), and
-        ``apply(params, *args, buffers=None, key=None, **kwargs)`` gives what the module gives, with arrays for tensors;
+        ``apply(params, *args, buffers=None, key=None, **kwargs)`` gives the module's results, with arrays for tensors;
         with ``mutable`` ``(outputs, buffers)``. ``buffers`` are the module's own by default; ``key`` is a
         ``jax.random.key`` from which dropout and the like draw.
 

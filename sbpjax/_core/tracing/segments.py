@@ -1,4 +1,4 @@
-"""`checkpoint_sequential`: a chain of modules, of which only the values between segments are kept."""
+"""`checkpoint_sequential`: checkpointing of a chain of modules: only the values between segments are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checkpoint_sequential(
     Args:
         functions: a `Sequential`, or functions of one value.
         segments: into how many parts to cut them.
-        input: what the first gets.
+        input: the input of the first.
         use_reentrant: accepted for PyTorch's spelling.
         preserve_rng_state: draw the same random numbers again.
     """

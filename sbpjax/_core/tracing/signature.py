@@ -1,4 +1,4 @@
-"""Signatures: the key of one compiled program, and in words what differs between two of them.
+"""Signatures: the key of one compiled program, and a description of the difference between two keys.
 
 A program fits a call when everything but the values is the same: the structure of the arguments, their static leaves,
 shape, dtype, layout and `requires_grad` of tensors, the same facts of the state, the plain attributes of the modules
@@ -33,7 +33,7 @@ class TensorSpec:
     Args:
         shape: the logical shape.
         dtype: the dtype; float32 by default.
-        placement: where a global tensor lies; None for a local one.
+        placement: the placement of a global tensor; None for a local one.
         sbp: its nd-sbp.
         requires_grad: whether it requires grad.
 
@@ -190,7 +190,7 @@ def signature_of(call: Call, state: State, fn: Callable, options: Any) -> Signat
 
 
 def difference(old: Signature, new: Signature, paths: list[str], places: Sequence[int]) -> str:
-    """Return in words what differs between the signature of the last program and that of a new call.
+    """Describe the difference between the signature of the last program and that of a new call.
 
     Args:
         old: the signature before.
@@ -244,7 +244,7 @@ def _attributes(value: tuple, other: tuple) -> str:
 
 
 def describe(value: tuple, other: tuple | None = None) -> str:
-    """Return the text of one tensor's facts: dtype and shape, and where it lies if that differs from another's."""
+    """Return the text of one tensor's facts: dtype and shape, and its place if that differs from another's."""
     shape, dtype, where, requires_grad = value
     text = f"{dtype.name}{list(shape)}"
     if other is None or other[2] is not where:

@@ -1,4 +1,4 @@
-"""The older home of `sbpjax.func.functional_call`."""
+"""Former module of `sbpjax.func.functional_call`, kept for imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`TracedStep`: a function of tensors that may change a state, traced for one call.
+"""`TracedStep`: trace of a function of tensors that may change a state, for one call.
 
 seed │ state │ numbers of optimizers │ arguments │ captured   →   state that is written │ results
 """
@@ -37,17 +37,17 @@ class TracedStep(Traced):
 
     Args:
         fn: the function.
-        state: what it may change.
+        state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
-        asked: what the user asked for, for messages.
+        asked: the user's request, for messages.
         auto: the options of auto parallelism, None without.
         host_inputs: collects the inputs that the host works out of the arguments; None where there can be none.
 
     Attributes:
         written: the positions in the state of the tensors that it writes, its first outputs.
-        results: what the function returned, without the tensors.
+        results: the function's result, without the tensors.
         layouts: the layouts of those tensors, as the trace knows them; None for local ones.
-        left: what the function stored elsewhere and depends on the arguments: the last outputs.
+        left: tensors that the function stored elsewhere and that depend on the arguments: the last outputs.
     """
 
     written: list[int]
@@ -122,7 +122,7 @@ class TracedStep(Traced):
         writes.check(asked, self._returned)
 
     def _refind(self, stored: list[Tensor]) -> None:
-        """Let what runs stored be state, since the function reads or writes it; the state is listed again."""
+        """Let tensors stored by runs be state, since the function reads or writes them; the state is listed again."""
         self._kept.restore()
         self._kept.undo(self._left)
         for tensor in stored:
@@ -135,7 +135,7 @@ class TracedStep(Traced):
         return any(output.constant is None for output in self.left)
 
     def undo(self, state: State) -> None:
-        """Put back what the trace stored; of a trace that makes no program."""
+        """Restore the places where the trace stored tensors, if it makes no program."""
         state.kept.restore()
         state.kept.undo([t for t in (output.tensor() for output in self.left) if t is not None])
 
@@ -144,13 +144,13 @@ class TracedStep(Traced):
         return text_of(self.closed)
 
     def _again(self) -> None:
-        """Forget what the last trace stored: a further one starts where it started."""
+        """Forget the stored tensors of the last trace: a further one starts from the same state."""
         if self._left or self._foreign:
             self._kept.restore()
             self._kept.undo([*self._left, *self._foreign])
 
     def _settle(self) -> list[Output]:
-        """Return what the runs store, after tensors that are the same in all of them got their values.
+        """Return the tensors that the runs store, after those that are the same in all of them got their values.
 
         Raises:
             Recaptured: the function keeps something that it finds when it is traced again.

@@ -1,4 +1,4 @@
-"""`Traced`: a function run once on tracers, with all that it reads and writes as inputs and outputs of one program.
+"""`Traced`: traces a function into one program; its reads and writes become inputs and outputs.
 
     seed │ arrays that it is given │ tensors that it captured   →   arrays that it returns
 
@@ -28,15 +28,15 @@ class Traced:
 
     Args:
         body: the function, from a list of arrays to a list of arrays; it is called once per trace, on tracers.
-        seed: what stands for the inputs from which the key of random ops is made.
+        seed: the abstract inputs from which the key of random ops is made.
         key: makes that key of tracers of them.
         examples: shapes and dtypes of the arrays.
-        check: called behind every trace with the writes that it made, and raises for those that it may not make.
-        captured: collects what the function reads from outside.
+        check: called after every trace with the writes that it made, and raises for those that it may not make.
+        captured: collects the tensors that the function reads from outside.
         owned: the tensors and optimizers that it may write.
         fix: how the user lets it write more, for errors.
-        again: called before every further trace, to undo what the one before did outside.
-        more: called behind ``body`` in the same trace; returns further outputs, for tensors of others that it wrote.
+        again: called before every further trace, to undo outside effects of the one before.
+        more: called after ``body`` in the same trace; returns further outputs, for tensors of others that it wrote.
 
     Attributes:
         closed: the program; ops are calls in it, see `_core.tensor.dispatch.op_calls.inlined`.
@@ -78,7 +78,7 @@ class Traced:
                 with called():
                     closed = jax.make_jaxpr(pure)(*seed, *examples, *found.examples())
             except SbpjaxError as error:
-                error.__notes__ = []  # what JAX says about its own frames helps no user
+                error.__notes__ = []  # JAX's notes about its own frames help no user
                 raise error from None
             stands = found.settled(last=number == _MOST_TRACES - 1)
             check(writes)

@@ -1,9 +1,9 @@
-"""A function of tensors as a function of arrays, transformed by JAX, run as one op.
+"""JAX transforms of functions of tensors: traced to a function of arrays, transformed, run as one op.
 
 ``vmap(f)(x)`` is worked out so: `f` runs once on tensors that hold tracers, under ``jax.vmap`` and ``jax.make_jaxpr``;
 tensors that it reads from outside (the parameters of a closed-over model) become further inputs; the resulting program
 is one op of `_core.tensor.dispatch.dispatch`. So it runs on local and global tensors and inside other traces, and
-gradients flow through it to its arguments and to what it closed over. It is traced anew on every call, since Python may
+gradients flow through it to its arguments and to closed-over tensors. It is traced anew on every call, since Python may
 do something else then; a program that was met before is not compiled again.
 """
 
@@ -54,9 +54,9 @@ class Function:
 
     Attributes:
         tensors: the tensors among the arguments.
-        places: where they stand among the leaves of the arguments.
+        places: their positions among the leaves of the arguments.
         results: the outputs without their tensors, once the function ran.
-        along: the same of what goes along.
+        along: the same of `more`.
     """
 
     results: tree.Skeleton
@@ -102,9 +102,9 @@ def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes:
     """Run a function of arrays as one op on tensors.
 
     Args:
-        asked: what was asked for, for messages.
+        asked: the user's request, for messages.
         body: a function from a list of arrays to a list of arrays, such as `Function.on_arrays` under ``jax.vmap``.
-        tensors: what it is run on.
+        tensors: the tensors that it is run on.
         writes: allow the function to write to tensors that live outside it; else that is an error.
 
     Returns:
@@ -118,18 +118,18 @@ class Trace:
     """One traced call of `run`; can be run again on tensors of the same kinds.
 
     Args:
-        asked: what was asked for, for messages.
+        asked: the user's request, for messages.
         body: the function of arrays.
-        tensors: what it is run on.
+        tensors: the tensors that it is run on.
         writes: allow it to write to tensors that live outside it.
-        kept: what notes the tensors that it stores elsewhere; None leaves them as they are.
+        kept: collects the tensors that it stores elsewhere; None leaves them as they are.
         owned: the tensors of the modules, which it may give new values.
-        last: it is not traced again for what it keeps.
+        last: it is not traced again for tensors that it keeps.
 
     Attributes:
         op: the program as an op.
         written: the tensors that it writes.
-        left: what every run stores.
+        left: the tensors that every run stores.
         unsettled: the program as text, if runs store values of their own which a further call may find.
 
     Raises:
@@ -204,7 +204,7 @@ class Trace:
         return arrays
 
     def run(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Run the program, write what it writes, and return the rest."""
+        """Run the program, write its state outputs, and return the rest."""
         words = _words() if self.is_random else (0, 0)
         key = [wrap_any(jnp.asarray(w, np.uint32)) for w in words]
         place = next((t.layout.placement for t in (*tensors, *self._captured) if t.layout is not None), None)
@@ -253,7 +253,7 @@ class ProgramOp(Op):
 
     Attributes:
         outs: how many arrays it returns.
-        program: the program; it keeps alive whatever its text names.
+        program: the program; it keeps alive the objects that its text names.
     """
 
     __slots__ = ("outs", "program")

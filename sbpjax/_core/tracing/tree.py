@@ -8,7 +8,7 @@
 
 Containers are lists, tuples, dicts and their subclasses, named tuples, and dataclasses that hold a tensor somewhere;
 dicts keep their order and types come back as they were. Everything else is a leaf: tensors, None, numbers, strings,
-objects. Leaves that are no tensors are static: `static_key` says what makes two of them equal.
+objects. Leaves that are no tensors are static: `static_key` defines their equality.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Node(NamedTuple):
 
     Attributes:
         kind: its type.
-        keys: of a dict its keys, of a dataclass its fields, of a default dict also what makes a default; else None.
+        keys: of a dict its keys, of a dataclass its fields, of a default dict also its default factory; else None.
         children: the structures of its values.
     """
 
@@ -125,7 +125,7 @@ class Skeleton(NamedTuple):
     static: list
 
     def filled(self, tensors) -> Any:
-        """Return the value with these tensors, or what stands for them, in their places."""
+        """Return the value with these tensors, or their substitutes, in their places."""
         rest = iter(tensors)
         return unflatten(self.structure, [next(rest) if leaf is None else leaf[0] for leaf in self.static])
 
@@ -138,7 +138,7 @@ def apart(value: Any) -> tuple[list[Tensor], Skeleton]:
 
 
 def paths(structure: Any, start: str = "") -> list[str]:
-    """Return for every leaf where it stands, as Python text behind `start`."""
+    """Return for every leaf its path, as Python text that begins with `start`."""
     if structure is LEAF:
         return [start]
     kind, keys, children = structure
@@ -162,7 +162,7 @@ def _names(kind: type, keys: Any, count: int) -> list[str]:
 
 
 def static_key(value: Any, where: str = "an argument") -> Any:
-    """Return what stands for a static leaf in the key of a program; equal keys mean that the same program fits.
+    """Return the hashable form of a static leaf in the key of a program; equal keys mean that the same program fits.
 
     Numbers of different types differ, so do 0.0 and -0.0; a NumPy array counts with its content.
 

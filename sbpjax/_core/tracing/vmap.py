@@ -1,4 +1,4 @@
-"""`vmap`: a function of examples as a function of batches."""
+"""`vmap`: vectorize a function of examples over batches."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """`wrap_jax`: a function of JAX arrays as an op on tensors, with gradient, local, global and traced.
 
-What the planner knows of JAX's primitives holds inside, so most functions need nothing more. A function that it cannot
-look into (a Pallas kernel, a callback) runs on whole arrays on every rank, unless the user says how it may be divided:
+The planner's rules for JAX's primitives hold inside, so most functions need nothing more. A function that it cannot
+look into (a Pallas kernel, a callback) runs on whole arrays on every rank, unless the user gives rules to divide it:
 
     scaled = sbpjax.wrap_jax(kernel, sbp_rule=["S0, B -> S0", "S1, S0 -> S1"])
 
-Each line is a signature on one mesh axis: what each input array is, and then what each output is. The function is then
+Each line is a signature on one mesh axis: the layout of each input array, then of each output. The function is then
 called with the blocks of one rank. Strategies over several axes are products of these.
 """
 
@@ -50,7 +50,7 @@ class Rule:
     Attributes:
         call: the function of arrays, which returns a tuple.
         strategies: its strategies on one mesh axis.
-        name: what it is called in plans.
+        name: its name in plans.
     """
 
     def __init__(self, call: Callable, strategies: tuple[Strategy, ...], name: str) -> None:
@@ -58,7 +58,7 @@ class Rule:
         self.strategies = strategies
         self.name = name
 
-    def __repr__(self) -> str:  # part of what plans are filed under
+    def __repr__(self) -> str:  # part of the key under which plans are filed
         return f"Rule({self.name!r}, {self.strategies!r})"
 
 
@@ -139,7 +139,7 @@ class Wrapped:
         self._ops: dict = {}
 
     def __call__(self, *args, **kwargs):
-        """Run the function on tensors, in whatever nesting it takes arrays."""
+        """Run the function on tensors, in any nesting in which it takes arrays."""
         leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, jax.Array, np.ndarray))]
         tensors = [_tensor(leaves[i]) for i in places]
@@ -281,15 +281,15 @@ def wrap_jax(
         backward: its gradient, if JAX's own is not wanted or does not exist: takes the inputs and the cotangents of the
             outputs and returns the cotangents of the inputs.
         backward_rule: how that may be divided: one sbp per input, then per cotangent.
-        name: what it is called in plans and messages.
+        name: its name in plans and messages.
 
     Returns:
         A function of tensors, local or global, that returns tensors in the nesting of ``fn``.
 
     Raises:
         SbpError: a rule is malformed, or does not fit the number of arrays.
-        OpTypeError, OpValueError: at a call: JAX refuses what ``fn`` does with arrays of these shapes.
-        DataDependentError: at a call: ``fn`` asks for the value of an array.
+        OpTypeError, OpValueError: at a call: JAX refuses the operations of ``fn`` on arrays of these shapes.
+        DataDependentError: at a call: ``fn`` needs the value of an array.
 
     Example:
         >>> logsumexp = sbpjax.wrap_jax(jax.nn.logsumexp)
