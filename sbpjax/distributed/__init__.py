@@ -1,4 +1,4 @@
-"""Several processes: collectives under PyTorch's names, groups, and the launcher (``sbpjax.distributed.launch``)."""
+"""Distributed execution: collectives under PyTorch's names, groups, and a launcher (``distributed.launch``)."""
 
 from . import functional as functional
 from .collectives import all_gather as all_gather

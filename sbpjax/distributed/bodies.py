@@ -1,4 +1,4 @@
-"""The computation of each collective: functions of one rank's blocks inside `shard_map`.
+"""Computation of each collective: functions of one rank's blocks inside `shard_map`.
 
 ``n`` is the number of ranks, ``axis`` the mesh axis; a 0-d block is a 0-d array. Each returns a tuple of blocks.
 """
@@ -42,12 +42,12 @@ def _folded(stacked, op: str):
 
 
 def all_reduce(*xs, axis, n, op):
-    """Every rank gets the reduction of each array; several arrays are one program."""
+    """Reduce each array over the ranks; several arrays are one program."""
     return tuple(reduced(x, axis, n, op) for x in xs)
 
 
 def average(*xs, axis, n, cap_bytes):
-    """Every rank gets the average of each array: joined by dtype into buckets, one all-reduce per bucket."""
+    """Average each array over the ranks: joined by dtype into buckets, one all-reduce per bucket."""
     results: list = [None] * len(xs)
     buckets: dict = {}
     for i, x in enumerate(xs):
@@ -65,25 +65,25 @@ def average(*xs, axis, n, cap_bytes):
 
 
 def all_gather(x, *, axis, n):
-    """Every rank gets all blocks, stacked."""
+    """Return all blocks, stacked, on every rank."""
     return (lax.all_gather(x, axis),)
 
 
 def broadcast(*xs, axis, n, src):
-    """Every rank gets the blocks of rank ``src``, bit for bit."""
+    """Return the blocks of rank ``src``, bit for bit, on every rank."""
     speaks = lax.axis_index(axis) == src
     return tuple(of_bits(lax.psum(jnp.where(speaks, bits(x), 0), axis), x.dtype) for x in xs)
 
 
 def scatter(x, *, axis, n, src):
-    """Rank k gets the k-th row of what rank ``src`` holds, bit for bit."""
+    """Return on rank k the k-th row of rank ``src``'s block, bit for bit."""
     speaks = lax.axis_index(axis) == src
     mine = lax.psum_scatter(jnp.where(speaks, bits(x), 0), axis, scatter_dimension=0, tiled=False)
     return (of_bits(mine, x.dtype),)
 
 
 def reduce_scatter(x, *, axis, n, op):
-    """Rank k gets the reduction of all ranks' k-th rows."""
+    """Return on rank k the reduction of all ranks' k-th rows."""
     if op in ("sum", "avg") and x.dtype != jnp.bool_:
         out = lax.psum_scatter(x, axis, scatter_dimension=0, tiled=False)
         return (out / n if op == "avg" else out,)
@@ -91,10 +91,10 @@ def reduce_scatter(x, *, axis, n, op):
 
 
 def all_to_all(x, *, axis, n):
-    """Rank k gets every rank's k-th row."""
+    """Return on rank k every rank's k-th row."""
     return (lax.all_to_all(x, axis, 0, 0, tiled=False),)
 
 
 def pass_on(x, *, axis, n, pairs):
-    """Send blocks from rank to rank; who receives nothing gets zeros."""
+    """Send blocks from rank to rank; a rank without a sender gets zeros."""
     return (lax.ppermute(x, axis, pairs),)

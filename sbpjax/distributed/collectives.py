@@ -1,10 +1,10 @@
-"""Collectives on local tensors, under PyTorch's names: each rank calls them with its own tensor.
+"""Collectives on local tensors under PyTorch's names: each rank calls them with its own tensor.
 
     x = sbpjax.tensor([1.0 + rank])
     sbpjax.distributed.all_reduce(x)        # in place; four ranks: x == [10.] on all
 
 Ranks given as ``src`` and ``dst`` are ranks of the run, as in PyTorch, whatever the group. A process that is not in the
-group returns at once. None of these is recorded on the tape: `sbpjax.distributed.functional` has those that are.
+group returns at once. None of these is recorded on the tape; those of `sbpjax.distributed.functional` are.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ):
-    """Send the k-th input to rank k of the group, and put what rank k sends into the k-th output."""
+    """Send the k-th input to rank k of the group, and store the tensor of rank k in the k-th output."""
     asked, group = "all_to_all(output_tensor_list, input_tensor_list)", group_of(group)
     if group.rank() < 0:
         return None
@@ -278,7 +278,7 @@ def all_to_all(
 
 
 def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
-    """Send the k-th of n equal parts along dim 0 to rank k of the group; what arrives is joined in ``output``."""
+    """Send the k-th of n equal parts along dim 0 to rank k of the group; join the parts received in ``output``."""
     asked, group = "all_to_all_single(output, input)", group_of(group)
     if group.rank() < 0:
         return None
@@ -293,7 +293,7 @@ def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None 
 
 
 def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids=None):
-    """Wait until every rank of the group is here.
+    """Wait until every rank of the group arrives.
 
     Raises:
         LostRankError: ranks did not come within the timeout; the text names them.
@@ -323,7 +323,7 @@ def _check_shape(asked: str, x: Tensor, shapes, dtype) -> None:
 
 
 def _check_size(asked: str, x: Tensor, shape: tuple[int, ...], dtype) -> None:
-    """Refuse a tensor of another number of elements than ``shape``, or another dtype; its own shape is free."""
+    """Raise for a tensor with another number of elements than ``shape``, or another dtype; its own shape is free."""
     array = local_array(asked, x)
     if array.size != math.prod(shape) or array.dtype != dtype:
         rule = f"this tensor has {math.prod(shape)} elements of {dtype}"

@@ -1,10 +1,10 @@
-"""Data parallelism of local modules, under PyTorch's name.
+"""`DistributedDataParallel`: data parallelism of local modules under PyTorch's name.
 
     model = sbpjax.nn.parallel.DistributedDataParallel(model)     # on every rank; each has its own batches
     loss_fn(model(x), y).backward()                               # .grad is the average over the ranks
 
-A global module needs none of this: its parameters lie as ``broadcast``, its input as ``split(0)``, and the reduction of
-the gradients is part of the plan. Wrapped nevertheless, it is called as it is.
+A global module does not need it: its parameters are ``broadcast``, its input ``split(0)``, and the reduction of the
+gradients is part of the plan. If wrapped, it is called unchanged.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DistributedDataParallel(Module):
         self._cap_bytes = int(bucket_cap_mb * _MEGABYTE)
         self._names = [n for n, p in module.named_parameters() if p.requires_grad]
         self._shared = [p for p in module.parameters() if p.requires_grad]
-        self._arrived: set[int] = set()  # in the backward that is under way
+        self._arrived: set[int] = set()  # in the current backward
         self._missing: list[int] = []  # in the last one
         self._averages = False  # the backward under way goes through outputs whose gradients are to be averaged
         self._opaque = False  # the outputs have no tensors to put hooks on: every backward is averaged
@@ -93,7 +93,7 @@ class DistributedDataParallel(Module):
             parameter.register_post_accumulate_grad_hook(self._hook(index))
 
     def forward(self, *inputs, **keywords):
-        """Call the module; the backward of what it returns averages the gradients."""
+        """Call the module; a backward through its result averages the gradients."""
         if not self._active:
             return self.module(*inputs, **keywords)
         if self._missing:

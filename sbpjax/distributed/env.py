@@ -1,6 +1,6 @@
-"""The process and its devices: how many there are, who this process is, and how to ask for virtual CPU devices.
+"""Environment of the process: its rank, the number of devices, and virtual CPU devices.
 
-A notebook on a laptop has one CPU device. To write and try a program for eight, ask for eight virtual ones before the
+A notebook on a laptop has one CPU device. To write and try a program for eight, set up eight virtual ones before the
 first tensor exists:
 
     SBPJAX_CPU_DEVICES=8 python train.py          # or, in the program:
@@ -10,8 +10,8 @@ first tensor exists:
 Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there
 are cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA
 aborts the whole process after a while. A larger pool cures it. XLA takes its size from the environment variable
-``NPROC`` when the CPU backend starts, so importing sbpjax sees to it that it is set by then. It starts no backend. One
-device has nobody to wait for, and keeps the pool that JAX gives it.
+``NPROC`` when the CPU backend starts, so importing sbpjax arranges for it to be set by then. It starts no backend. A
+single device never waits, and keeps JAX's own pool.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ THREADS_PER_CPU_DEVICE = 4
 
 
 def set_cpu_devices(count: int) -> None:
-    """Ask for virtual CPU devices; call it before the first tensor, placement or JAX array is made.
+    """Set the number of virtual CPU devices; call it before the first tensor, placement or JAX array is made.
 
     Args:
         count: the number of CPU devices, at least 1; the ranks of ``placement("cpu", ...)`` are 0 to ``count - 1``.
@@ -112,12 +112,12 @@ def prepare_process() -> None:
             RuntimeWarning,
             stacklevel=2,
         )
-    launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so what this process starts itself is no rank
+    launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so children of this process are no ranks
     if launcher:
         from sbpjax.distributed.rendezvous.start import connect
 
         connect(None, None, None, _world.timeout_s(), int(launcher))
-        os.environ.pop(signing.SECRET, None)  # known now; what this process starts or logs needs it not
+        os.environ.pop(signing.SECRET, None)  # stored; child processes and logs do not need it
 
 
 def _pool_threads() -> int:
@@ -126,7 +126,7 @@ def _pool_threads() -> int:
 
 
 def _size_pool_at_start() -> None:
-    """Have the pool sized when the CPU backend starts, for devices that are asked for after the import."""
+    """Size the pool when the CPU backend starts, for devices that are set up after the import."""
     entry = _xla_bridge._backend_factories.get("cpu")  # jax 0.10 has no public hook before a backend starts
     if entry is None or getattr(entry.factory, "sizes_pool", False):
         return
@@ -146,9 +146,9 @@ def _size_pool_at_start() -> None:
 
 
 def _ensure_thread_pool(devices: int, alone: bool = True) -> None:
-    """Raise ``NPROC`` to what `devices` virtual CPU devices need; a larger value of the user's stays.
+    """Raise ``NPROC`` to the need of `devices` virtual CPU devices; a larger value of the user's stays.
 
-    The one device of a process on its own waits for nobody. There a large pool only cuts products into more pieces
+    The only device of a single process never waits for others. There a large pool only cuts products into more pieces
     than there are cores: a GPT step cost 1.3 times the CPU time with 32 threads on 2 cores.
     """
     if devices == 1 and alone:
@@ -167,10 +167,10 @@ def init(
 ) -> bool:
     """Connect the processes of this run; call it before the first tensor, placement or JAX array is made.
 
-    Under ``python -m sbpjax.distributed.launch`` importing sbpjax does it. Without arguments the environment is asked:
-    ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE`` and ``RANK``, as launchers set them, else what JAX recognises of
-    SLURM, Open MPI, Kubernetes indexed jobs and Cloud TPU. On CPU collectives run over Gloo, on GPU over NCCL, on TPU
-    over its own links.
+    Under ``python -m sbpjax.distributed.launch`` importing sbpjax does it. Without arguments they come from the
+    environment: ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE`` and ``RANK``, as launchers set them, else from JAX's
+    detection of SLURM, Open MPI, Kubernetes indexed jobs and Cloud TPU. On CPU collectives run over Gloo, on GPU over
+    NCCL, on TPU over its own links.
 
     Args:
         coordinator: ``host:port`` of process 0.
@@ -183,7 +183,7 @@ def init(
 
     Raises:
         LostRankError: ranks did not come within the timeout; the text names them.
-        AgreementError: two processes say that they are the same rank, or run other versions.
+        AgreementError: two processes claim the same rank, or run other versions.
         DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
         DeviceStateError: the devices were started before.
     """
@@ -232,7 +232,7 @@ def rdma_is_initialized() -> bool:
 def init_rdma() -> None:
     """Do nothing: whether collectives go over RDMA is decided by NCCL or the TPU runtime, not by sbpjax.
 
-    On CPU, Gloo uses TCP. ``NCCL_DEBUG=INFO`` in the environment makes NCCL say what it uses.
+    On CPU, Gloo uses TCP. ``NCCL_DEBUG=INFO`` in the environment makes NCCL log its transport.
     """
 
 

@@ -1,4 +1,4 @@
-"""Collectives that are recorded on the tape: they return new tensors, and gradients travel back by the adjoint.
+"""Differentiable collectives: they return new tensors, and backward applies the adjoint collective.
 
 The loss of the run is the sum of the ranks' losses, as in `torch.distributed.nn.functional`:
 
@@ -99,8 +99,8 @@ def all_gather(x: Tensor, group: ProcessGroup | None = None, *, asked: str = "fu
 
     Args:
         x: of one shape on all ranks.
-        group: who takes part; all by default.
-        asked: what errors name.
+        group: the ranks that take part; all by default.
+        asked: the name of the call in errors.
     """
     return _AllGather.apply(x, group_of(group), asked)
 

@@ -1,7 +1,7 @@
-"""Local and global views: of nested structures, and of a whole block of code.
+"""Conversion of nested structures to global or local, and `global_mode` for a block of code.
 
 `to_global` and `to_local` convert every tensor in a dict, list or tuple at once. Inside `global_mode`, code that was
-written for local tensors makes global ones: ``zeros(8, 4)``, whatever its ``device``, lies on the mode's placement.
+written for local tensors makes global ones: ``zeros(8, 4)``, whatever its ``device``, is on the mode's placement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def to_global(input, placement=None, sbp: Any = None, warn_on_non_tensor_leaf: b
 
     Args:
         input: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
-        placement: where the tensors should lie; a global tensor's own by default.
+        placement: the placement of the results; a global tensor's own by default.
         sbp: the nd-sbp they should have, or a function ``f(input, tensor)`` that returns it for each tensor.
         warn_on_non_tensor_leaf: accepted; other things stay as they are without a warning.
         options: ``grad_sbp`` and ``check_meta``, as for a tensor.
@@ -40,12 +40,12 @@ def to_local(input, *, copy: bool = False):
 
 
 class global_mode:
-    """Make new tensors global within a block, where they say no placement; ``to_local`` does nothing there.
+    """Make new tensors without a placement global within a block; ``to_local`` does nothing there.
 
     Args:
         enabled: whether the mode is on in the block.
-        placement: where new tensors lie.
-        sbp: how.
+        placement: the placement of new tensors.
+        sbp: their nd-sbp.
 
     Raises:
         SbpTypeError: it is enabled without placement and sbp.
@@ -75,7 +75,7 @@ class global_mode:
 
 
 class current_global_mode:
-    """Whether a `global_mode` is on here, and its ``placement`` and ``sbp``."""
+    """State of the current `global_mode`: whether it is on, and its ``placement`` and ``sbp``."""
 
     def __init__(self) -> None:
         self.is_enabled = mode.everywhere is not None

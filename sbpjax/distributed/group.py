@@ -1,4 +1,4 @@
-"""Process groups, and the one way in which a collective on local tensors runs.
+"""Process groups, and `run`, which executes every collective on local tensors.
 
 Rank 2 of four calls ``all_reduce(x)`` with its local ``float32[3]``. The four tensors are one array of shape
 ``(12,)`` over a mesh of one device per rank, on which a compiled `shard_map` program runs ``psum``; rank 2 takes its
@@ -27,7 +27,7 @@ from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, Op
 
 
 class ReduceOp(Enum):
-    """How values of several ranks become one."""
+    """Reductions over ranks."""
 
     SUM = "sum"
     AVG = "avg"
@@ -41,7 +41,7 @@ class ReduceOp(Enum):
 
 
 class ProcessGroup:
-    """Some of the ranks, in an order of their own.
+    """Ranks of the run in an order of their own.
 
     Args:
         ranks: ranks of the run; the k-th is rank k of the group.
@@ -75,7 +75,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """Constants of `torch.distributed`'s name."""
+    """Constants under the name of `torch.distributed`."""
 
     NON_GROUP_MEMBER = None
     WORLD = None
@@ -96,7 +96,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout=None, backend=None) ->
 
     Args:
         ranks: ranks of the run; all by default.
-        timeout: kept for its spelling; ``SBPJAX_TIMEOUT`` says how long ranks wait.
+        timeout: kept for its spelling; ``SBPJAX_TIMEOUT`` sets how long ranks wait.
         backend: kept for its spelling; the devices decide: Gloo on CPU, NCCL on GPU, ICI on TPU.
 
     Raises:
@@ -114,7 +114,7 @@ class Work:
     """The handle of an asynchronous collective: its results are in the tensors at once, as values to come.
 
     Args:
-        tensors: what the collective writes.
+        tensors: the outputs of the collective.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -167,7 +167,7 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     Args:
         asked: the collective, for errors.
         body: ``body(*blocks, axis, n, **static)`` with this rank's arrays, the mesh axis and its size; returns a tuple.
-        group: who takes part; this rank does.
+        group: the ranks that take part, this one included.
         arrays: this rank's arrays, of the same shapes and dtypes on all ranks.
         static: ``(name, value)`` pairs, equal on all ranks.
     """
@@ -203,7 +203,7 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
 
 @functools.lru_cache(maxsize=4096)
 def _call(asked: str, key: tuple, processes: bool) -> calls.Call | None:
-    """Return what notes the runs of a collective; None among threads, which share their programs."""
+    """Return the entry of a collective in the trace; None among threads, which share their programs."""
     ranks, body, static, facts = key
     shown = f"{', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
     return calls.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None

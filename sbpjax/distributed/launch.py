@@ -1,13 +1,12 @@
-"""Start a script once per rank: ``python -m sbpjax.distributed.launch --nproc_per_node 4 train.py --lr 0.1``.
+"""Launcher, one process per rank: ``python -m sbpjax.distributed.launch --nproc_per_node 4 train.py --lr 0.1``.
 
 Every process gets ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE``, ``RANK``, ``LOCAL_RANK``, ``LOCAL_WORLD_SIZE`` and
-``NODE_SIZE`` in its environment, and importing sbpjax connects them. ``SBPJAX_JOB_SECRET``, new for every start, tells
-them from strangers; with several machines ``--secret_file`` names a file of mode 600 that holds one secret for all. The
-launcher passes on their output line by line with the rank before it, passes signals on to them, and when one dies stops
-the others, says which one it was, how it ended and what it wrote last, and ends with its exit code. With
-``--max_restarts`` it starts all of them again, from the last checkpoint if the script loads one; a script that ends
-with code 75 (`EXIT_RESTART`) asks for that itself. A launcher that is killed takes its ranks with it
-(`_core.runtime.parent_death`).
+``NODE_SIZE`` in its environment, and importing sbpjax connects them. ``SBPJAX_JOB_SECRET``, new for every start,
+authenticates them; with several machines ``--secret_file`` names a file of mode 600 that holds one secret for all. The
+launcher passes on their output line by line with the rank before it, and forwards signals to them. When one dies it
+stops the others, reports the rank, its exit status and last output, and ends with its exit code. With
+``--max_restarts`` it starts all of them again, from the last checkpoint if the script loads one; a script requests that
+itself by exit code 75 (`EXIT_RESTART`). The ranks of a killed launcher end with it (`_core.runtime.parent_death`).
 
 This file needs nothing but Python, so the launcher itself holds no device and little memory.
 """
@@ -30,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
-_GRACE_S = 10.0  # between asking a process to end and killing it
+_GRACE_S = 10.0  # between SIGTERM and SIGKILL
 # Gloo prints it for every process and every group of them (jaxlib 0.10.2), and no setting of its own turns it off. It
 # does so in pieces: those of two threads may come between each other.
 _CONNECTED = re.compile(
@@ -44,7 +43,7 @@ _SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none
 
 
 def _by_path(*names: str):
-    """Return a module of this package that is read without the package, which needs JAX."""
+    """Load a module of this package by its path, without importing the package, which needs JAX."""
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *names)
     spec = importlib.util.spec_from_file_location(f"_sbpjax_{names[-1].removesuffix('.py')}", path)
     assert spec is not None and spec.loader is not None
@@ -57,7 +56,7 @@ _parent_death = _by_path("_core", "runtime", "parent_death.py")
 
 
 def is_good_news(line: str) -> bool:
-    """Return whether a line says no more than that Gloo found as many processes as it looked for."""
+    """Return whether a line only reports that Gloo connected all expected processes."""
     found = _CONNECTED.fullmatch(line)
     return _PIECES.fullmatch(line) is not None if found is None else found[1] == found[2]
 
@@ -87,7 +86,7 @@ class Rank:
     log: str | None = None
 
     def drain(self) -> None:
-        """Wait until all that the process wrote has been passed on, after it has ended.
+        """Wait until the output of an ended process has been passed on.
 
         A machine under load may take its time, and so may a reader of the launcher's own output. Something that has
         left the session of the process may hold its output open for ever, so silence is an end, too.
@@ -103,7 +102,7 @@ class Rank:
                 reader.join(0.05)
 
     def last_lines(self) -> list[str]:
-        """Return what the process wrote last."""
+        """Return the last output of the process."""
         self.drain()
         if self.log is None:
             return [*self.last, *self.errors]
@@ -153,8 +152,8 @@ class Launcher:
     """Starts the processes of this machine and watches them.
 
     Args:
-        options: what `parser` returned.
-        environment: variables that the processes get besides.
+        options: the result of `parser`.
+        environment: additional variables of the processes.
     """
 
     def __init__(self, options, environment: dict[str, str] | None = None) -> None:
@@ -265,7 +264,7 @@ class Launcher:
     # -- watch -----------------------------------------------------------------------------------------------------
 
     def _watch(self) -> Rank | None:
-        """Wait until all processes ended well (None), or one did not: it is returned, and the others are stopped."""
+        """Wait until all processes end well (None), or one fails: return that one and stop the others."""
         told = None
         while True:
             if self.signal is not None and told != self.signal:
@@ -278,7 +277,7 @@ class Launcher:
             if told is None:
                 for rank, code in zip(self.ranks, codes, strict=True):
                     if code not in (None, 0):
-                        _kill(rank.process, signal.SIGKILL)  # what it started holds its output open
+                        _kill(rank.process, signal.SIGKILL)  # its children hold its output open
                         self._report(rank)
                         self._stop(_GRACE_S)
                         return rank
@@ -338,7 +337,7 @@ class Launcher:
                 rank.process.send_signal(number)
 
     def _stop(self, grace_s: float) -> None:
-        """End the processes that still run, and what they started."""
+        """End the processes that still run, and their children."""
         if grace_s:
             self._send(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
@@ -356,15 +355,15 @@ class Launcher:
 
 
 def _ended_early(lines: list[str]) -> list[int]:
-    """Return the ranks that others waited for in vain, as they had ended; see `_core.runtime.trace_difference`."""
+    """Return the ranks that ended while others waited for them; see `_core.runtime.trace_difference`."""
     return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
 
 
 def _kill(process: subprocess.Popen, number: int) -> None:
-    """Send a signal to a rank and what it started, which are a session of their own."""
+    """Send a signal to the process group of a rank: the rank and its children, a session of their own."""
     try:
         if process.returncode is not None and _exists(process.pid):
-            return  # a rank that ended long ago, whose number is another process's now
+            return  # a rank that ended long ago; its process id may be reused
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
         pass

@@ -1,4 +1,4 @@
-"""`%%ranks`: a cell of a notebook as a program of several processes, started by the launcher.
+"""`%%ranks` cell magic: run a notebook cell as a program of several processes, started by the launcher.
 
     %load_ext sbpjax
 
@@ -11,8 +11,9 @@
     [rank 1] 1 8.0
     ...
 
-Each process runs the cell from its first line and knows nothing of the notebook's variables. Its output comes with its
-rank. When one fails, the cell fails with the traceback of that rank alone; the others fail in its wake.
+Each process runs the cell from its first line and knows nothing of the notebook's variables. Its output is prefixed
+with its rank. When one fails, the cell fails with the traceback of that rank alone, not those of the ranks that fail as
+a consequence.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors end the cell and not the kernel."""
+    """Parser whose errors end the cell and not the kernel."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         fix = "%%ranks 4, or %%ranks 4 --cpu_devices 2 --timeout 60 --limit 300"
@@ -113,14 +114,14 @@ def _with_last_value(cell: str) -> str:
 
 
 class _CellLauncher(launch.Launcher):
-    """A launcher that keeps the traceback of a rank until it is known which rank failed first.
+    """Launcher that keeps tracebacks until the rank that failed first is known.
 
     Args:
         options: see `launch.parser`.
         limit_s: after how many seconds all ranks are ended.
 
     Attributes:
-        error: what the cell fails with.
+        error: the error of the cell.
     """
 
     def __init__(self, options: argparse.Namespace, limit_s: float | None) -> None:
@@ -187,4 +188,4 @@ class _CellLauncher(launch.Launcher):
         self.error = RankFailedError(f"rank {rank.rank} of {len(self.ranks)} {how}\n" + "\n".join(trace))
 
     def _say(self, text: str) -> None:
-        """Say nothing: the error of the cell says it."""
+        """Print nothing: the error of the cell contains the message."""

@@ -1,12 +1,12 @@
-"""Collectives on Python objects: encoded to bytes, which travel like tensors; their sizes first.
+"""Collectives on Python objects: encoded to bytes and sent as tensors, sizes first.
 
     found = [None] * distributed.get_world_size()
     distributed.all_gather_object(found, {"rank": 1, "loss": 0.3})                    # plain values: runs no code
     distributed.all_gather_object(found, my_object, allow_pickle=True)                # anything, from trusted ranks
 
 Objects are the plain values of `_core.serialization.encoding`. With ``allow_pickle=True``, on all ranks, they are
-pickled: reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it (see
-docs/explanation/security.md). What one rank cannot send is an error on all.
+pickled: reading a pickle runs code of its writer, so it is read only if a rank of this run signed it (see
+    docs/explanation/security.md). An object that one rank cannot send raises on all ranks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIX = "send what describes it; among ranks that are trusted pass allow_pickle=T
 
 @dataclass
 class _Parcel:
-    """What a rank sends: a kind, and signed bytes."""
+    """Message of a rank: a kind, and signed bytes."""
 
     kind: int
     data: np.ndarray
@@ -51,7 +51,7 @@ class _Parcel:
         return jnp.asarray(np.array([len(self.data), self.kind], np.int64))
 
     def padded(self, size: int) -> Any:
-        """Return the bytes in a length that is a power of two, so that few programs are compiled."""
+        """Return the bytes padded to a power of two, so that few programs are compiled."""
         length = 1 << max(6, int(size - 1).bit_length())
         return jnp.asarray(np.pad(self.data, (0, length - len(self.data))))
 
@@ -62,7 +62,7 @@ def _packed(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
         kind, body = (_PICKLED, pickle.dumps(obj)) if allow_pickle else (_PLAIN, encoding.encode(obj))
         if len(body) > _MOST_BYTES - signing.TAG_BYTES:
             raise EncodingError(f"{len(body)} bytes, where at most {_MOST_BYTES} travel")
-    except Exception as raised:  # of any class, with pickle: it is told to all ranks before it is raised here
+    except Exception as raised:  # of any class, with pickle: it is sent to all ranks before it is raised here
         kind, body, error = _REFUSED, encoding.encode(f"{type(raised).__name__}: {raised}"[:2000]), raised
     signed = signing.sign(_world.current().key, _context(kind, group.rank(), group), body)
     return _Parcel(kind, np.frombuffer(signed, np.uint8), error)
@@ -73,7 +73,7 @@ def _context(kind: int, rank: int, group: ProcessGroup) -> str:
 
 
 def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
-    """Return the bytes that a rank of the group signed, unless they say that it cannot send its object."""
+    """Return the bytes that a rank of the group signed; raise if its header reports that it cannot send its object."""
     try:
         body = signing.verified(_world.current().key, _context(kind, rank, group), row.tobytes())
     except SignatureError:
@@ -90,7 +90,7 @@ def _unpacked(kind: int, body: bytes) -> Any:
 
 
 def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: ProcessGroup) -> None:
-    """Raise on all ranks if only some of them allow pickles, as their headers say."""
+    """Raise on all ranks if the headers show that only some of them allow pickles."""
     pickles = [rank for rank, kind in zip(group.ranks, kinds, strict=True) if kind == _PICKLED]
     plain = [rank for rank in group.ranks if rank not in pickles]
     mine = kinds[group.rank()] == (_PICKLED if allow_pickle else _PLAIN)  # else it was changed on the way
@@ -107,7 +107,7 @@ def _foreign(asked: str, seen: str) -> ForeignMessageError:
 
 
 def _room(asked: str, sizes: np.ndarray) -> int:
-    """Return how many bytes the largest object takes, as the headers say, which nobody signed."""
+    """Return the size in bytes of the largest object by the headers, which are not signed."""
     if sizes.min() < 0 or sizes.max() > _MOST_BYTES:
         raise _foreign(asked, f"objects of {sizes.tolist()} bytes")
     return int(sizes.max())
@@ -121,12 +121,12 @@ def all_gather_object(
     Args:
         object_list: a list with one entry per rank of the group.
         obj: a plain value, see `_core.serialization.encoding`.
-        group: who takes part; all ranks by default.
+        group: the ranks that take part; all by default.
         allow_pickle: send and read any object by pickle, which runs code: only among ranks that are trusted.
 
     Raises:
         EncodingTypeError: a rank's object is no plain value; raised on all ranks.
-        ForeignMessageError: what arrived for a rank was not sent by it.
+        ForeignMessageError: a message of a rank was not sent by it.
     """
     asked, group = "all_gather_object(object_list, obj)", group_of(group)
     if group.rank() < 0:
@@ -144,7 +144,7 @@ def _gathered(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> 
     rows = np.asarray(rows)
     if parcel.error is not None:
         raise parcel.error
-    order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # what one refuses, all refuse
+    order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # if one refuses, all refuse
     found = {k: _body(asked, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
     _same_kind(asked, headers[:, 1], allow_pickle, group)
     return [_unpacked(int(headers[k, 1]), found[k]) for k in range(len(headers))]

@@ -1,4 +1,4 @@
-"""From one rank to another: `send`, `recv`, and several of them at once."""
+"""Point-to-point communication: `send`, `recv`, and batches of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _transfer(tensor: Tensor, pair: ProcessGroup, tag: int) -> None:
 
 
 def send_facts(tensor: Tensor, dst: int) -> None:
-    """Tell rank ``dst`` the shape and dtype of the tensor that it will receive."""
+    """Send the shape and dtype of a tensor to rank ``dst`` before the tensor."""
     pair = pair_of(f"send(tensor, dst={dst})", dst, None, True)
     array = local_array("send(tensor)", tensor)
     facts = (tuple(array.shape), str(array.dtype))
@@ -66,10 +66,10 @@ class P2POp:
 
     Attributes:
         op: `isend` or `irecv` (or `send`, `recv`).
-        tensor: what is sent, or received in place.
+        tensor: the tensor sent, or received in place.
         peer: the other rank.
         group: the group that both are in.
-        tag: tells several messages between two ranks apart.
+        tag: distinguishes several messages between two ranks.
     """
 
     op: object
@@ -80,7 +80,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Run sends and receives of which the other ranks run the counterparts, in an order that all ranks agree on.
+    """Run a batch of sends and receives in an order that all ranks agree on; the other ranks run the counterparts.
 
     Raises:
         AgreementError: a send has no receive, or a receive no send.

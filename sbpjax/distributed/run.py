@@ -1,4 +1,4 @@
-"""The run as a whole, under PyTorch's names: who is there, and how the processes are connected."""
+"""Process group initialization and queries (ranks, sizes, backend) under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def init_process_group(
         device_id: kept for its spelling: a process's devices are its own from the start.
 
     Raises:
-        DistributedError: another kind of rendezvous is asked for.
+        DistributedError: another kind of rendezvous is requested.
     """
     seconds = timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout
     if store is None and init_method in (None, "env://"):
@@ -58,7 +58,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Let `is_initialized` be False; the processes stay connected until they end."""
+    """Reset `is_initialized` to False; the processes stay connected until they end."""
     if group is None or group.size() == get_world_size():
         _world.current().is_initialized = False
 
@@ -94,5 +94,5 @@ def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """Return what collectives run over: ``gloo`` on CPU, ``nccl`` on GPU, ``ici`` on TPU."""
+    """Return the transport of collectives: ``gloo`` on CPU, ``nccl`` on GPU, ``ici`` on TPU."""
     return {"cpu": "gloo", "gpu": "nccl", "tpu": "ici"}.get(jax.default_backend(), jax.default_backend())

@@ -1,4 +1,4 @@
-"""Threads as ranks: run a per-rank function once for every rank, in one process, as a launcher would.
+"""Simulated ranks: run a per-rank function once per rank in threads of one process (`simulate`).
 
     import sbpjax as flow
     flow.env.set_cpu_devices(4)
@@ -9,12 +9,11 @@
         flow.distributed.all_reduce(x)
         return x.to_global(flow.placement.all("cpu"), flow.sbp.split(0)).shape
 
-    main()                                    # [(8,), (8,), (8,), (8,)]: what each rank returned
+    main()                                    # [(8,), (8,), (8,), (8,)]: the result of each rank
 
 Rank k owns the k-th device. The threads take turns and change only at a rendezvous (`to_global` of local tensors,
 collectives, barriers), so a run is as deterministic as a program of one thread, and random state, grad mode and the
-like are each rank's own. Where all ranks wait and nobody can go on, or one fails, all end, and the error says which
-rank.
+like are each rank's own. On a deadlock, or when one rank fails, all end, and the error names the rank.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from sbpjax.errors import DistributedError, LostRankError
 
 
 class _EndedError(BaseException):
-    """Raised in the threads of the other ranks when one failed; nobody but `simulate` catches it."""
+    """Raised in the threads of the other ranks when one failed; only `simulate` catches it."""
 
 
 class _Turns:
-    """Who runs, who waits for whom, and what they gave."""
+    """Scheduler of the ranks: the running rank, the waiting ones, and the values that they exchange."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -51,7 +50,7 @@ class _Turns:
         self.posted = threading.Condition()
 
     def rendezvous(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
-        """Give a value, let the others run, and return what all members gave."""
+        """Give a value, let the others run, and return the values of all members."""
         kept = _stream()
         with self.changed:
             self.waiting[rank] = (members, asked, value)
@@ -106,7 +105,7 @@ class Threads(_world.World):
 
     Args:
         rank: the rank.
-        turns: what the ranks share.
+        turns: the scheduler that the ranks share.
     """
 
     def __init__(self, rank: int, turns: _Turns) -> None:

@@ -1,1 +1,1 @@
-"""How the processes of a run find each other, and what happens when one fails."""
+"""Rendezvous of the processes of a run, and propagation of failures between them."""

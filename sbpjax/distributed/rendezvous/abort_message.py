@@ -1,10 +1,9 @@
-"""A message before C++ ends the process: where ranks run different collectives, Gloo throws in a thread of its own.
+"""Terminate handler of C++: reports mismatched collectives before an exception in a Gloo thread aborts the process.
 
 Rank 0 reads a value, rank 1 runs another program, and the collectives of the two meet. If rank 1 sends more bytes than
-rank 0 has room for, Gloo's thread throws an exception that nobody catches, and the process is aborted without a word
-about ranks. ``std::terminate`` calls a handler first, which may take its time: `before_the_end` sets it to a function
-of Python's, during which the other threads find and tell what the ranks do differently. Then the process is aborted as
-it would have been.
+rank 0 has room for, Gloo's thread throws an uncaught exception, and the process is aborted without naming any rank.
+``std::terminate`` calls a handler first, without a time limit: `before_the_end` sets it to a Python function, during
+which the other threads find and report the difference between the ranks. Then the process is aborted as usual.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _SET = "_ZSt13set_terminatePFvvE"  # std::set_terminate(void (*)()), which retur
 
 
 def before_the_end(run: Callable[[], None]) -> Callable[[], None]:
-    """Call a function before an exception of C++ that nobody caught ends this process.
+    """Call a function before an uncaught C++ exception ends this process.
 
     Args:
-        run: what to call, in the thread that threw; when it returns, the process is aborted.
+        run: the function to call, in the thread that threw; when it returns, the process is aborted.
 
     Returns:
-        What undoes it. It must be called before Python ends.
+        A function that removes the handler. It must be called before Python ends.
     """
     try:
         # The one library that JAX has loaded, too; a system without it (not Linux) keeps its own ways.
@@ -38,7 +37,7 @@ def before_the_end(run: Callable[[], None]) -> Callable[[], None]:
         with contextlib.suppress(BaseException):  # nothing may go from here into C++
             run()
         if before[0]:
-            _Handler(before[0])()  # says what was thrown
+            _Handler(before[0])()  # prints the exception
 
     kept = _Handler(handler)
     before.append(set_handler(ctypes.cast(kept, ctypes.c_void_p)) or 0)

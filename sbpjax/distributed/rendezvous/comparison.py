@@ -1,16 +1,16 @@
-"""Comparing what processes called together, beside the program and at its end.
+"""Comparison of collective traces between processes, in the background and at exit.
 
-The first process of a group tells its trail (`_core.runtime.collective_trace`) to the coordination service, the others
-read it there and compare: one message per process, however many there are. A background thread does so after every few
-calls and where values are read, but not more often than its pause, and once more where the program stands still:
+The first process of a group publishes its trace (`_core.runtime.collective_trace`) in the coordination service, the
+others read it there and compare: one message per process, however many there are. A background thread does so after
+every few calls and where values are read, but not more often than its pause, and once more when the program is idle:
 
-    rank 0 tells   epoch 0 │ 58 calls, state -8821 │ call 32: 1177 │ (standing still: the states of its last calls)
+    rank 0 writes  epoch 0 │ 58 calls, state -8821 │ call 32: 1177 │ (idle: the states of its last calls)
     rank 1 reads   it made 61 calls, and after its 58th the state was 93: other calls
 
-It says so in the store, rank 0 adds its own account of its calls, and rank 1 makes the text of the first difference
-and reports it as its failure, which `failure.Watch` brings to all ranks. The main thread raises it at its next call; a
-process whose main thread stands in a program that does not come back is ended. At the exit the ranks wait for each
-other, and compare to the last call.
+It reports this in the store, rank 0 adds its own calls, and rank 1 composes the text of the first difference and
+reports it as its failure, which `failure.Watch` distributes to all ranks. The main thread raises it at its next call; a
+process whose main thread is blocked in a program is ended. At the exit the ranks wait for each other, and compare to
+the last call.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from sbpjax._core.runtime.trace_difference import difference
 # Programs of many steps a second wake the thread earlier; a message costs each process 0.1 ms of a processor.
 _PAUSE_S = 1.0
 _HURRIED_S = 0.05  # the process is about to end
-_STILL = 2  # pauses in which nothing was called: the program stands still, or computes
+_STILL = 2  # pauses without a call: the program is idle, or computes
 _ASK_S = 0.5
-_LATER_S = 0.02  # all are woken behind the same call; those that read come after the one that writes
-_BACK = 1024  # calls that a process may be behind and still be compared
-_TAIL = 1024  # states that a process that stands still tells
-_ANSWER_S = 5.0  # the other one's background has to say what it did
+_LATER_S = 0.02  # all wake after the same call; readers must come after the writer
+_BACK = 1024  # calls that a process may lag and still be compared
+_TAIL = 1024  # states that an idle process publishes
+_ANSWER_S = 5.0  # for the other process's background thread to report its calls
 _ACCUSED = f"{STORED}/differ"
 
 
 class Comparison:
-    """The background thread, and the comparison at the exit.
+    """Background thread that compares traces, and the comparison at exit.
 
     Args:
-        world: who takes part.
-        report: tells all processes the text of a difference.
+        world: the processes that take part.
+        report: sends the text of a difference to all processes.
     """
 
     def __init__(self, world: Processes, report: Callable[[str], None]) -> None:
         self.world = world
         self._report = report
         self._over = threading.Event()
-        self._told: dict[tuple[int, ...], tuple] = {}  # what of each trail was told last
+        self._told: dict[tuple[int, ...], tuple] = {}  # last published part of each trace
         self._answered = self._hurries = False
         self._asked_s = 0.0  # when it last looked whether another one found a difference
         self._thread = threading.Thread(target=self._run, name="sbpjax-calls", daemon=True)
 
     def start(self) -> None:
-        """Start to compare."""
+        """Start the comparison."""
         self._thread.start()
 
     def hurry(self) -> None:
-        """Compare to the last call from now on, and often: the main thread goes no further."""
+        """Compare up to the last call from now on, and often: the main thread is blocked."""
         self._hurries = True
         calls.wake.set()
 
@@ -82,10 +82,10 @@ class Comparison:
             try:
                 self.compare(still=pauses > 0 or self._hurries)
             except jax.errors.JaxRuntimeError:
-                return  # the coordinator is gone; JAX's client says so itself
+                return  # the coordinator is gone; JAX's client reports that itself
 
     def compare(self, still: bool = False, ended: bool = False) -> bool:
-        """Tell the trails that this process leads, and compare the others; return whether all of them are at one.
+        """Publish the traces that this process leads, and compare the others; return whether all of them agree.
 
         Args:
             still: the main thread has called nothing for a while.
@@ -118,7 +118,7 @@ class Comparison:
             self._told[trail.members] = news
 
     def _answer(self) -> None:
-        """Say what this process did, if another one found a difference."""
+        """Publish the calls of this process, if another one found a difference."""
         self._asked_s = time.monotonic()
         accused = self.world.store.find(_ACCUSED)
         if accused is None or self._answered:
@@ -132,7 +132,7 @@ class Comparison:
     # -- the others ------------------------------------------------------------------------------------------------
 
     def _compared(self, trail: Trail, still: bool, ended: bool) -> bool:
-        """Compare a trail with that of the first process; return whether both have come to their ends alike."""
+        """Compare a trace with that of the first process; return whether both have ended alike."""
         leader, epoch, count = trail.members[0], trail.epoch, _count(trail, still)
         told = self.world.store.find(key_of(trail.members))
         if told is None:
@@ -173,7 +173,7 @@ class Comparison:
     # -- the exit --------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Compare to the last call, and wait until all processes have; the timeout at most."""
+        """Compare up to the last call, and wait, at most the timeout, until all processes have."""
         self._over.set()
         calls.wake.set()
         if self._thread.ident is not None:

@@ -1,14 +1,14 @@
-"""A failure on one process reaches all: nobody waits in a collective for a process that does not come.
+"""Failure propagation: a failure on one process ends all, so that none waits in a collective for a lost process.
 
 Rank 2 raises an error that the script does not catch. Its hook writes ``rank 2 failed: ValueError: ...`` into the
 store of the coordination service and the process ends at once, without JAX's barrier at the exit, for which the
-others would have to come. In every other process a thread waits for that entry. Whoever waits in `World.exchange`
-gets an error with that text; who waits inside a compiled program cannot be woken, so after a few seconds the thread
-prints the text and ends the process.
+others would have to come. In every other process a thread waits for that entry. A main thread that waits in
+`World.exchange` gets an error with that text; one that waits inside a compiled program cannot be woken, so after a few
+seconds the watching thread prints the text and ends the process.
 
-Nobody may have failed, and yet rank 0 waits in a program that rank 1 never runs (``if rank == 0: print(x)``). So the
-thread also looks whether its main thread has stood in a program for the timeout: it used no processor time, and its
-innermost Python frame is JAX's or this library's. Then that is the failure, and every rank says where it stood.
+Without any failure rank 0 may wait in a program that rank 1 never runs (``if rank == 0: print(x)``). So the thread also
+checks whether its main thread has been blocked in a program for the timeout: it used no processor time, and its
+innermost Python frame is JAX's or this library's. Then that is the failure, and every rank reports its position.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .comparison import Comparison
 
 EXIT_CODE = 1
 _GRACE_S = 3.0  # the main thread has this long to end on its own, which gives the better traceback
-_LAST_WORDS_S = 10.0  # a process that is going to be aborted has this long to find what ranks did differently
+_LAST_WORDS_S = 10.0  # time for a process about to be aborted to find the difference between the ranks
 _COORDINATOR_STAYS_S = 1.5
 _FOLLOWER_STAYS_S = 2.5
 _KEY = "sbpjax/failed"
@@ -58,7 +58,7 @@ _OWN_TIMEOUTS = (_store.__file__, calls.__file__, comparison.__file__, _COMPILIN
 
 
 class Standing:
-    """How long the main thread has stood in a program that it waits for."""
+    """Measures how long the main thread has been blocked in a program."""
 
     def __init__(self) -> None:
         self._main = threading.main_thread().ident or 0
@@ -71,7 +71,7 @@ class Standing:
         return sys._current_frames().get(self._main)
 
     def seconds(self) -> float:
-        """Return for how long the thread has waited in a program, as far as earlier calls saw it; 0 if it works."""
+        """Return how long the main thread has been blocked in a program, as seen by earlier calls; 0 if it works."""
         now, frame = time.monotonic(), self.frame()
         used_s = time.clock_gettime(self._clock) if self._clock is not None else now
         name = "" if frame is None else frame.f_code.co_filename
@@ -103,7 +103,7 @@ class Watch:
     """Reports this process's failure and waits for those of others.
 
     Args:
-        world: who takes part.
+        world: the processes that take part.
         launcher: the process that started this one, which ends when that is gone; 0 without one.
     """
 
@@ -134,7 +134,7 @@ class Watch:
             self._comparison.start()
 
     def report(self, how: str) -> None:
-        """Tell the other processes that this one failed."""
+        """Report this process's failure to the others."""
         if self.failed:
             return
         self.failed = True
@@ -144,10 +144,10 @@ class Watch:
         try:
             self.world.store.put(_KEY, text)
         except (jax.errors.JaxRuntimeError, ForeignMessageError):
-            pass  # another one was first, or the coordinator is gone; what a stranger wrote there is replaced
+            pass  # another one was first, or the coordinator is gone; a stranger's entry is replaced
 
     def _tell_difference(self, text: str) -> None:
-        """Tell all processes, this one too, that ranks differ; the main thread may not be able to."""
+        """Report a difference between ranks to all processes, this one too; the main thread may be blocked."""
         self._tell(f"{_DIFFERS}{self.world.rank}): {text}")
 
     def _on_error(self, kind, error, trace) -> None:
@@ -162,7 +162,7 @@ class Watch:
         self._before(kind, error, trace)
 
     def _on_exit(self, code: Any = None) -> NoReturn:
-        """Note the code of ``sys.exit(code)``, which Python tells no hook."""
+        """Record the code of ``sys.exit(code)``, which Python passes to no hook."""
         self.code = 0 if code is None else code if isinstance(code, int) else EXIT_CODE
         self._exit(code)
 
@@ -187,7 +187,7 @@ class Watch:
 
     def _end(self) -> NoReturn:
         self.world.finish_background()  # a checkpoint that all ranks have handed over is not lost
-        # Another one failed first: let the launcher see that one end first. If ranks differ, all of them say so.
+        # Another one failed first: let the launcher see that one end first. If ranks differ, all of them report it.
         if self.world.failure is not None or self._differ:
             time.sleep(_FOLLOWER_STAYS_S)
         elif self.world.rank == 0:  # with this process the coordination service ends: let the others hear of it before
@@ -209,7 +209,7 @@ class Watch:
                 forged = self._not_believed(error, forged)
             except jax.errors.JaxRuntimeError as error:
                 if "NOT_FOUND" not in str(error):
-                    return  # the coordinator is gone; JAX's client says so itself
+                    return  # the coordinator is gone; JAX's client reports that itself
             if text is None and self._standing.seconds() > _world.timeout_s():
                 self._stuck()
         if self.failed:
@@ -226,20 +226,20 @@ class Watch:
             self._end()
 
     def _abort_message(self) -> None:
-        """Let the other threads say what ranks did differently before this process is aborted, in Gloo's thread."""
+        """Wait, in Gloo's thread, until the other threads report the difference of the ranks; then let it abort."""
         self._comparison.hurry()
         deadline = time.monotonic() + _LAST_WORDS_S * (calls.mode() != "off")
-        while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process when it has said it
+        while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process after its report
             time.sleep(0.05)
 
     def _not_believed(self, error: ForeignMessageError, told: bool) -> bool:
-        """Say once that a stranger reports a failure, and go on."""
+        """Log once that an unauthenticated failure report was ignored."""
         if not told:
             print(f"sbpjax: rank {self.world.rank} does not believe {_KEY}: {error}", file=sys.stderr, flush=True)
         return True
 
     def _stuck(self) -> NoReturn:
-        """Report that this rank waits for others in a program, and end."""
+        """Report that this rank is blocked in a program, and end."""
         seconds, ended = _world.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
         how = f"waited {seconds:g} s for other ranks in a program, at {self._standing.line()}"
         how += "".join(f"; rank {r} {AT_ITS_END}" for r in ended)

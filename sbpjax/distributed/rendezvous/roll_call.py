@@ -1,12 +1,12 @@
-"""The roll call: before JAX connects the processes, find out whether all of them are there and fit together.
+"""Rendezvous before JAX connects the processes: checks that all are present and compatible.
 
-`jax.distributed.initialize` ends the whole process with a stack trace of C++ when one of the others is missing. So
-rank 0 listens on the coordinator's port first, and every rank says who it is, where it runs and with which versions.
-When all are there rank 0 answers every one of them with the list of hosts; after the timeout, or when two ranks do
-not fit together, with an error that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is
-free again and JAX's own coordinator takes it. Nothing of a tensor travels here.
+`jax.distributed.initialize` ends the whole process with a stack trace of C++ when one of the others is missing. So rank
+0 listens on the coordinator's port first, and every rank sends its rank, host and versions. When all are present rank 0
+answers every one of them with the list of hosts; after the timeout, or when two ranks are incompatible, with an error
+that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is free again for JAX's own
+coordinator. No tensor data is sent here.
 
-Only holders of the job's secret are heard (`roll_messages`): who else connects is dropped, logged, and changes nothing.
+Only holders of the job's secret take part (`roll_messages`): other connections are dropped and logged, without effect.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from sbpjax.errors import (
 from . import roll_messages, roll_server
 
 _RETRY_S = 0.1
-_ANSWER_S = 5.0  # an answer may come this much behind the timeout
-_REFUSED_S = 10.0  # so long another job may hold the port; then this rank's secret is wrong
+_ANSWER_S = 5.0  # an answer may come this much after the timeout
+_REFUSED_S = 10.0  # time that another job may hold the port; after it, this rank's secret is wrong
 
 
 @dataclass(frozen=True)
 class Present:
-    """What a roll call finds.
+    """Result of a rendezvous.
 
     Attributes:
         hosts: the machine of each rank.
-        key: signs what the ranks tell each other in this run, and in no other.
+        key: signs the messages between the ranks of this run, and of no other.
     """
 
     hosts: list[str]
@@ -86,7 +86,7 @@ def split(address: str) -> tuple[str, int]:
 
 
 def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, asked: str) -> dict:
-    """Say to rank 0 who this is, until it answers."""
+    """Send this rank's identity to rank 0 until it answers."""
     why, refused, refused_since = "nothing answers there", "", None
     while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
         since, refused_since = refused_since or now, None

@@ -1,12 +1,12 @@
-"""What is said in the roll call, byte by byte, and what is taken of it.
+"""Wire format of the rendezvous messages, with their authentication and validation.
 
     rank 0 → rank r     sbpjax-roll-call-2, and 16 random bytes: the challenge
     rank r → rank 0     signed: rank, size, host, versions, and 16 random bytes of its own
     rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if refused
 
-A signature holds the random bytes of the other side, so nothing that was said before is believed again. Every message
-but the first begins with its length in four bytes. Whatever arrives is measured before it is kept, its
-signature is checked before it is read, and each of its fields before it is used.
+A signature covers the random bytes of the other side, so replayed messages are rejected. Every message but the first
+begins with its length in four bytes. The length of a message is checked before it is kept, its signature before it is
+decoded, and each of its fields before it is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_CHARACTERS = 300
 
 
 def versions() -> dict[str, str]:
-    """Return what must be equal on all processes."""
+    """Return the versions that must be equal on all processes."""
     import jax
     import jaxlib
     import numpy
@@ -78,14 +78,14 @@ def opened(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
     """Return the value of a frame's bytes.
 
     Raises:
-        SignatureError: they are not of this job, or said to somebody else.
+        SignatureError: they are not of this job, or meant for another receiver.
         EncodingError: they are no value.
     """
     return encoding.decode(signing.verified(key, f"roll call, {which} {nonce.hex()}", body))
 
 
 def understood(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Return what a rank said, or None and why it is not taken."""
+    """Return the validated message of a rank, or None and the reason of its rejection."""
     try:
         said = opened(key, "rank", nonce, body)
     except SignatureError:

@@ -1,8 +1,8 @@
-"""The roll call on rank 0: it hears who is there, drops strangers, and answers all at once.
+"""Rendezvous server on rank 0: collects the ranks, drops strangers, answers all at once.
 
-A stranger may connect, say nothing, say too much, or say it in bits: every connection has a few seconds for one small
-message, only so many are open at once, and one that is no rank of this job is closed and counted. None of it ends
-rank 0 or keeps a rank from being heard.
+A stranger may connect and send nothing, too much, or single bits: every connection has a few seconds for one small
+message, only so many are open at once, and one that is no rank of this job is closed and counted. None of it ends rank
+0 or blocks a rank.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from . import roll_messages
 
 log = logging.getLogger("sbpjax.distributed.rendezvous")
 
-PATIENCE_S = 5.0  # a connection has this long to say who it is
-_MOST_STRANGERS = 128  # connections that have not yet said who they are
+PATIENCE_S = 5.0  # time for a connection to identify itself
+_MOST_STRANGERS = 128  # unidentified connections
 _LOGGED = 5
 
 
 @dataclass(eq=False)
 class _Caller:
-    """A connection that has not yet said who it is."""
+    """Connection that has not yet identified itself."""
 
     connection: socket.socket
     where: str
@@ -45,9 +45,9 @@ class Server:
     """Rank 0 of a roll call.
 
     Args:
-        mine: what rank 0 says of itself.
+        mine: the message of rank 0 about itself.
         key: the job's key.
-        asked: what is done, for errors.
+        asked: the operation, for errors.
     """
 
     def __init__(self, mine: dict[str, Any], key: bytes, asked: str) -> None:
@@ -119,7 +119,7 @@ class Server:
             self._drop(self._callers[0], "too many connections say nothing")
 
     def _hear(self, caller: _Caller) -> dict | None:
-        """Take in what came; return the error for all if a rank of this job does not fit."""
+        """Process received bytes; return the error for all if a rank of this job does not fit."""
         if caller not in self._callers:  # dropped since
             return None
         try:
@@ -195,7 +195,7 @@ class Server:
                 "rule": "all processes are started for the same number of processes",
                 "fix": "give every process the same WORLD_SIZE (or num_processes), and a rank of its own below it",
             }
-        if rank in self.present and self.present[rank]["nonce"] != said["nonce"]:  # else it lost its connection
+        if rank in self.present and self.present[rank]["nonce"] != said["nonce"]:  # else it reconnected
             return {
                 "kind": "agree",
                 "seen": f"two processes say that they are rank {rank}",
@@ -214,10 +214,10 @@ class Server:
 
 
 def bind_address(host: str) -> str:
-    """Return the address to listen on for those who connect to ``host``; empty for all addresses of this machine.
+    """Return the address to listen on for clients of ``host``; empty for all addresses of this machine.
 
-    All are taken where the name does not say which: it leads to another machine's address (a service in front of this
-    one), or to this machine's loopback, as Debian's hosts file has it, where other machines would find nothing.
+    All are used where the name does not identify one: it resolves to another machine's address (a service in front of
+    this one), or to this machine's loopback, as in Debian's hosts file, where other machines would find nothing.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

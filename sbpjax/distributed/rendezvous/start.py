@@ -1,4 +1,4 @@
-"""Connecting the processes of a run: who the coordinator is, and `jax.distributed`."""
+"""Start of a run: find the coordinator's address, and call `jax.distributed.initialize`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _bind_address(address: str) -> str | None:
 
 
 def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: float) -> Any:
-    """Return ``(address, size, rank, local rank)``, None if nothing says that there are several processes."""
+    """Return ``(address, size, rank, local rank)``, None if nothing indicates several processes."""
     given = (coordinator, num_processes, process_id)
     if None not in given:
         return (*given, None)
@@ -107,7 +107,7 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
 
 
 def _detected(timeout_s: float):
-    """Return what JAX finds out about the cluster: SLURM, Open MPI, Kubernetes, Cloud TPU."""
+    """Return JAX's detection of the cluster: SLURM, Open MPI, Kubernetes, Cloud TPU."""
     from jax._src.clusters import ClusterEnv  # its detection is not public on its own
 
     address, size, rank, ids = ClusterEnv.auto_detect_unset_distributed_params(
