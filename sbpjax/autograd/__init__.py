@@ -1,4 +1,4 @@
-"""Automatic differentiation: the tape and what a user does with it."""
+"""Automatic differentiation: gradients, custom functions, grad modes, functional derivatives."""
 
 from sbpjax._core.functions.gradcheck import GradcheckError as GradcheckError
 from sbpjax._core.functions.gradcheck import gradcheck as gradcheck

@@ -1,4 +1,4 @@
-"""`Function`: an op with a backward of the user's own."""
+"""`Function`: an op with a user-defined backward."""
 
 from sbpjax._core.tensor.tape.function import Function as Function
 from sbpjax._core.tensor.tape.function import FunctionCtx as FunctionCtx

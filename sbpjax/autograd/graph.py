@@ -1,4 +1,4 @@
-"""What a tape keeps, under the user's hands: `saved_tensors_hooks`, `save_on_cpu`."""
+"""Hooks on tensors saved for backward: `saved_tensors_hooks`, `save_on_cpu`."""
 
 from sbpjax._core.tensor.tape.saved_tensors import Node as Node
 from sbpjax._core.tensor.tape.saved_tensors import Packed as Packed

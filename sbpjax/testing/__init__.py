@@ -1,4 +1,4 @@
-"""What tests of ops need: inputs drawn from a seed, and whether two results are close.
+"""Test utilities for ops: random inputs drawn from a seed, and comparison of results.
 
     from sbpjax.testing import Gen, assert_close
 
@@ -8,8 +8,8 @@
 
 `Gen` draws: ``g.tensor(shape, kinds="fic", low=, high=, special=True, grad=False, min_dim=, max_dim=, empty=False)``,
 ``g.like(x)`` (broadcasts with x), ``g.index(shape, size)``, ``g.dim(x)``, ``g.dims(x)``, ``g.flag()``,
-``g.pick(a, b, …)``, ``g.maybe(beta=0.5)`` (keywords that may be absent), ``g.dtype("fi")``. An `Input` holds what was
-drawn as a NumPy array, ``x.value``.
+``g.pick(a, b, …)``, ``g.maybe(beta=0.5)`` (keywords that may be absent), ``g.dtype("fi")``. An `Input` holds its value
+as a NumPy array, ``x.value``.
 """
 
 from .close import assert_close as assert_close

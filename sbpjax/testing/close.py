@@ -1,4 +1,4 @@
-"""`assert_close`: whether two values are the same up to rounding, as PyTorch's function of that name has it.
+"""`assert_close`: comparison of two values up to rounding, as in ``torch.testing``.
 
     assert_close(model(x), expected)           # tensors, numbers, and sequences and mappings of them
 
@@ -76,7 +76,7 @@ def assert_close(
 def _difference(
     actual, expected, where: str, tolerances, equal_nan: bool, checks: dict, subclasses: bool
 ) -> str | None:
-    """Return what two values differ in, None if they are close."""
+    """Return the difference between two values, None if they are close."""
     rest = (tolerances, equal_nan, checks, subclasses)
     at = f" at {where}" if where else ""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):

@@ -1,4 +1,4 @@
-"""Inputs of ops, drawn from one recorded sequence of choices.
+"""`Gen`: random inputs of ops, drawn from a recorded, replayable sequence of choices.
 
 A function draws everything that varies in a call from a `Gen`: shapes, dtypes, values, dims, flags::
 
@@ -6,13 +6,12 @@ A function draws everything that varies in a call from a `Gen`: shapes, dtypes, 
         x = g.tensor(kinds="fi", min_dim=1)
         return call(x, dim=g.dim(x), keepdim=g.flag())
 
-Every draw is a choice among options, the simplest first, and the sequence of indices chosen is all there is to a case:
-the same sequence gives the same case again, and a smaller index at any place gives a simpler one. That is how a failing
-case can be made smaller without `make` knowing about it.
+Every draw is a choice among options, the simplest first, and the sequence of chosen indices defines a case: the same
+sequence gives the same case again, and a smaller index at any position gives a simpler one. So a failing case can be
+shrunk without help from `make`.
 
 Wrong input comes the same way. With ``fault="dim"``, the first `Gen.dim` gives a dim that the tensor does not have;
-with ``fault="shape"``, the first `Gen.like` a shape that does not broadcast; ``hit`` says whether there was such a
-draw.
+with ``fault="shape"``, the first `Gen.like` a shape that does not broadcast; ``hit`` is whether there was such a draw.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Input:
 
     @property
     def value(self) -> np.ndarray:
-        """The logical value, as NumPy sees it."""
+        """Logical value, as NumPy sees it."""
         x: Any = self.base
         if self.suffix.startswith(".expand"):
             return np.broadcast_to(x, eval(self.suffix[len(".expand") :]))
@@ -70,17 +69,17 @@ class Input:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The logical shape."""
+        """Logical shape."""
         return self.value.shape
 
     @property
     def ndim(self) -> int:
-        """The number of dims."""
+        """Number of dims."""
         return len(self.shape)
 
     @property
     def dtype(self) -> str:
-        """The dtype's name."""
+        """Name of the dtype."""
         return self.base.dtype.name
 
     @property
@@ -91,7 +90,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """The arguments of one call; `Input` and `Dtype` stand for tensors and dtypes, also inside lists and tuples."""
+    """Arguments of one call; `Input` and `Dtype` represent tensors and dtypes, also inside lists and tuples."""
 
     args: tuple
     kwargs: dict
@@ -123,8 +122,8 @@ class Gen:
     Args:
         seed: of the choices that ``replay`` does not give, and of the values.
         replay: the first choices; beyond them the simplest option is taken.
-        floats: the only float dtypes to draw, where a form of testing needs one.
-        fault: what to make wrong: "dim" or "shape".
+        floats: the only float dtypes to draw, where a test needs one.
+        fault: the argument to make invalid: "dim" or "shape".
         wild: draw any dtype whatever, for the promotion of dtypes.
         views: draw strided and expanded inputs.
         ties: draw small whole numbers too, of which many are equal.

@@ -1,4 +1,4 @@
-"""Helpers around training: checkpoints, nested structures of tensors, data; rooms load when they are asked for."""
+"""Training utilities: checkpoints, nested structures of tensors, data; subpackages load lazily."""
 
 from sbpjax._core.functions.table.table import face as _face
 from sbpjax.data.save_load import load as load

@@ -1,4 +1,4 @@
-"""`save` and `load` as OneFlow has them, over the one checkpoint format of `sbpjax.checkpoint`."""
+"""`save` and `load` under OneFlow's names, over the one checkpoint format of `sbpjax.checkpoint`."""
 
 from sbpjax.data.save_load import checkpoint as checkpoint
 from sbpjax.data.save_load import checkpoint_sequential as checkpoint_sequential

@@ -1,4 +1,4 @@
-"""Local and global views: of nested structures, and of a whole block of code."""
+"""Conversion of nested structures to global or local, and `global_mode` for a block of code."""
 
 from sbpjax.distributed.global_view import current_global_mode as current_global_mode
 from sbpjax.distributed.global_view import global_mode as global_mode

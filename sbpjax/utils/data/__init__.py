@@ -1,6 +1,6 @@
 """Data loading: datasets, samplers, and loaders with worker processes that never import JAX.
 
-`GlobalLoader` is fetched when it is first asked for: it needs JAX, and workers import this package without.
+`GlobalLoader` is imported lazily: it needs JAX, and workers import this package without it.
 """
 
 from sbpjax.data.loading.collate import default_collate as default_collate

@@ -1,4 +1,4 @@
-"""Making a batch of samples: `default_collate` and `default_convert`."""
+"""Collation of samples into a batch: `default_collate` and `default_convert`."""
 
 from sbpjax.data.loading.collate import default_collate as default_collate
 from sbpjax.data.loading.collate import default_convert as default_convert

@@ -1,3 +1,3 @@
-"""`DataLoader`: batches of a dataset, fetched here or by worker processes."""
+"""`DataLoader`: batches of a dataset, fetched in this process or by worker processes."""
 
 from sbpjax.data.loading.dataloader import DataLoader as DataLoader

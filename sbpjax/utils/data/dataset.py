@@ -1,4 +1,4 @@
-"""Datasets: things with samples to be asked for by index, or to be gone through."""
+"""Datasets: map-style (samples by index) and iterable ones, and their combinations."""
 
 from sbpjax.data.loading.dataset import ChainDataset as ChainDataset
 from sbpjax.data.loading.dataset import ConcatDataset as ConcatDataset

@@ -1,4 +1,4 @@
-"""`DistributedSampler`: each process takes every n-th sample of one order that all agree on."""
+"""`DistributedSampler`: each process takes every n-th sample of one common order."""
 
 from sbpjax.data.loading.distributed import Dataset as Dataset
 from sbpjax.data.loading.distributed import DistributedSampler as DistributedSampler

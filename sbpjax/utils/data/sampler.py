@@ -1,4 +1,4 @@
-"""Samplers: the order in which a loader asks for samples, and how it groups them."""
+"""Samplers: the order of a loader's samples, and their grouping into batches."""
 
 from sbpjax.data.loading.sampler import BatchSampler as BatchSampler
 from sbpjax.data.loading.sampler import RandomSampler as RandomSampler

@@ -1,1 +1,1 @@
-"""Parts of data loading that OneFlow and PyTorch show under this name."""
+"""Private parts of data loading that OneFlow and PyTorch expose under this name."""

@@ -1,4 +1,4 @@
-"""An exception in a form that travels between processes."""
+"""`ExceptionWrapper`: an exception that can be pickled."""
 
 from sbpjax.data.loading.exception_wrapper import ExceptionWrapper as ExceptionWrapper
 from sbpjax.data.loading.fetcher import WorkerInfo as WorkerInfo
