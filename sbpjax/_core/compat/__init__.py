@@ -1,1 +1,1 @@
-"""Other packages' names: aliases of torch and oneflow, and what these packages show that sbpjax has no use for."""
+"""Compatibility names: aliases of torch and oneflow, and their modules without counterpart in sbpjax."""

@@ -1,8 +1,8 @@
-"""`Alias`: a module with a foreign name whose attributes are looked up in sbpjax, one by one, when asked for.
+"""`Alias`: a module with a foreign name whose attributes are looked up in sbpjax lazily, one by one.
 
 ``torch.nn.functional`` under `sbpjax.mock_torch` is ``Alias("torch.nn.functional", ("sbpjax.nn.functional",))``. Its
 ``gelu`` is `sbpjax.nn.functional.gelu` itself, so ``isinstance(x, torch.Tensor)`` and ``issubclass(M, nn.Module)`` are
-plain Python. A name that no source has is an error that says it in full.
+plain Python. A name that no source has is an error with its full name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__
 
 
 class Alias(ModuleType):
-    """A module that stands for some modules of sbpjax.
+    """A module that replaces some modules of sbpjax.
 
     Args:
         name: its name, e.g. ``"torch.nn"``.

@@ -1,8 +1,8 @@
-"""The settings as modules, so that ``import sbpjax.backends.cudnn as cudnn; cudnn.benchmark = True`` works.
+"""Backend settings as modules, so that ``import sbpjax.backends.cudnn as cudnn; cudnn.benchmark = True`` works.
 
 XLA chooses algorithms when it compiles. ``cuda.matmul.allow_tf32`` is `set_float32_matmul_precision` by another name:
-on GPUs XLA multiplies float32 in TF32 unless it is asked for more, which PyTorch does not. What can be answered is
-answered honestly: cuDNN is there where a GPU is.
+on GPUs XLA multiplies float32 in TF32 unless a higher precision is set, unlike PyTorch. Known facts are answered
+honestly: cuDNN is there where a GPU is.
 """
 
 from __future__ import annotations

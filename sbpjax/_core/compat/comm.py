@@ -1,4 +1,4 @@
-"""Collectives under OneFlow's older names; the face is `sbpjax.comm`."""
+"""Collectives under OneFlow's older names; re-exported by `sbpjax.comm`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def all_gather(tensor_list: list, tensor: _Tensor) -> None:
 
 
 def all_to_all(output_tensor_list: list, input_tensor_list: list) -> None:
-    """Send the k-th input to rank k, and put what rank k sends into the k-th output."""
+    """Send the k-th input to rank k, and put the tensor from rank k into the k-th output."""
     _dist.all_to_all(output_tensor_list, input_tensor_list)
 
 
@@ -58,9 +58,9 @@ def send(tensor: _Tensor, dst: int, send_meta: bool = True) -> None:
     """Send a tensor to rank ``dst``.
 
     Args:
-        tensor: what to send.
+        tensor: the tensor.
         dst: the receiving rank, which calls `recv`.
-        send_meta: tell shape and dtype first; without it `recv` is given them.
+        send_meta: send shape and dtype first; without it `recv` is given them.
     """
     if send_meta:
         _send_facts(tensor, dst)
@@ -72,7 +72,7 @@ def recv(src: int, shape=None, dtype=None, device=None, *, out: _Tensor | None =
 
     Args:
         src: the sending rank.
-        shape: its shape, if the sender does not tell it (``send_meta=False``).
+        shape: its shape, if the sender does not send it (``send_meta=False``).
         dtype: its dtype, likewise.
         device: where to put it.
         out: receive into this tensor.

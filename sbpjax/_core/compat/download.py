@@ -1,9 +1,9 @@
-"""Files from a URL: locked, resumed, checked, and moved into their place when they are whole.
+"""File downloads: locked, resumed, checked, and moved into place when complete.
 
-What has come of ``model.pth`` lies in ``model.pth.part`` beside it, which one process at a time holds by a lock of the
-system; another waits, and finds the file done. If the connection breaks, the rest is asked for, by this call a few
-times and by the next call too: as long as the server names the version of its file (``ETag``), or the caller knows its
-hash. Otherwise what has come could be of another file, and is removed.
+The received part of ``model.pth`` is stored in ``model.pth.part`` beside it, which one process at a time holds by a
+lock of the system; another waits, and finds the file done. If the connection breaks, the rest is requested, by this
+call a few times and by the next call too: as long as the server names the version of its file (``ETag``), or the caller
+knows its hash. Otherwise the received part could be of another file, and is removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sbpjax.errors import HubError
 ENV_GITHUB_TOKEN = "GITHUB_TOKEN"
 ENV_OFFLINE = "SBPJAX_HUB_OFFLINE"
 CHUNK_BYTES = 128 * 1024
-TIMEOUT_S = 30.0  # a server that says nothing for so long is given up
+TIMEOUT_S = 30.0  # a server that sends nothing for so long is given up
 ATTEMPTS = 4  # of which each goes on where the one before broke off
 PAUSE_S = 0.5  # before the second attempt; twice as long before each further one
 TOKEN_HOSTS = ("github.com", "api.github.com", "codeload.github.com")
@@ -42,8 +42,8 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     Args:
         url: where it is; ``file://`` too.
         dst: the path it gets, when it is complete.
-        hash_prefix: what its SHA-256 begins with.
-        progress: show what is done: a bar in a terminal, a line elsewhere.
+        hash_prefix: the beginning of its SHA-256.
+        progress: show progress: a bar in a terminal, a line elsewhere.
 
     Raises:
         HubError: it cannot be reached, ends early, its hash is another, or ``SBPJAX_HUB_OFFLINE`` forbids it.
@@ -102,7 +102,7 @@ def _held(path: str) -> Iterator[BinaryIO]:
 
 
 def _complete(url: str, dst: str, part: BinaryIO, hash_prefix: str | None, progress: bool) -> None:
-    """Bring what is missing of a file, in a few attempts."""
+    """Download the missing part of a file, in a few attempts."""
     for attempt in range(ATTEMPTS):
         version = _version(dst)
         if not (version or hash_prefix):
@@ -148,7 +148,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
 
 
 def _total(source: Any, size: int) -> int | None:
-    """Return how many bytes the whole file has, if the server says it."""
+    """Return how many bytes the whole file has, if the server sends it."""
     if size:
         unit, _, rest = (source.headers.get("Content-Range") or "").partition(" ")
         place, _, total = rest.partition("/")
@@ -255,7 +255,7 @@ def _opened(url: str, dst: str, headers: dict[str, str]) -> Any:
         request = _with_token(Request(url, headers={"User-Agent": "sbpjax.hub", **headers}))
         return build_opener(_Redirects).open(request, timeout=TIMEOUT_S)
     except HTTPError as error:
-        if error.code == 416 and headers:  # there is nothing behind what has come: it is of something else
+        if error.code == 416 and headers:  # there is nothing after the received part: it is of something else
             return _opened(url, dst, {})
         reason = f"the server answered {error.code} {error.reason}"
         raise HubError(f"downloading {url}", reason, "the file must be there", "check the URL") from error

@@ -1,4 +1,4 @@
-"""Downloads of models and state dicts; the face is `sbpjax.hub`."""
+"""Downloads of models and state dicts; re-exported by `sbpjax.hub`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _dir: str | None = None
 
 
 def get_dir() -> str:
-    """Return where downloads lie: what `set_dir` says, else ``$SBPJAX_HOME/hub``, else ``~/.cache/sbpjax/hub``."""
+    """Return the folder of downloads: that of `set_dir`, else ``$SBPJAX_HOME/hub``, else ``~/.cache/sbpjax/hub``."""
     if _dir is not None:
         return _dir
     cache = os.path.expanduser(os.environ.get(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR))
@@ -41,7 +41,7 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Set where downloads lie."""
+    """Set the folder of downloads."""
     global _dir
     _dir = os.path.expanduser(os.fspath(d))
 
@@ -59,9 +59,9 @@ def load_state_dict_from_url(
     Args:
         url: of a PyTorch file with tensors alone, a ``.safetensors`` file, or a zip of a directory of `sbpjax.save`.
             A download that broke off is gone on with.
-        model_dir: where downloads lie; ``get_dir()/checkpoints`` if not given.
+        model_dir: the folder of downloads; ``get_dir()/checkpoints`` if not given.
         map_location: the device of the tensors.
-        progress: print what is done.
+        progress: print progress.
         check_hash: whether the name holds the beginning of its hash, as ``resnet18-f37072fd.pth``.
         file_name: its name in `model_dir`.
 
@@ -106,7 +106,7 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Return what an entry of a repository's ``hubconf.py`` makes.
+    """Return the result of an entry of a repository's ``hubconf.py``.
 
     Args:
         repo_or_dir: a directory, or ``owner/name[:ref]`` on GitHub.
@@ -115,7 +115,7 @@ def load(
         source: ``"local"`` or ``"github"``.
         trust_repo: whether the code of a GitHub repository may be run.
         force_reload: download anew.
-        verbose: print what is done.
+        verbose: print progress.
         skip_validation: accepted.
         kwargs: its arguments by name.
 

@@ -1,4 +1,4 @@
-"""Helpers of PyTorch's own layers, which model libraries import from `nn.modules`."""
+"""Private helpers of PyTorch's layers that model libraries import from `nn.modules`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """Return a text whose lines behind the first are set in by so many spaces."""
+    """Return a text with all lines but the first indented by so many spaces."""
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 
@@ -65,7 +65,7 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
-    """Return whether a mask is the causal one, if that is not said."""
+    """Return whether a mask is the causal one, if that is not given."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
     causal = _generate_square_subsequent_mask(mask.shape[-1] if size is None else size, mask.device, mask.dtype)

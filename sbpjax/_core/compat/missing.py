@@ -1,4 +1,4 @@
-"""`Missing`: what a lazy alias gives for a name that sbpjax lacks, so that a library can be imported around it."""
+"""`Missing`: placeholder of a lazy alias for an absent name, so that a library can be imported around it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def page_of(peer: str) -> str:
 
 
 class Missing:
-    """Stands for a missing name; using it for anything but naming it is an error that says the name.
+    """Placeholder for a missing name; any use but a mention raises an error with the name.
 
     It may be a base class, part of a union of types, an argument of ``isinstance`` (which nothing is), and has
     attributes, which are missing too.

@@ -1,7 +1,7 @@
 """Settings of OneFlow's use of NCCL: accepted, kept, and without effect.
 
 Here a collective is an operation of a compiled program: XLA fuses, schedules and overlaps them itself. `settings`
-shows what was set.
+records them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 settings: dict[str, bool | int] = {}
-_OPTIONS: dict[str, tuple[bool | type, str]] = {  # the value by default, or a type; what is kept
+_OPTIONS: dict[str, tuple[bool | type, str]] = {  # the value by default, or a type; its meaning
     "set_fusion_threshold_mbytes": (int, "the size up to which OneFlow fuses collectives"),
     "set_fusion_max_ops_num": (int, "the number of collectives that OneFlow fuses"),
     "set_stream_num": (int, "the number of OneFlow's streams"),

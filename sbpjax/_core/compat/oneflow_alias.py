@@ -1,4 +1,4 @@
-"""The alias `oneflow`: where its modules are in sbpjax, and its switch; the face is `sbpjax.mock_oneflow`."""
+"""The alias `oneflow`: its table of modules, and its switch; re-exported by `sbpjax.mock_oneflow`."""
 
 from __future__ import annotations
 

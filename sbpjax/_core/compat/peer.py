@@ -1,8 +1,9 @@
-"""`Peer`: a foreign package name, which modules of sbpjax answer to it, and the switch between the two.
+"""`Peer`: a foreign package name, the table of sbpjax modules behind it, and the switch of ``sys.modules``.
 
-While a peer is enabled, its finder stands first in ``sys.meta_path`` and the real package, if it was loaded, is set
-aside with all its submodules. Afterwards ``sys.modules`` holds the real package again, and what was imported in the
-meantime and uses the alias (a model library, say) is set aside until the next time: outside, nothing has changed.
+While a peer is enabled, its finder is first in ``sys.meta_path`` and the real package, if it was loaded, is set aside
+with all its submodules. Afterwards ``sys.modules`` holds the real package again, and modules that were imported in the
+meantime and use the alias (a model library, for example) are set aside until the next time: outside, nothing has
+changed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class Peer(MetaPathFinder, Loader):
 
     Args:
         name: the package, e.g. ``"torch"``.
-        table: for modules that lie elsewhere in sbpjax the modules that answer, in the order they are asked.
-        version: what ``importlib.metadata.version(name)`` says while enabled.
+        table: for modules with another place in sbpjax the modules that answer, in the order of the search.
+        version: the result of ``importlib.metadata.version(name)`` while enabled.
         gone_through: modules whose ``__dict__`` libraries go through, so that their names are looked up on import.
     """
 
@@ -61,7 +62,7 @@ class Peer(MetaPathFinder, Loader):
         return found
 
     def _under(self, full: str) -> str | None:
-        """Return the module of sbpjax that lies under the parent's sources where ``full`` lies under its parent."""
+        """Return the module of sbpjax under the parent's sources for ``full``, at the same relative path."""
         parent, _, last = full.rpartition(".")
         if not parent:
             return "sbpjax"
@@ -89,7 +90,7 @@ class Peer(MetaPathFinder, Loader):
         return found
 
     def say(self, text: str) -> None:
-        """Print what is going on, if asked to."""
+        """Print progress, in verbose mode."""
         if self.verbose:
             print(f"sbpjax as {self.name}: {text}")
 

@@ -1,9 +1,9 @@
-"""Modules that hold nothing of their own: places of OneFlow's and PyTorch's where sbpjax has the names elsewhere.
+"""Re-export modules: import paths of OneFlow and PyTorch for names that sbpjax has elsewhere.
 
     from oneflow.nn.modules.conv import _ConvNd      # names of nn.layers.conv and its neighbours
     import sbpjax.boxing.nccl as nccl                # settings without effect, of _core.compat.nccl
 
-A row of `ROOMS` is such a module: what it is about, and where its names are. `Finder` makes it when it is first
+A row of `ROOMS` is such a module: its subject, and the places of its names. `Finder` makes it when it is first
 imported, so that none costs anything before.
 """
 
@@ -17,8 +17,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-# ``module:pattern,pattern`` stands for the names of a module of sbpjax that fit, by default for all functions and
-# classes that are defined there; ``new=old`` gives one of the names before it another one.
+# ``module:pattern,pattern`` selects the names of a module of sbpjax that fit, by default all functions and classes that
+# are defined there; ``new=old`` gives one of the names before it another one.
 _LAYERS = {
     "activation": ("activation functions", "nn.layers.activation nn.layers.attention:MultiheadAttention"),
     "adaptive": ("a softmax of many classes", "nn.layers.adaptive"),
@@ -121,7 +121,7 @@ ROOMS: dict[str, tuple[str, str]] = {
 
 
 class Finder:
-    """Makes the modules of `ROOMS`; Python asks it for what has no file."""
+    """Makes the modules of `ROOMS`; Python calls it for modules without a file."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return how a module of the table is made, None for any other."""

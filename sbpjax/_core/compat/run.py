@@ -1,4 +1,4 @@
-"""Runs a script with a foreign name answered by sbpjax; the command is `sbpjax.run`."""
+"""Run a script with a foreign package name answered by sbpjax; the command is `sbpjax.run`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class thread:
 
 
 def cpu_broadcast(data: bytes | None, root: int) -> bytes:
-    """Return the bytes of rank ``root`` on every rank; what the others pass is not looked at."""
+    """Return the bytes of rank ``root`` on every rank; the bytes of the others are ignored."""
     from sbpjax.distributed import broadcast_object_list
 
     told = [data]
@@ -48,7 +48,7 @@ def load_library(val: str) -> None:
     """Raise: operators of OneFlow's or PyTorch's in a shared library cannot run in XLA.
 
     Raises:
-        NotInJaxError: always; it says what to use.
+        NotInJaxError: always; it names the replacement.
     """
     rule = "a library of operators is compiled against OneFlow's or PyTorch's own runtime"
     fix = "jax.ffi.register_ffi_target for a C function, and sbpjax.wrap_jax for the JAX function that calls it"

@@ -18,7 +18,7 @@ class Enable(contextlib.ContextDecorator):
         verbose: print which names are missing.
         extra_dict: further packages to answer for, such as ``{"torchvision": "mypackage"}``.
         packages: packages imported before with the real peer, to be imported anew within.
-        mock_version: what ``__version__`` says.
+        mock_version: the value of ``__version__``.
     """
 
     _peer: Peer

@@ -1,4 +1,4 @@
-"""The alias `torch` and its switch; the face is `sbpjax.mock_torch`."""
+"""The alias `torch` and its switch; re-exported by `sbpjax.mock_torch`."""
 
 from __future__ import annotations
 

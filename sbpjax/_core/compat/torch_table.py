@@ -1,4 +1,4 @@
-"""Where in sbpjax the modules of PyTorch are, when they do not lie under the same name."""
+"""Table of PyTorch's modules in sbpjax, where their names differ."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FLAT = {
     ),
 }
 
-# modules of PyTorch's own sharded tensors, which libraries import to ask whether a tensor is one
+# modules of PyTorch's own sharded tensors, which libraries import for `isinstance` checks
 _SHARDED = (
     "tensor tensor._utils tensor.placement_types tensor.parallel tensor.device_mesh device_mesh fsdp _composable "
     "_composable.fsdp _functional_collectives _tensor checkpoint checkpoint.state_dict checkpoint.hf_storage "
@@ -50,7 +50,7 @@ _SHARDED = (
 )
 
 
-# modules that have names of their own first, and the rest of what sbpjax has under their names
+# modules that have names of their own first, and the rest from sbpjax under their names
 _FIRST = {
     "nn.functional": "functional",
     "nn.init": "init",

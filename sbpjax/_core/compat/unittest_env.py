@@ -1,4 +1,4 @@
-"""What a test run has: nodes, devices, processes; the names are OneFlow's, and so are its variables."""
+"""Test environment: nodes, devices and processes, under OneFlow's names and variables."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def node_list() -> list[str]:
 
 
 def eager_execution_enabled() -> bool:
-    """Return whether ``ONEFLOW_TEST_ENABLE_EAGER`` asks for it; ops run eagerly in any case."""
+    """Return whether ``ONEFLOW_TEST_ENABLE_EAGER`` is set; ops run eagerly in any case."""
     return os.environ.get("ONEFLOW_TEST_ENABLE_EAGER") == "1"
 
 
 def typing_check_enabled() -> bool:
-    """Return whether ``ONEFLOW_TEST_ENABLE_TYPING_CHECK`` asks for it; nothing depends on it."""
+    """Return whether ``ONEFLOW_TEST_ENABLE_TYPING_CHECK`` is set; nothing depends on it."""
     return os.environ.get("ONEFLOW_TEST_ENABLE_TYPING_CHECK") == "1"

@@ -1,4 +1,4 @@
-"""`oneflow.unittest`: tests that say how many nodes and devices they need.
+"""`oneflow.unittest`: decorators for the number of nodes and devices that a test needs.
 
     @flow.unittest.skip_unless_1n2d()
     class TestGlobal(flow.unittest.TestCase):

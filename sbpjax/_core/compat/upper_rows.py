@@ -1,6 +1,6 @@
-"""Public names of lower rooms whose functions stand in upper ones; each is loaded when it is first asked for.
+"""Lazy public names of lower packages whose functions are defined in upper ones; each is loaded on first use.
 
-They are rows of the table of ops, and what notebooks ask placements, sbps and tensors for.
+They are rows of the table of ops, and notebook views of placements, sbps and tensors.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ it are handled by what they depend on:
 
     constants, tensors that the program only reads    computed once, now: the tensor holds its value from here on, and
                                                       the function is traced again and finds it (`Recaptured`)
-    arguments, random numbers, written state           further outputs of the program: every run stores them where the
+    arguments, random numbers, written state          further outputs of the program: every run stores them where the
                                                       function stored them
     the new value of a tensor of the state            ``self.mean = 0.9 * self.mean + 0.1 * x.mean()`` writes the state
 

@@ -1,1 +1,1 @@
-"""What is true of the GPUs that JAX has, under `torch.cuda`'s names; the face is `sbpjax.cuda`."""
+"""GPU facts and controls under `torch.cuda`'s names; re-exported by `sbpjax.cuda`."""

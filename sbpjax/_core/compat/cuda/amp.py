@@ -1,4 +1,4 @@
-"""Mixed precision under the name for GPUs: `autocast` of the device type ``"cuda"``."""
+"""`torch.cuda.amp`: `autocast` of the device type ``"cuda"``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which GPUs there are, and waiting for them."""
+"""GPU devices: count, properties, current device, synchronisation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Choose what `current_device` says; new tensors go where ``device=`` says, as ever."""
+    """Set the result of `current_device`; new tensors go to their ``device=``, as ever."""
     global _current
     _current = _index(device)
 
@@ -86,7 +86,7 @@ class device:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until everything that was launched has run; without a GPU, what the CPU was given."""
+    """Wait until everything that was launched has run; without a GPU, the work of the CPU."""
     for each in jax.local_devices():
         jax.device_put(0, each).block_until_ready()
 

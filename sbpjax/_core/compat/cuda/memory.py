@@ -1,4 +1,4 @@
-"""The memory of GPUs, as XLA's allocator counts it; zeros where there is no GPU."""
+"""GPU memory statistics of XLA's allocator; zeros without a GPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free and the total bytes of what XLA may use of a GPU.
+    """Return the free and the total bytes of the part of a GPU's memory that XLA may use.
 
     Raises:
         NotInJaxError: there is no GPU.

@@ -1,4 +1,4 @@
-"""Seeds and states under the names for GPUs: there is one stream of random numbers for all devices."""
+"""`torch.cuda` seeds and states: one random stream serves all devices."""
 
 from __future__ import annotations
 

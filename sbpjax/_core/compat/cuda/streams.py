@@ -1,4 +1,4 @@
-"""Streams and events: XLA orders its own launches, so a stream is a name, and an event a moment on the host."""
+"""CUDA streams and events: XLA orders its launches, so a stream is a name, and an event a time on the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .devices import synchronize as _synchronize
 
 
 class Event:
-    """A moment: `record` waits for what was launched and takes the time.
+    """A moment: `record` waits for the launched work and takes the time.
 
     Args:
         enable_timing: accepted; the time is always taken.
@@ -32,7 +32,7 @@ class Event:
         return 1e3 * (end_event._time_s - self._time_s)
 
     def query(self) -> bool:
-        """Return whether what was launched before has run; true, as `record` waits."""
+        """Return whether the work launched before has run; true, as `record` waits."""
         return True
 
     def synchronize(self) -> None:

@@ -1,1 +1,1 @@
-"""Modules that answer where OneFlow has a name and sbpjax, by itself, has no use for one."""
+"""OneFlow modules without counterpart in sbpjax, served by the alias."""

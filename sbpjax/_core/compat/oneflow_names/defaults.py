@@ -1,4 +1,4 @@
-"""Subclasses whose constructors have other defaults or another order of arguments."""
+"""Subclasses with other defaults, or another order of arguments, in their constructors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def with_defaults(module: str, kind: type, says: str, order: str = "", **default
     Args:
         module: the module that has it.
         kind: the class.
-        says: what is different, for its docstring.
+        says: the difference, for its docstring.
         order: the names of the arguments that it takes, by position or by name; by default those of the class.
         defaults: the defaults that are different; `REQUIRED` is none.
     """

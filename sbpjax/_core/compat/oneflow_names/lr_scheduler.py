@@ -1,4 +1,4 @@
-"""`oneflow.optim.lr_scheduler`: where OneFlow's defaults are not PyTorch's, which `sbpjax.optim.lr_scheduler` has."""
+"""`oneflow.optim.lr_scheduler`: schedules with OneFlow's defaults; `sbpjax.optim.lr_scheduler` has PyTorch's."""
 
 from sbpjax.optim import lr_scheduler
 

@@ -1,4 +1,4 @@
-"""`oneflow.optim`: where OneFlow's defaults are not PyTorch's, which `sbpjax.optim` has."""
+"""`oneflow.optim`: optimizers with OneFlow's defaults; `sbpjax.optim` has PyTorch's."""
 
 from sbpjax import optim
 

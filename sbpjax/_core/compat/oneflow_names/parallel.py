@@ -1,4 +1,4 @@
-"""`oneflow.nn.parallel`: gradients are averaged of the module itself, so its names have no ``module.`` before them."""
+"""`oneflow.nn.parallel`: data parallelism on the module itself, so names have no ``module.`` before them."""
 
 from __future__ import annotations
 

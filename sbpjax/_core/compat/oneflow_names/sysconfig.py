@@ -1,4 +1,4 @@
-"""`oneflow.sysconfig`: how the package was built."""
+"""`oneflow.sysconfig`: build options of the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def with_cuda() -> bool:
 
 
 def with_rdma() -> bool:
-    """Return False: what connects devices belongs to JAX."""
+    """Return False: connections between devices belong to JAX."""
     return False
 
 

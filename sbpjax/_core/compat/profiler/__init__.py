@@ -1,1 +1,1 @@
-"""What ran and how long, over `jax.profiler`; the face is `sbpjax.profiler`."""
+"""Profiling under PyTorch's names, over `jax.profiler`; re-exported by `sbpjax.profiler`."""

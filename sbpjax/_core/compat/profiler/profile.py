@@ -1,4 +1,4 @@
-"""`profile`: the stretches of a program with their times, and a trace by JAX's profiler.
+"""`profile`: times of the named ranges of a program, and a trace by JAX's profiler.
 
     with profile(activities=[ProfilerActivity.CPU], on_trace_ready=tensorboard_trace_handler("log")) as p:
         for batch in data:
@@ -6,7 +6,7 @@
             p.step()
     print(p.key_averages().table())
 
-Stretches are what `record_function` names, and the steps. What single operations cost inside a compiled program is in
+Ranges are those of `record_function`, and the steps. The costs of single operations inside a compiled program are in
 the trace (TensorBoard, Perfetto) and in `sbpjax.nn.Graph.profile`.
 """
 
@@ -26,7 +26,7 @@ from .ranges import Range, collect, record_function, stop_collecting
 
 
 class ProfilerActivity(enum.Enum):
-    """What is looked at; a trace of JAX's profiler holds all of it."""
+    """Activities to record; a trace of JAX's profiler holds all of them."""
 
     CPU = 0
     CUDA = 1
@@ -34,7 +34,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a schedule says of a step."""
+    """Action of a schedule in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -43,7 +43,7 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what can be looked at here."""
+    """Return the activities that can be recorded here."""
     from sbpjax._core.compat.cuda import devices as cuda
 
     return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if cuda.is_available() else set())
@@ -57,7 +57,7 @@ def kineto_available() -> bool:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Return which steps are recorded: after `skip_first`, `active` ones behind `wait` and `warmup` ones, repeatedly.
+    """Return a schedule: after `skip_first`, repeatedly `wait` and `warmup` steps, then `active` recorded ones.
 
     Args:
         wait: steps that are not looked at.
@@ -81,7 +81,7 @@ def schedule(
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable:
-    """Return what writes a trace for TensorBoard: into `dir_name`, as ``on_trace_ready`` of `profile`."""
+    """Return a writer of traces for TensorBoard: into `dir_name`, as ``on_trace_ready`` of `profile`."""
 
     def handler(profiler: profile) -> None:
         name = worker_name or f"{os.uname().nodename}_{os.getpid()}"
@@ -132,14 +132,14 @@ class Averages(list):
 
 
 class profile:
-    """Record what runs within a block.
+    """Record the activities within a block.
 
     Args:
-        activities: what to look at; anything beside the CPU is in JAX's trace.
+        activities: activities to record; any beside the CPU are in JAX's trace.
         schedule: which steps are recorded; all if not given.
         on_trace_ready: called with this when a recording is complete.
         record_shapes: accepted.
-        profile_memory: accepted; `sbpjax.nn.Graph.memory` says what a compiled step needs.
+        profile_memory: accepted; `sbpjax.nn.Graph.memory` reports the memory of a compiled step.
         with_stack: accepted.
         with_flops: accepted.
         with_modules: accepted.
@@ -182,11 +182,11 @@ class profile:
         self._take(ProfilerAction.NONE, self._schedule(self.step_num))
 
     def stop(self) -> None:
-        """End, and hand over what was recorded."""
+        """End, and hand over the recording."""
         self._take(self._schedule(self.step_num), ProfilerAction.NONE)
 
     def step(self) -> None:
-        """Say that a step of the training has ended."""
+        """Mark the end of a training step."""
         before = self._schedule(self.step_num)
         self.step_num += 1
         self._take(before, self._schedule(self.step_num))

@@ -1,10 +1,10 @@
-"""Names for stretches of a program, seen in traces and counted by `profile`.
+"""Named ranges of a program, seen in traces and counted by `profile`.
 
     with record_function("attention"):
         ...
 
-JAX launches and goes on, so a stretch's time on the host is the time of its launches. With ``SBPJAX_PROFILE_SYNC=1``,
-the end of a stretch waits for what it launched.
+JAX launches and goes on, so a range's time on the host is the time of its launches. With ``SBPJAX_PROFILE_SYNC=1``, the
+end of a range waits for the work that it launched.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import jax
 
 
 class Range(NamedTuple):
-    """One stretch.
+    """One range.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         start_s: when it began.
         duration_s: how long it took.
-        depth: how many stretches it lies in.
+        depth: in how many ranges it is nested.
     """
 
     name: str
@@ -45,7 +45,7 @@ def collect(into: list[Range]) -> None:
 
 
 def stop_collecting(into: list[Range]) -> None:
-    """Stop what `collect` started."""
+    """Stop the recording started by `collect`."""
     _collectors[:] = [c for c in _collectors if c is not into]
 
 

@@ -1,4 +1,4 @@
-"""Modules called ``torch`` and ``oneflow``, for the processes that a script under ``python -m sbpjax.run`` starts.
+"""Stub modules ``torch`` and ``oneflow`` for child processes of a script under ``python -m sbpjax.run``.
 
 A child begins with an empty interpreter in which nobody answers to the foreign name yet. `put_on_paths` puts a folder
 with one module of that name first on the path of this process, which `multiprocessing` hands on, and of the

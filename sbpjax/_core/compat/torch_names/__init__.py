@@ -1,1 +1,1 @@
-"""Modules that answer where PyTorch has a name and sbpjax, by itself, has no use for one."""
+"""PyTorch modules without counterpart in sbpjax, served by the alias."""

@@ -1,8 +1,8 @@
-"""How names of another runtime answer: they exist, since libraries mention them, and say what to use instead.
+"""Absent names: PyTorch classes that libraries mention; using one raises an error with its replacement.
 
 Reader = absent("torch.distributed.checkpoint.Reader", "files of PyTorch's own shards", "sbpjax.load(path)")
 isinstance(x, Reader)        # False
-Reader("path")               # NotInJaxError, which says both
+Reader("path")               # NotInJaxError with both texts
 Reader.open                  # a name of that name: it can be mentioned, too
 
 `SPACES` are whole modules of such names: ``sparse`` here answers to ``torch.sparse``.
@@ -18,7 +18,7 @@ from sbpjax.errors import NotInJaxError
 
 
 class _Absent(type):
-    """The type of absent names: what lies under one is absent, too."""
+    """The type of absent names: attributes of one are absent, too."""
 
     def __getattr__(cls, name: str) -> Any:
         said = cls.__dict__.get("_said")
@@ -30,12 +30,12 @@ class _Absent(type):
 
 
 def absent(name: str, why: str, instead: str) -> Any:
-    """Return a class that cannot be made or called, and says why.
+    """Return a class that cannot be made or called, and raises an error with the reason.
 
     Args:
         name: the full name in PyTorch.
-        why: what it belongs to.
-        instead: one line that does what it is for.
+        why: its subject.
+        instead: one line that does the same.
     """
 
     def __new__(cls, *args, **kwargs):
@@ -51,8 +51,8 @@ def absences(space: str, why: str, instead: str) -> Any:
 
     Args:
         space: the module's name in PyTorch.
-        why: what it belongs to.
-        instead: one line that does what it is for.
+        why: its subject.
+        instead: one line that does the same.
     """
     made: dict[str, Any] = {}
 
@@ -67,7 +67,7 @@ def absences(space: str, why: str, instead: str) -> Any:
 
 
 _DISTRIBUTED = "python -m sbpjax.distributed.launch script.py, and a global module"
-SPACES = {  # why, and what to use instead
+SPACES = {  # the reason, and the replacement
     "ao": ("quantised layers are kernels of PyTorch's own", "sbpjax.nn.QatConv2d, sbpjax.nn.FakeQuantization"),
     "distributed.optim": ("states of optimizers are split by layouts here", _DISTRIBUTED),
     "distributed.elastic": ("processes are started by a launcher here", _DISTRIBUTED),

@@ -1,4 +1,4 @@
-"""`torch.accelerator`: the devices that are not the CPU, whatever their kind."""
+"""`torch.accelerator`: the devices of any kind other than CPU."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ def empty_cache() -> None:
 
 
 def set_device_index(device) -> None:
-    """Do nothing: layouts say where tensors are."""
+    """Do nothing: layouts decide where tensors are."""

@@ -1,4 +1,4 @@
-"""`torch._C`: the few names of PyTorch's core that libraries mention; functions come from `sbpjax._C`."""
+"""`torch._C`: the few core names that libraries mention; functions come from `sbpjax._C`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.utils.checkpoint`: backward runs a function again instead of keeping what it computed."""
+"""`torch.utils.checkpoint`: activation checkpointing: backward recomputes a function's values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping what it computed.
+    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping its intermediate values.
 
     Args:
         function: a function of tensors.

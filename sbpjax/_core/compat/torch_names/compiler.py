@@ -1,4 +1,4 @@
-"""`torch.compiler` and `torch._dynamo`: whether something compiles now, and marks on functions that change nothing."""
+"""`torch.compiler` and `torch._dynamo`: queries of compilation, and marks on functions without effect."""
 
 from __future__ import annotations
 

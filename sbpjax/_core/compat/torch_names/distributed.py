@@ -24,7 +24,7 @@ class group:
 
 
 class Backend(str):
-    """The name of what collectives run over, in small letters."""
+    """The name of the backend of collectives, in small letters."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"

@@ -1,4 +1,4 @@
-"""`torch.nn.attention.flex_attention`: kernels generated from Python functions of scores, which is not here."""
+"""`torch.nn.attention.flex_attention`: absent: kernels generated from Python functions of scores."""
 
 from __future__ import annotations
 

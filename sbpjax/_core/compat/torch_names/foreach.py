@@ -1,4 +1,4 @@
-"""`torch._foreach_*`: an op on every tensor of a list, as averages of weights are kept.
+"""`torch._foreach_*`: an op on every tensor of a list, as for averages of weights.
 
     _foreach_add([a, b], [c, d], alpha=2)      # [a + 2 * c, b + 2 * d]
     _foreach_mul_([a, b], 0.9)                 # in place

@@ -1,4 +1,4 @@
-"""`torch.hub`: a private name that libraries use to find where downloads lie."""
+"""`torch.hub`: a private name by which libraries find the folder of downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.nn.init`: the helpers of the initialisers, which model libraries call by their private names."""
+"""`torch.nn.init`: private helpers of the initialisers, for model libraries."""
 
 from __future__ import annotations
 

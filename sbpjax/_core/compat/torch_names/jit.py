@@ -13,7 +13,7 @@ _WHY = "TorchScript is a runtime of its own"
 
 
 class ScriptModule(Module):
-    """A base for modules of one's own; `script` and `trace` return what they are given, which is none of these."""
+    """A base for modules of one's own; `script` and `trace` return their argument, which is none of these."""
 
 
 def script(obj=None, *args, **kwargs) -> Any:

@@ -1,4 +1,4 @@
-"""`torch.optim.lr_scheduler`: where PyTorch's rules are not OneFlow's, which `sbpjax.optim.lr_scheduler` has."""
+"""`torch.optim.lr_scheduler`: schedules with PyTorch's rules; `sbpjax.optim.lr_scheduler` has OneFlow's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from sbpjax.optim import lr_scheduler
 class ChainedScheduler(lr_scheduler.ChainedScheduler):
     """`sbpjax.optim.lr_scheduler.ChainedScheduler` that steps its schedules one after the other.
 
-    Each goes on from the rate that it finds as it does alone: one that says the rate itself (a lambda) sets it anew.
+    Each goes on from the rate that it finds as it does alone: one that computes the rate itself (a lambda) sets it
+    anew.
     """
 
     step = lr_scheduler.LRScheduler.step

@@ -1,6 +1,6 @@
-"""`torch.masked`: reductions and normalisations of the elements that a mask chooses; True keeps an element.
+"""`torch.masked`: reductions and normalisations over the elements chosen by a mask; True keeps an element.
 
-What is left out counts as the neutral element of an operation: 0 in a sum, 1 in a product, infinity in a minimum.
+Excluded elements count as the neutral element of an operation: 0 in a sum, 1 in a product, infinity in a minimum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`torch.multiprocessing`: Python's own, with processes that are started by a function of their number.
+"""`torch.multiprocessing`: Python's own, with a launcher of numbered processes.
 
 Tensors travel by value: an array of a device belongs to the process that made it.
 """
@@ -26,7 +26,7 @@ class ProcessException(Exception):
     """A process that was started here has failed.
 
     Args:
-        msg: what there is to say.
+        msg: the message.
         error_index: its number among those started together.
         pid: its process id.
     """
@@ -47,7 +47,7 @@ class ProcessExitedException(ProcessException):
     """It ended by a signal or with an exit code.
 
     Args:
-        msg: what there is to say.
+        msg: the message.
         error_index: its number among those started together.
         pid: its process id.
         exit_code: its exit code.
@@ -225,7 +225,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """Return what `set_sharing_strategy` was given."""
+    """Return the value given to `set_sharing_strategy`."""
     return _strategy
 
 

@@ -1,4 +1,4 @@
-"""`torch.nn.attention`: which kernels attention may use."""
+"""`torch.nn.attention`: selection of attention kernels."""
 
 from __future__ import annotations
 

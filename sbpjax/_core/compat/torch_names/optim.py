@@ -1,4 +1,4 @@
-"""`torch.optim`: where PyTorch's rules are not OneFlow's, which `sbpjax.optim` has; and what has no meaning here."""
+"""`torch.optim`: optimizers with PyTorch's rules (`sbpjax.optim` has OneFlow's), and options without effect."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ ParamsT: TypeAlias = Any
 
 
 class _RequiredParameter:
-    """Stands for an option that a group of parameters must give."""
+    """Placeholder for an option that a group of parameters must give."""
 
     def __repr__(self) -> str:
         return "<required parameter>"

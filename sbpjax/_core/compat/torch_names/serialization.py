@@ -42,7 +42,7 @@ _KIND_OF = {np.dtype(v): k for k, v in STORAGES.items() if k != "UntypedStorage"
 
 
 class _Name:
-    """A name that the pickle says without importing it: PyTorch need not be there."""
+    """A name in the pickle, which is not imported: PyTorch need not be there."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -109,7 +109,7 @@ def save(obj: Any, f: Any, pickle_module=None, pickle_protocol: int = 2, **optio
     """Write tensors, containers and plain values to a file that PyTorch reads.
 
     Args:
-        obj: what to write; global tensors are written whole.
+        obj: the object to write; global tensors are written whole.
         f: a path or a file object.
         pickle_module: accepted.
         pickle_protocol: accepted; it is 2.
@@ -128,14 +128,14 @@ def save(obj: Any, f: Any, pickle_module=None, pickle_protocol: int = 2, **optio
 
 
 def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | None = None, **options: Any) -> Any:
-    """Return what `save`, PyTorch's or `sbpjax.save` wrote.
+    """Load a file written by `save`, PyTorch's or `sbpjax.save`.
 
     Args:
         f: a path or a file object; a directory is one of `sbpjax.save`.
         map_location: a device, or a placement, on which every tensor becomes global; functions and dicts are accepted.
         pickle_module: accepted.
         weights_only: refuse a file that names anything but tensors, containers and plain values; True by default. With
-            False the file is unpickled, which runs whatever code its author put there: only for files that you made.
+            False the file is unpickled, which runs any code that its author put there: only for files that you made.
         options: accepted.
 
     Raises:
@@ -158,7 +158,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
 
 def _named_in(text: bytes) -> Iterator[str]:
-    """Return what a pickle names, found in its opcodes without running any of them."""
+    """Return the names in a pickle, found in its opcodes without running any of them."""
     strings: list[str] = []
     for opcode, argument, _ in pickletools.genops(text):
         if opcode.name == "GLOBAL":

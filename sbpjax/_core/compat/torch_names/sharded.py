@@ -1,6 +1,6 @@
-"""PyTorch's own sharded tensors (DTensor, FSDP, device meshes): classes of which nothing is, that say what to use.
+"""Placeholders of PyTorch's sharded tensors (DTensor, FSDP, device meshes), with errors that name the replacement.
 
-Model libraries ask ``isinstance(x, DTensor)`` everywhere; the answer here is always no, since a sharded tensor is a
+Model libraries check ``isinstance(x, DTensor)`` everywhere; the answer here is always no, since a sharded tensor is a
 `Tensor` with a placement and an sbp.
 """
 
@@ -10,7 +10,7 @@ from .absent import absences
 
 
 class Placement:
-    """What PyTorch calls an sbp of one axis; libraries make them as default arguments."""
+    """PyTorch's name for an sbp of one axis; libraries make them as default arguments."""
 
     def __init__(self, *args) -> None:
         self._args = args

@@ -1,4 +1,4 @@
-"""`torch.UntypedStorage`: the memory of a tensor as bytes, and a file's bytes before they are tensors.
+"""`torch.UntypedStorage`: the memory of a tensor or a file as bytes.
 
 The package safetensors opens a file for PyTorch as ``UntypedStorage.from_file(path, shared=False, nbytes=n)``. It takes
 ``storage[start:stop]`` for each tensor, ``torch.asarray`` of that, and ``view(dtype=…)`` of the bytes.
@@ -25,7 +25,7 @@ class _Untyped(type):
 
 
 class UntypedStorage(metaclass=_Untyped):
-    """Memory counted in bytes. It is asked of a tensor, ``x.untyped_storage()``, or is a file's; none is made empty."""
+    """Memory counted in bytes, of a tensor (``x.untyped_storage()``) or of a file; none is made empty."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         rule = "memory belongs to JAX"

@@ -15,7 +15,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """Raise AssertionError unless two values are close, whatever their dtypes; numbers and arrays count as tensors."""
+    """Raise AssertionError unless two values are close, in any dtypes; numbers and arrays count as tensors."""
     from sbpjax._core.tensor.creation.from_data import as_tensor
 
     expected = as_tensor(expected)

@@ -1,4 +1,4 @@
-"""Names of `torch` itself that sbpjax has none of its own for."""
+"""Names of `torch` itself without counterpart in sbpjax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.version`: which PyTorch the alias speaks, and that neither CUDA nor HIP builds of it are behind it."""
+"""`torch.version`: the PyTorch version of the alias; no CUDA or HIP build."""
 
 from __future__ import annotations
 

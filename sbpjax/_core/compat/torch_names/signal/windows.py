@@ -1,4 +1,4 @@
-"""`torch.signal.windows`: windows of M points, symmetric, or without the last point of M + 1 (``sym=False``)."""
+"""`torch.signal.windows`: windows of M points, symmetric or periodic (``sym=False``)."""
 
 from __future__ import annotations
 
