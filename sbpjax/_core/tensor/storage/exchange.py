@@ -1,14 +1,14 @@
-"""The exchange of arrays: a program takes the arrays of tensors and gives new ones, and nobody sees it half done.
+"""Atomic state updates: a program takes the arrays of tensors and its results replace them, all or none.
 
-Between the run of a program that takes the memory of its inputs and the assignment of what it returned, the old arrays
-are gone and the new ones are held by nobody. Ctrl-C, a signal's handler that raises (a time limit, SIGTERM as
-`SystemExit`) and what another thread raises in this one come between two Python instructions. So there are none: the
+Between the run of a program with donated inputs and the assignment of its results, the old arrays
+are gone and no tensor holds the new ones. Ctrl-C, a signal handler that raises (a time limit, SIGTERM as
+`SystemExit`) and exceptions from another thread come between two Python instructions. So there are none: the
 run and all assignments are one chain of iterators, and one call into C exhausts it.
 
     parameters, moments, step count of device 0 ─ run ─ assign ┐
     parameters, moments, step count of device 1 ─ run ─ assign ┴ one call: all of the next step, or nothing
 
-What needs Python to be written (a view of a tensor, a layer's slice of a stack that somebody else shows) is not donated
+Tensors whose write needs Python (a view of a tensor, a layer's slice of a stack with other views) are not donated
 (`planned` returns None): the program runs, and if the writing is interrupted the old values are put back.
 """
 
@@ -51,20 +51,20 @@ def assigned(assignments: Sequence[Assignment]) -> Iterator:
 
 
 def counted_on(generator: Generator) -> Iterator:
-    """Return an iterator that counts a generator on, as a program does that drew from it."""
+    """Return an iterator that advances a generator's counter, for a program that drew from it."""
     stream = generator.trace
     owner, name = ((generator,), ("_drawn",)) if stream is None else ((stream,), ("drawn",))
     return map(setattr, owner, name, map(add, map(getattr, owner, name), (1,)))
 
 
 class Plan:
-    """How arrays to come are written into tensors, as iterators that run no Python.
+    """Writes of a program's future results into tensors, as iterators that run no Python.
 
     Attributes:
-        targets: the tensors that get the first arrays, and nothing else of which changes but their versions.
-        versions: those.
-        known: what else changes, as far as it is known before the arrays are there.
-        late: objects and attributes that get an array, and which.
+        targets: the tensors that get the first arrays; only their versions change besides.
+        versions: those versions.
+        known: other assignments whose values are known before the arrays.
+        late: objects and attributes that get an array, with its number.
     """
 
     __slots__ = ("known", "late", "targets", "versions")
@@ -75,7 +75,7 @@ class Plan:
         self.late: list[tuple[Any, str, int]] = []
 
     def steps(self, arrays: list) -> list[Iterator]:
-        """Return iterators that write arrays, maybe of a list that is filled when the first of them is asked for."""
+        """Return iterators that write arrays; the list may be filled just before the first of them is read."""
         found: list[Iterator] = [
             map(_set_array, self.targets, arrays),
             map(_set_version, self.targets, self.versions),
@@ -88,7 +88,7 @@ class Plan:
         return found
 
     def add(self, x: Tensor, place: int, layout: Any) -> bool:
-        """Add the write of one array, of those to come, into a tensor; return whether that needs no Python."""
+        """Add the write of one future array into a tensor; return whether that needs no Python."""
         if mode.touch is not None:
             mode.touch(x)
         if x._cell is not None:
@@ -103,7 +103,7 @@ class Plan:
             self.known += [(x, "_layout", layout), (x, "_kind", LOCAL if layout is None else PLACED)]
 
     def _add_cell(self, x: Tensor, place: int, layout: Any) -> bool:
-        """Add the write of a storage that a tensor shows as a whole; return whether it does, and no other target."""
+        """Add the write of a whole storage; return whether the tensor shows all of it, as the only target."""
         cell = x._cell
         if cell.__class__ is not Cell or steps_of(x) or base_of(x) is not None:
             return False
@@ -125,7 +125,7 @@ def next_versions(targets: Sequence[Tensor]) -> list[int]:
 
 
 def planned(targets: Sequence[Tensor], layouts: Sequence | None = None) -> Plan | None:
-    """Return how arrays of the tensors' shapes are written into them; None if that needs Python.
+    """Return the plan that writes arrays of the tensors' shapes into them; None if that needs Python.
 
     Args:
         targets: the tensors.
@@ -177,7 +177,7 @@ def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | Non
 
 
 def all_or_nothing(tensors: Sequence[Tensor], write: Callable[[], Any], *also: Iterable) -> None:
-    """Call a function that writes into tensors, and if it does not return put their old values back.
+    """Call a function that writes into tensors, and put their old values back if it raises.
 
     Args:
         tensors: the tensors.
@@ -196,7 +196,7 @@ def all_or_nothing(tensors: Sequence[Tensor], write: Callable[[], Any], *also: I
 
 
 def _held(x: Tensor) -> Iterator[Assignment]:
-    """Return what a write into a tensor may change: of it, of its base, and of their storage."""
+    """Return the attributes that a write into a tensor may change: its own, its base's and their storage's."""
     for owner in (x, base_of(x)):
         for part in (owner, owner._cell, owner._meta) if owner is not None else ():
             names = [name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -234,20 +234,20 @@ class Run:
         return found + self.plan.steps(outs)
 
     def finish(self) -> None:
-        """Do what is left to do when the new arrays are in their places."""
+        """Run the launcher's final callback when the new arrays are assigned."""
         if self._after is not None:
             self._after()
             self._after = None
 
 
 def exchange(*runs: Run, also: Callable[[], Iterable] | None = None, done: list | None = None) -> None:
-    """Run programs that take arrays of tensors, and write what they return: all in one call into C.
+    """Run programs that take arrays of tensors, and write their results: all in one call into C.
 
     If one of them fails, those before it have run and are written, and none after it.
 
     Args:
         runs: the programs, in order.
-        also: makes an iterator that is exhausted behind them, in the same call.
+        also: makes an iterator that is exhausted after them, in the same call.
         done: a list that gets an entry, in the same call.
     """
     if len(runs) == 1 and runs[0].launcher.ready:
@@ -274,10 +274,10 @@ def exchange(*runs: Run, also: Callable[[], Iterable] | None = None, done: list 
                 _exchange([run for run in runs if not run.outs], also, done)
             break
         except BaseException as error:
-            # A program that was thought ready and was not brings Python between two runs; an interrupt there waits.
+            # A program that proved not ready runs Python between two runs; an interrupt there is raised at the end.
             if held is not None or not (done or any(run.outs for run in runs)):
                 if isinstance(error, Exception):
-                    raise_for_ranks(error)  # a process that went away shows as an error of the runtime
+                    raise_for_ranks(error)  # a lost process appears as an error of the runtime
                 raise
             held = error
     for run in runs:
@@ -288,7 +288,8 @@ def exchange(*runs: Run, also: Callable[[], Iterable] | None = None, done: list 
 
 def _exchange(runs: list[Run], also: Callable[[], Iterable] | None, done: list) -> None:
     for attempt in range(3):
-        # What is ready for other arguments misses; the second attempt finds it made ready, if it has run with these.
+        # A program that is ready for other arguments misses; the second attempt finds it ready if it has run with
+        # these.
         steps = [run.steps(attempt < 2 and run.launcher.is_ready(run.inputs)) for run in runs]
         if also is not None:
             steps.append([also()])

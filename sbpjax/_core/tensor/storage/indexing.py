@@ -1,4 +1,4 @@
-"""Indexing: ``x[...]`` and ``x[...] = value``, with PyTorch's meaning.
+"""Indexing with PyTorch's semantics: ``x[...]`` and ``x[...] = value``.
 
 Integers, slices, ``None`` and ``...`` make a view (*basic* indexing). Tensors, lists and arrays of integers or bools
 gather elements into a new tensor (*advanced* indexing, `_core.ops.shapes.index`). A bool mask is turned into integer
@@ -79,7 +79,7 @@ def _slice_entry(item: slice, n: int):
         )
     start, stop, _ = slice(start, stop, step).indices(n)
     size = max(0, -(-(stop - start) // step))
-    # ``x[0:n]`` is ``x[:]``: the same step, and the same program.
+    # ``x[0:n]`` is ``x[:]``: the same step and the same program.
     if size == n and step == 1:
         return None
     return (size, step, start)
@@ -180,7 +180,7 @@ def _value(x: Tensor, value):
 
 
 def _write_part(x: Tensor, entries: list, value) -> None:
-    # What shows its elements once can be written to.
+    # A view that shows every element once can be written.
     if any(fn is view_steps.expand for fn, _, _ in steps_of(x)):
         view = _basic_view(x, entries)
         check_writable(view, "x[...] = value")
@@ -208,14 +208,14 @@ def _write_part(x: Tensor, entries: list, value) -> None:
 
 
 def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:
-    """Return the spec of an index and its tensors, which lie with ``x``."""
+    """Return the spec of an index and its tensors, on the placement of ``x``."""
     items = tuple(_as_index(i) for i in items)
     try:
         spec, arrays = _index.parse(items, tuple(x.shape))
     except TypeError as error:
         raise error if isinstance(error, OpTypeError) else OpTypeError(str(error)) from None
     if any(isinstance(a, np.ndarray) and a.dtype == bool for a in arrays) and x._kind == TRACED:
-        # Lists and arrays are read here; behind the next line a trace would have taken them in.
+        # Lists and arrays are read here; after the next line they would be part of the trace.
         places = lambda mask: [*np.nonzero(mask)] if isinstance(mask, np.ndarray) else _places(mask, x)  # noqa: E731
         spec, arrays = _index.expand_masks(spec, arrays, places)
     arrays = [with_layout_of(a, x) for a in arrays]
@@ -246,7 +246,7 @@ def _as_index(item):
 
 
 def with_layout_of(index, x: Tensor) -> Tensor:
-    """Return an index tensor that lies where ``x`` lies."""
+    """Return an index tensor on the placement of ``x``."""
     from ..creation.from_data import tensor
 
     index = index if isinstance(index, Tensor) else tensor(np.asarray(index))
@@ -259,7 +259,7 @@ def with_layout_of(index, x: Tensor) -> Tensor:
 
 
 def _check_bounds(spec: tuple, arrays: list, shape) -> None:
-    """Raise if an index tensor on the CPU names a place outside its dim; those elsewhere are not read back for that."""
+    """Raise if an index tensor on the CPU names a place outside its dim; those on other devices are not read."""
     dim, rest = 0, iter(arrays)
     for entry in spec:
         kind = entry[0]
@@ -283,7 +283,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
     spec, arrays = _resolved(x, items)
     masks = [entry for entry in spec if entry[0] == "mask"]
     if masks:
-        # A number through one mask is a `where`: no sizes, hence no look at the data, and it can be compiled.
+        # A number through one mask is a `where`: no sizes, hence no read of the data, and it can be compiled.
         alone = len(masks) == 1 and all(e == ("slice", 0, n, 1) for e, n in _beside(spec, x.shape))
         number = not isinstance(value, Tensor) or value.ndim == 0
         if not (alone and number and masks[0][1] > 0):
@@ -293,7 +293,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
 
 
 def _beside(spec: tuple, shape) -> list:
-    """Return the entries that are no mask, each with the size of its dim."""
+    """Return the entries other than masks, each with the size of its dim."""
     found, dim = [], 0
     for entry in spec:
         if entry[0] == "mask":

@@ -1,10 +1,10 @@
-"""Writing in place: what may be written, and how an op's result becomes the tensor's new value.
+"""In-place ops: checks for writable tensors, and the assignment of an op's result to the tensor.
 
 ``x.mul_(w)`` runs ``mul(x, w)`` as any op, then gives ``x`` the result's payload and its place on the tape, and
-counts the version up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where
+counts the version up. Arrays are immutable, so no value saved for backward is lost; an error is raised where
 PyTorch raises one.
 
-A global tensor keeps its layout. An in-place op on a tensor that the user asked for as a partial sum must be linear,
+A global tensor keeps its layout. An in-place op on a tensor that the user requested as a partial sum must be linear,
 since each rank can only write its own summand: ``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not. Where an op
 left a partial sum, as ``x[0]`` of rows does, the write converts it, so that ``x[0].relu_()`` means the same in every
 layout of ``x``.
@@ -38,8 +38,8 @@ from ..tape.grad_mode import no_grad
 from .lazy_random import is_undrawn, overwrite, place_to_fill, replace
 from .storage import base_of, repeated_by, write
 
-# What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
-# PyTorch merely warns of.
+# Ops allowed on a view that shows an element more than once: the same value everywhere, another shape, and ops of
+# which PyTorch only warns.
 _HARMLESS = frozenset(
     """fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_ index_fill_ setitem_ fill_diagonal_ threshold_ triu_
  tril_""".split()
@@ -54,7 +54,7 @@ def check_writable(x: Tensor, asked: str) -> None:
     """
     seen = f"{x.dtype.name}{list(x.shape)}"
     if mode.grad:
-        leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's word
+        leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's term
         if x._edge.__class__ is AccumulateGrad:
             raise inplace_error(
                 asked,
@@ -118,7 +118,7 @@ def fits(x: Tensor, out: Tensor, asked: str) -> None:
         )
 
 
-# Their result can be a partial sum whatever ``x`` is.
+# Their result can be a partial sum for any layout of ``x``.
 _ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))
 
 
@@ -126,7 +126,7 @@ _COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
 def _beside(x, other, /):
-    """Return ``x``: as in PyTorch what a comparison writes hangs on the tape, with a gradient of zero for the other."""
+    """Return ``x``: the result of an in-place comparison is on the tape, with zero gradient for ``other``."""
     return lax.convert_element_type(x, other.dtype)
 
 
@@ -155,22 +155,22 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     layout = x._layout
     pins = None
     partial = layout is not None and layout.shape is not None and layout.partial_axes
-    # As an input of every rank a number would be added to every summand. Where the user asked for the sum that is
-    # refused; where the planner chose it, it is reduced first.
+    # As an input of every rank a number would be added to every summand. Where the user requested the sum that is an
+    # error; where the planner chose it, it is reduced first.
     number = op.name in ("add", "sub", "rsub") and not (isinstance(others[0], Tensor) and others[0]._layout is not None)
     if partial and number and _is_asked_sum(x):
         raise _not_linear(x, asked, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
         # This converts the other term (from broadcast at no cost) and never ``x``.
         pins = (layout.sbp,)
-    # As in PyTorch: the tensor that is written says the precision.
+    # As in PyTorch: the tensor that is written determines the precision.
     before, mode.autocast = mode.autocast, None
     try:
         out = dispatch.run(op, (x, *others), pins)
     except (RuntimeError, ValueError):
         if pins is None:
             raise
-        # The pin does not fit, e.g. for another shape; `fits` says so.
+        # The pin does not fit, e.g. for another shape; `fits` raises the error.
         out = dispatch.run(op, (x, *others))
     finally:
         mode.autocast = before
@@ -222,12 +222,12 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
         pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
     if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
-        # What the user laid out as a sum stays one, or the write is refused; what the planner chose is laid out again.
+        # A sum that the user requested stays one, or the write is an error; a layout of the planner is converted.
         if layout.partial_axes and _is_asked_sum(x):
             out = _still_partial(x, out, asked)
         else:
             out = out.to_global(layout.placement, layout.sbp)
-    # The old value counts no more: its gradient is zero.
+    # The old value has no influence any more: its gradient is zero.
     if out._edge is None and x._edge is not None and mode.grad:
         pins = (layout.sbp,) if layout is not None else None
         out = dispatch.run(COPY, (x, out), pins)
@@ -235,7 +235,7 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
     write(x, out)
     edge = out._edge
     # Backward reads the result (of ``exp_``), which is ``x`` from now on: the check moves from the result's handle,
-    # which goes, to ``x`` at its new version.
+    # which is dropped, to ``x`` at its new version.
     if saves_result and isinstance(edge, OpNode) and edge.checks:
         edge.checks = (weakref.ref(x), x._version)
     return x
@@ -262,14 +262,14 @@ def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
 
 
 def _forget_self(x: Tensor, out: Tensor) -> None:
-    """The old value of ``x`` is saved for its own op's backward; that ``x`` is written now is no mistake."""
+    """Remove the version check of ``x`` from its own op's node: the old value is saved, and this write is no error."""
     node = out._edge
     while isinstance(node, OpNode):
         if node.checks:
             pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
             node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))
             return
-        # Behind a cast of the result, which `_become` puts in between.
+        # The node before a cast of the result, which `_become` inserts.
         node = node.edges[0] if node.entry.op.fn is _to_dtype else None
 
 
@@ -305,7 +305,7 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
                 [1., 2.]])
     """
     if isinstance(source, Tensor) and source._fresh()._layout is not None and self._layout is not None:
-        # A copy may come from anywhere, where all other ops want one placement.
+        # A copy may come from another placement; all other ops need one placement.
         if source.placement != self.placement:
             source = source.to_global(self.placement, self.sbp if source.shape == self.shape else None)
         # The tensor stays a sum: from broadcast that moves nothing, the value becomes the summand of the first rank.
@@ -390,7 +390,7 @@ ZERO = Op(_zero, name="zero")
 
 
 def set_part(x, value, /, *starts, steps):
-    """Return ``x`` with a value, broadcast, where view steps look; see `_core.tensor.storage.view_steps.put`."""
+    """Return ``x`` with a value, broadcast, in the part that view steps select; see `view_steps.put`."""
     from .view_steps import look, put
 
     value = jnp.asarray(value)

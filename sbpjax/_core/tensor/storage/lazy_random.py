@@ -1,6 +1,6 @@
-"""Random numbers in place that are drawn when somebody reads them.
+"""Lazy random initialization: the key is taken now, values are generated on first read.
 
-A layer fills its weights, a model fills them again as its paper says, and a checkpoint writes over both. Only numbers
+A layer fills its weights, a model fills them again as in its paper, and a checkpoint overwrites both. Only numbers
 that are read are drawn: `normal_` and its like take their key from the generator, in its order, and leave the drawing
 to the first read.
 
@@ -36,11 +36,11 @@ from .storage import Cell, drop_own_cell
 
 
 class Undrawn(Cell):
-    """The storage of a tensor whose numbers are not drawn yet, and of others that show the same: ``w.data``.
+    """Storage of a tensor whose random numbers are not drawn yet, and of its aliases such as ``w.data``.
 
     Attributes:
         draw: draws them.
-        options: where the tensor lies: ``(device, placement, sbp)``.
+        options: ``(device, placement, sbp)`` of the tensor.
         shown: references to the tensors, where there are others.
         lock: held while they are drawn: two threads that read a tensor get one array.
     """
@@ -60,7 +60,7 @@ class Undrawn(Cell):
         with self.lock, ExitStack() as stack:
             if x._cell is not self:
                 return
-            # Whoever reads may be tracing, or have chosen another device or no 64 bits for what it makes itself.
+            # The reader may be tracing, or have set another default device or disabled 64 bits for its own tensors.
             if not trace_state_clean():
                 stack.enter_context(jax.ensure_compile_time_eval())
             stack.enter_context(jax.default_device(None))
@@ -79,12 +79,12 @@ class Undrawn(Cell):
         return [t for t in found if t is not None and t is not x and t._cell is self]
 
     def drop(self, x: Tensor) -> bool:
-        """Draw the numbers; return whether nobody else shows them."""
+        """Draw the numbers; return whether no other tensor shows them."""
         self.materialize(x)
         return x._cell is None
 
     def leave(self, x: Tensor) -> bool:
-        """Let a tensor that is written over go; False if others show the same, for whom the numbers are drawn."""
+        """Release a tensor that is overwritten; return False, with the numbers drawn, if others show the same."""
         if self.others(x):
             self.materialize(x)
             return False
@@ -107,15 +107,15 @@ def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
 
 
 def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str, then=None) -> bool:
-    """Fill a tensor with random numbers; return False where a program of their shape is to draw them.
+    """Fill a tensor with random numbers; return False where a program of their shape has to draw them.
 
     Args:
-        x: the tensor, which may be written, and whose tape is no concern.
+        x: the tensor, which may be written, off the tape.
         fn: a function of `_core.ops.randoms.random`.
         static: its attributes.
         inputs: a key, and numbers.
-        options: what `place_to_fill` gave.
-        asked: what the user called.
+        options: the result of `place_to_fill`.
+        asked: the user's call.
         then: see `made_on_host.draw`.
     """
     draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
@@ -127,7 +127,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
     elif sure and not at_once and is_array(x) and drop_own_cell(x):
         x._cell = Undrawn(draw, options, x._ver + 1)
         x._seen = 0
-        x._array = Elsewhere(x._array)  # shape and dtype are asked for all the time, and must not draw
+        x._array = Elsewhere(x._array)  # shape and dtype are read all the time, and must not draw
         x._kind = STORED
     else:
         put_from(x, draw())
@@ -141,7 +141,7 @@ def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
         with cell.lock:
             if x._cell is cell:
                 cell.draw = draw
-                if not (x._meta is not None and x._meta.data_alias):  # as of writes to what is drawn
+                if not (x._meta is not None and x._meta.data_alias):  # as for writes to drawn numbers
                     cell.version += 1
                 return
     put_from(x, draw())  # another thread has drawn it meanwhile
@@ -152,7 +152,7 @@ def _given(value: Tensor) -> Callable[[], Tensor]:
 
 
 def _is_sure(fn, static: tuple) -> bool:
-    """Return whether a draw refuses nothing: whoever reads a tensor must not be told what is wrong with its filling."""
+    """Return whether a draw cannot fail: a read of the tensor must not raise an error of its filling."""
     options = dict(static)
     if not dtypes.of(options["dtype"]).is_floating_point:
         return False
@@ -162,7 +162,7 @@ def _is_sure(fn, static: tuple) -> bool:
 
 
 def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
-    """Return what a function returns that writes every element of an undrawn tensor, without drawing its numbers."""
+    """Call a function that writes every element of an undrawn tensor, without drawing its numbers."""
     cell = x._cell
     blank = None
     if not _traces() and not cell.others(x):

@@ -1,15 +1,15 @@
-"""Lazy views: nobody has read them yet; a chain of them is one program, on the way forward and on the way back.
+"""Lazy views: chains of unread views, compiled as one program forward and one backward.
 
-``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` asks for five views and reads the last three. A view of a local
-tensor has no payload until somebody looks: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
-fills them (`_View`). Shape, dtype and device are known before. What is read runs from the nearest view
-that has a payload, all steps between in one program, with one node on the tape; so does a copy of a lazy view
-(`through`). A write to the storage meanwhile counts the stamp up, and the view is read anew from there, as any other
+``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` makes five views and reads the last three. A view of a local
+tensor has no payload until it is read: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
+fills them (`_View`). Shape, dtype and device are known before. A read runs all steps from the nearest view
+that has a payload in one program, with one node on the tape; so does a copy of a lazy view
+(`through`). A write to the storage meanwhile increments the stamp, and the view is read anew from there, as any other
 (`storage.regenerate`).
 
 A view that a node passed by may be read later, for its value or for a hook: then the node is hung on it
-(`_hang`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``; asked for its
-node, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
+(`_hang`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``; when the node
+of ``t`` is read, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Pending:
         op: the op, of one input.
         array: the payload at the beginning of the chain.
         edge, idx: its place on the tape, None where nothing is recorded.
-        parent: the lazy views that the op is applied to, or None; ``place`` says to which of them.
+        parent: the lazy views that the op is applied to, or None; ``place`` is the number among them.
         depth: the number of steps from the payload.
         avals: shapes and dtypes of the outputs.
         arrays: their payloads, once read.
@@ -73,7 +73,7 @@ class Pending:
             self.array = parent.array
             self.edge, self.idx = parent.edge, parent.idx
             self.parent, self.place, self.depth = parent, meta.place, parent.depth + 1
-        # Whether it is recorded is decided when it is asked for, not when it is read: that may be in another mode.
+        # Whether it is recorded is decided when it is made, not when it is read: that may be in another mode.
         if not mode.grad:
             self.edge = None
 
@@ -83,7 +83,7 @@ class Pending:
             return self.arrays
         steps, missed = [(self.op, None)], []
         at, array, edge, idx = self, self.array, self.edge, self.idx
-        # Back to the nearest payload that is there: the steps from it run as one program.
+        # Back to the nearest existing payload: the steps from it run as one program.
         while at.parent is not None:
             above, place = at.parent, at.place
             if above.arrays is not None:
@@ -161,7 +161,7 @@ def views(x: Tensor, op: Op) -> tuple | None:
             if len(op.shapes) >= _MAX_SHAPES:
                 op.shapes.clear()
             avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
-        except Exception:  # the op itself says what is wrong
+        except Exception:  # the op itself raises the error
             return None
     found = Pending(x, op, avals)
     if len(avals) == 1:
@@ -176,7 +176,7 @@ class _View(Tensor):
     """
 
     __slots__ = ()
-    # Code that compares ``x.__class__`` with `Tensor` must not tell a lazy view from one.
+    # Code that compares ``x.__class__`` with `Tensor` must see a lazy view as one.
     __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
 
     def __getattr__(self, name: str):
@@ -203,7 +203,7 @@ def _tensor(pending: Pending, place: int) -> Tensor:
 def through(x: Tensor, op: Op) -> Tensor:
     """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
     meta = x._meta
-    # Written since it was made, a lazy view no longer shows what its chain began with.
+    # After a write, a lazy view no longer shows the array at the beginning of its chain.
     if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
         return dispatch.unary(op, x)
     found = Pending(x, op, None)
@@ -216,7 +216,7 @@ def through(x: Tensor, op: Op) -> Tensor:
 
 
 def fill(x: Tensor) -> None:
-    """Give a tensor the payload and the place on the tape that it was asked for."""
+    """Fill in the payload and the place on the tape of a lazy view that is read."""
     if x._cell is not None and x._cell.stamp != x._seen:  # written meanwhile
         x._fresh()
         return
@@ -232,7 +232,7 @@ def fill(x: Tensor) -> None:
 
 
 def forget(x: Tensor) -> None:
-    """Let a tensor that will be read anew from its storage hold nothing."""
+    """Clear the payload of a tensor that will be read anew from its storage."""
     x._meta.pending = None
     _set_class(x, Tensor)
     x._array = x._edge = None
@@ -245,7 +245,7 @@ _MAX_SHAPES = 4096  # a few hundred bytes each
 
 def _chain(steps: tuple) -> Op:
     """Return the op that takes several steps, each ``(op, which of its outputs the next one takes)``."""
-    # The program of the op itself is most likely there already.
+    # The program of the op itself most likely exists already.
     if len(steps) == 1:
         return steps[0][0]
     found = _CHAINS.get(steps)
@@ -256,7 +256,7 @@ def _chain(steps: tuple) -> Op:
 
 
 def chain(x, /, steps):
-    """Return what the steps show of an array; all outputs of the last one."""
+    """Apply the steps to an array; return all outputs of the last one."""
     for op, place in steps:
         x = op.traced(x)
         if place is not None and x.__class__ is tuple:

@@ -1,14 +1,14 @@
-"""Stored tensors: the payload lies elsewhere, in another layout or as one slice of a stack.
+"""Offloaded and stacked parameters: the payload is kept in another layout or as a slice of a stack.
 
 A graph may keep parameters as it needs them from step to step: divided over the data-parallel ranks (ZeRO-3), or the
-same weight of all layers in one stack. The user's tensor says nothing of that: its shape, dtype, placement and sbp are
-what they were. Its payload waits on a `Stack`, and is fetched when somebody reads or writes it:
+same weight of all layers in one stack. The user's tensor does not show that: its shape, dtype, placement and sbp are
+unchanged. Its payload is kept on a `Stack`, and is fetched when it is read or written:
 
     stack = Stack(array, layout)
     stack.store(weights)           # weights[i] is stack[i] from now on; nothing is copied
     weights[3].numpy()             # fetches one slice; the others stay where they are
 
-A fetched tensor that was not written is still on its stack, so a look at a weight costs the next step nothing.
+A fetched tensor that was not written is still on its stack, so reading a weight costs the next step nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Elsewhere:
 
 
 class Stored(Cell):
-    """The storage of a stored tensor: where to fetch it.
+    """Storage of an offloaded tensor: its stack and its index there.
 
     Attributes:
         stack: where its payload is.
@@ -48,7 +48,7 @@ class Stored(Cell):
         super().__init__(None, None, version)
         self.stack = stack
         self.index = index
-        # Never equal to the `_seen = 0` that `store` leaves, so every reader comes to `materialize`.
+        # Never equal to the `_seen = 0` that `store` leaves, so every read calls `materialize`.
         self.stamp = 1
 
     def materialize(self, x: Tensor) -> None:
@@ -60,26 +60,26 @@ class Stored(Cell):
         x._ver = self.version
 
     def drop(self, x: Tensor) -> bool:
-        """Return False: the tensor stays where it is."""
+        """Return False: the tensor stays on its stack."""
         return False
 
     def leave(self, x: Tensor) -> bool:
-        """Take a tensor that is written over from its stack."""
+        """Take a tensor that is overwritten from its stack."""
         x._ver, x._cell = self.version, None
         return True
 
     def detached(self, x: Tensor) -> None:
-        """Return None: what shares its storage needs it here."""
+        """Return None: an alias needs the payload here."""
 
 
 class Stack:
-    """A payload that stands for one tensor, or for a stack of them.
+    """The payload of one tensor, or of a stack of them.
 
     Attributes:
         array: the payload.
         layout: its layout, None if local.
         ndim: the number of its dims.
-        fetched: index → the array that a tensor of that place was given.
+        fetched: index → the array that the tensor of that index was given.
     """
 
     def __init__(self, array, layout, ndim: int | None = None) -> None:
@@ -101,8 +101,8 @@ class Stack:
         return arrays[0]
 
     def remember(self, index: int | None, array) -> None:
-        """Note that a tensor of the stack was given this array."""
-        # Weak: else every weight that was ever looked at would be held twice.
+        """Record the array that a tensor of the stack was given."""
+        # Weak: else every weight that was ever read would be held twice.
         self.fetched[index] = weakref.ref(array)
 
     def store(self, tensors: Sequence[Tensor], written: bool = True) -> None:
@@ -127,7 +127,7 @@ class Stack:
             commit(assigned(self._stored(x, place, written)))
 
     def planned(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
-        """Return what makes written tensors the slices of this stack; None if one of them is shown by others too."""
+        """Return the assignments that make written tensors slices of this stack; None if one has views or aliases."""
         found: list[Assignment] = []
         for index, x in enumerate(tensors):
             if not is_stored(x) and not drop_own_cell(x):
@@ -139,7 +139,7 @@ class Stack:
 
     def _stored(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
         version = x._cell.version if x._cell is not None else x._ver
-        # Shape and dtype are asked for all the time, and must not fetch the payload.
+        # Shape and dtype are read all the time, and must not fetch the payload.
         facts = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
         cell = Stored(self, place, version + written)
         return [(x, "_cell", cell), (x, "_seen", 0), (x, "_array", facts), (x, "_kind", STORED)]
@@ -172,10 +172,10 @@ def _take(stack, /, index: int):
 
 
 def stack_of(x: Tensor) -> Stack | None:
-    """Return where the payload of a tensor lies, None if the tensor holds it itself."""
+    """Return the stack that holds the payload of a tensor, None if the tensor holds it itself."""
     return x._cell.stack if is_stored(x) else None
 
 
 def is_stored(x: Tensor) -> bool:
-    """Return whether the payload of a tensor lies elsewhere."""
+    """Return whether the payload of a tensor is on a stack."""
     return x._cell.__class__ is Stored

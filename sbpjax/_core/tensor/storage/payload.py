@@ -1,4 +1,4 @@
-"""What other rooms may do with what a tensor holds: read its payload, write it, lend it another one.
+"""Access to tensor payloads for other packages: read, write, or temporarily replace one in a trace.
 
     payload(w)                        # the jax.Array behind w: local, or physical with w.layout; a tracer in a trace
     put(w, array, w.layout)           # a new value; views of w see it, and backward knows that w was written
@@ -6,7 +6,7 @@
     lend(w, tracer, layout)
     saved.put_back(w)                 # … and takes it out again
 
-The slots of `Tensor` are read in this room alone; a test holds that.
+The slots of `Tensor` are read in this package alone; a test enforces that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def refreshed(x: Tensor) -> Tensor:
 
 
 def payload(x: Tensor) -> Any:
-    """Return what a tensor holds: an array, a tracer, an `Abstract`; of a global tensor the physical array."""
+    """Return the payload of a tensor: an array, a tracer, an `Abstract`; of a global tensor the physical array."""
     return x._array if x._cell is None else x._fresh()._array
 
 
@@ -51,7 +51,7 @@ def facts(x: Tensor) -> Any:
 
 
 def is_array(x: Tensor) -> bool:
-    """Return whether the payload is an array that is here: no tracer, not abstract, not stored elsewhere."""
+    """Return whether the payload is an array: no tracer, not abstract, not offloaded."""
     return x._array.__class__ is ArrayImpl
 
 
@@ -62,7 +62,7 @@ def is_traced(x: Any) -> bool:
 
 def is_shared(x: Tensor) -> bool:
     """Return whether a tensor's storage is, or was, shown by other tensors as well."""
-    return x._cell is not None and x._fresh()._cell is not None  # one that was elsewhere has none when it is here
+    return x._cell is not None and x._fresh()._cell is not None  # a fetched one has none
 
 
 def requires_grad(x: Tensor) -> bool:
@@ -87,7 +87,7 @@ def edges_of(tensors: Iterable[Tensor]) -> tuple[tuple, tuple]:
 
 
 def as_before(tensors: Sequence[Tensor], layouts: Sequence, nodes: Sequence) -> list | None:
-    """Return the payloads of tensors that lie and hang as they did and share no storage; None if one does not."""
+    """Return the payloads of tensors with unchanged layout and node and no shared storage; None if one is not so."""
     for x, layout, node in zip(tensors, layouts, nodes):
         if x._cell is not None or x._layout is not layout or x._edge is not node:
             return None
@@ -95,7 +95,7 @@ def as_before(tensors: Sequence[Tensor], layouts: Sequence, nodes: Sequence) -> 
 
 
 def write_counts(tensors: Iterable[Tensor]) -> list[int]:
-    """Return how often each tensor was written; -1 where it has no array here, as in a trace."""
+    """Return the number of writes of each tensor; -1 where it has no array, as in a trace."""
     return [
         -1 if x._array.__class__ is not ArrayImpl else x._ver if x._cell is None else x._cell.stamp for x in tensors
     ]
@@ -121,7 +121,7 @@ def put_all_from(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Ite
 
 
 def put_results(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Iterable) -> None:
-    """Write what an op made of tensors into them, all of them or none; see `put_all`.
+    """Write an op's results into the tensors it read, all of them or none; see `put_all`.
 
     In a trace a tensor keeps its layout, which the op's result does not show.
     """
@@ -130,7 +130,7 @@ def put_results(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Iter
 
 
 def stand_in(x: Tensor) -> Tensor:
-    """Return a leaf of the same value that shares no storage with the tensor: what is written to it stays there."""
+    """Return a leaf of the same value that shares no storage with the tensor, so writes to it stay there."""
     return wrap_any(payload(x), x.layout)
 
 
@@ -150,7 +150,7 @@ def keep(x: Tensor, array: Any, layout: Any, written: bool = False) -> None:
         x: the tensor.
         array: its value.
         layout: its layout.
-        written: it is one of the state: whoever shows its storage sees the value.
+        written: whether it is part of the state: views and aliases see the value.
     """
     if written:
         x._set(array, layout)
@@ -173,12 +173,12 @@ def leave_tape(tensors: Iterable[Tensor]) -> None:
 
 
 def mark_kept(x: Tensor, kept: str | None) -> None:
-    """Note that a step left a tensor where its function keeps it: a ``"constant"``, or an ``"output"`` of every run."""
+    """Mark a tensor that a step left where its function keeps it: ``"constant"``, or ``"output"`` of every run."""
     x._own_meta().kept = kept
 
 
 def kept_as(x: Tensor) -> str | None:
-    """Return what `mark_kept` noted."""
+    """Return the mark of `mark_kept`."""
     return None if x._meta is None else x._meta.kept
 
 
@@ -202,7 +202,7 @@ def weak(value: Any) -> Callable[[], Any]:
 
 
 class Snapshot:
-    """What a tensor holds, where it hangs and what its storage is, to be put back after a trace.
+    """Payload, tape position and storage of a tensor, to be restored after a trace.
 
     Args:
         x: the tensor.
@@ -217,7 +217,7 @@ class Snapshot:
     __slots__ = ("_facts", "_inner", "_meta", "_seen", "array", "grad", "storage")
 
     def __init__(self, x: Tensor, weakly: bool = False) -> None:
-        # Who shares undrawn numbers may read them meanwhile; where a payload lies would go with the storage.
+        # Aliases of undrawn numbers may read them meanwhile; the index on a stack would go with the storage.
         if x._kind == STORED and not x._cell.drop(x) and weakly:
             x._fresh()
         self.array, self.grad = x._array, x.grad
@@ -229,7 +229,7 @@ class Snapshot:
         self._inner = () if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
 
     def put_back(self, x: Tensor | None) -> None:
-        """Make the tensor what it was, and its storage, which others may show, also if the tensor is gone."""
+        """Restore the tensor and its storage; the storage, which others may show, also if the tensor is gone."""
         cell = self.storage()
         if cell is not None:
             cell.array, cell.layout, cell.stamp, cell.version = self._inner

@@ -1,4 +1,4 @@
-"""``x.squeeze_()``, ``x.t_()`` and the like: a tensor that shows its elements in another shape from then on."""
+"""In-place shape changes: ``x.squeeze_()``, ``x.t_()`` etc."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The same elements in another shape: `view reshape flatten unflatten ravel`, and bytes read as another dtype.
+"""Reshaping: `view reshape flatten unflatten ravel`, and `view` of the bytes as another dtype.
 
 Worked case: of strides (3, 1), a tensor of shape (2, 3) is viewed as (6,) with stride 1; its transpose, of strides
-(1, 3), has no such strides, so `view` refuses it and `reshape` copies.
+(1, 3), has no such strides, so `view` raises and `reshape` copies.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         end_dim: the last one.
 
     Raises:
-        OpError: ``start_dim`` is behind ``end_dim``.
+        OpError: ``start_dim`` is after ``end_dim``.
 
     Example:
         >>> flow.ones(2, 3, 4).flatten(1).shape

@@ -1,4 +1,4 @@
-"""One tensor as several views of its parts along a dim: `split chunk tensor_split unbind`.
+"""Splitting into views along a dim: `split chunk tensor_split unbind`.
 
 All parts come from one op, so their gradients meet in one concatenation, and each is then tied to the storage as the
 part that it is. Worked case: of 7 rows, `split(3)` shows 3, 3 and 1, `chunk(3)` the same, `tensor_split(3)` 3, 2, 2.
@@ -33,7 +33,7 @@ def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
 def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
     """Return the op that cuts a dim into parts of some sizes, and each part's view step."""
     begins = [0, *itertools.accumulate(sizes)]
-    # The starts are attributes here, unlike those of ``x[i]``: a split asks for the same parts again and again.
+    # The starts are attributes here, unlike those of ``x[i]``: a split makes the same parts again and again.
     parts = [of_one_dim(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
     op = op_of(_view.split, (("split_size", sizes), ("dim", d)))
     return op, [(view_steps.index, (("spec", spec),), ()) for spec in parts]
@@ -116,7 +116,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     n = self.shape[d]
     size = -(-n // chunks)
     if not size:
-        # Of an empty dim PyTorch makes as many chunks as were asked for.
+        # Of an empty dim PyTorch makes the requested number of chunks.
         return _several(self, d, [0] * chunks)
     return split(self, size, d)
 

@@ -1,9 +1,9 @@
-"""Storage shared by views: a cell, and how a write through one tensor reaches the others.
+"""Storage shared by views: a cell, its version counters, and the propagation of writes to other views.
 
 ``v = x[0]; v.mul_(2)`` changes ``x``. Arrays of JAX are immutable, so ``x`` and ``v`` share a `Cell` that holds the
 array of the *root*; ``v`` is the root seen through its *steps*, here one ``getitem``. A write to ``v`` is one program
-that puts the new value into the root, and counts the cell's stamp up; whoever meets a tensor whose stamp is old reads
-it anew (`regenerate`).
+that puts the new value into the root, and increments the cell's stamp; a tensor with an old stamp is read
+anew (`regenerate`).
 
 On the tape a view hangs on its *base*. A recorded write to ``v`` gives the base a new node (the put), and ``v``, read
 anew, a new view node on that. ``detach()`` and ``.data`` share the cell without sharing the tape: they are their own
@@ -40,7 +40,7 @@ class Cell:
     """
 
     # Two counters, since PyTorch has two meanings of a write: through ``x.data`` the other views must see it (stamp),
-    # but backward must not complain of it (version).
+    # but backward must not raise for it (version).
     __slots__ = ("__weakref__", "array", "layout", "stamp", "version")
 
     def __init__(self, array, layout, version: int) -> None:
@@ -53,19 +53,19 @@ class Cell:
 def cell_of(x: Tensor) -> Cell:
     """Return a tensor's cell, made on first use."""
     if x._cell.__class__ is not Cell:
-        x._fresh()  # a stored tensor comes back first
+        x._fresh()  # an offloaded tensor is fetched first
         x._cell = Cell(x._array, x._layout, x._ver)
         x._seen = 0
     return x._cell
 
 
 def storage_of(x: Tensor) -> Cell | None:
-    """Return what a tensor shares with its views and aliases; None if it never had any, or is stored elsewhere."""
+    """Return the cell that a tensor shares with its views and aliases; None if it never had any, or is offloaded."""
     return x._cell if x._cell.__class__ is Cell else None
 
 
 def drop_own_cell(x: Tensor) -> bool:
-    """Drop a tensor's cell if nobody else shows it; return whether the tensor shares no storage now."""
+    """Drop a tensor's cell if no other tensor shows it; return whether the tensor shares no storage now."""
     cell = x._cell
     if cell is None:
         return True
@@ -125,8 +125,8 @@ def regenerate(x: Tensor) -> None:
             x._hold(cell.array, cell.layout)
     else:
         base._fresh()
-        # Reading anew repeats the record of a view that was made with the tape on; a ``no_grad`` around whoever reads
-        # it now must not take it off the tape.
+        # Reading anew repeats the record of a view that was made with the tape on; a ``no_grad`` around the reader
+        # must not take it off the tape.
         before, mode.grad = mode.grad, True
         try:
             seen = _see(base, steps_of(x)[len(steps_of(base)) :])
@@ -161,7 +161,7 @@ def _see(x: Tensor, steps: tuple) -> Tensor:
 
 def _put(root: Tensor, value: Tensor, steps: tuple, function=put) -> Tensor:
     op = op_of(function, _static(steps))
-    # A write must not move the storage: whatever layout the planner likes better, other views expect the old one.
+    # A write must not move the storage, even to a layout that the planner prefers: other views expect the old one.
     pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
     return dispatch.run(op, (root, value, *_starts(steps)), pins)
 
@@ -170,7 +170,7 @@ def write(x: Tensor, value: Tensor) -> None:
     """Give a tensor a new value, seen by all that share its storage.
 
     Args:
-        x: the tensor; what may not be written was refused before.
+        x: the tensor, already checked as writable.
         value: its new value, of its shape, dtype and layout, on the tape if the write is recorded.
     """
     if mode.touch is not None:
@@ -179,8 +179,8 @@ def write(x: Tensor, value: Tensor) -> None:
     if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
     if x._cell.__class__ is not Cell:
-        x._fresh()  # a stored tensor comes back first
-    # Nobody shares it: the write is a new payload, and no program puts anything anywhere.
+        x._fresh()  # an offloaded tensor is fetched first
+    # Not shared: the write is a new payload, without a program that puts it into a root.
     if x._cell is None:
         _take(x, value)
         if mode.grad and value._edge is not None:
@@ -250,7 +250,7 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
     else:
         cell.array, cell.layout = new._array, new._layout
     cell.stamp += 1
-    # PyTorch promises for ``x.data`` that backward does not notice.
+    # As in PyTorch, writes through ``x.data`` are not seen by backward.
     if not (x._meta is not None and x._meta.data_alias):
         cell.version += 1
     _take(base, new)
@@ -283,7 +283,7 @@ def _place(layout):
 
 
 def follow(x: Tensor, view: Tensor) -> Tensor:
-    """Make a view show what a view of it shows, and return it."""
+    """Make a view show the same part as a view of it, and return it."""
     if view is not x:
         x._own_meta().steps = steps_of(view)
         _take(x, view)
@@ -355,11 +355,11 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         fix = "x.data = sbpjax.tensor(value)"
         raise OpTypeError("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix)
-    if self._kind != STORED:  # what is elsewhere need not come for this
+    if self._kind != STORED:  # an offloaded tensor need not be fetched for this
         self._fresh()
     value._fresh()
     meta = self._own_meta()
-    # From here on it is a tensor of its own: a later write reaches the new storage, not what it was once a view of.
+    # From here on it is a tensor of its own: a later write reaches the new storage, not its former base.
     meta.base = None
     meta.steps = steps_of(value)
     self._cell = cell_of(value)

@@ -1,18 +1,18 @@
-"""Changes: one mark per process that moves when something moves that compiled programs are keyed by.
+"""Version counter: one mark per process that changes with every change to modules or optimizers.
 
-A graph asks before every step whether its modules still hold the same tensors in the same modes, and its optimizers the
-same state and options. Asking every table costs a step of 20 tensors 80 µs, since each looked-at object comes from
-memory that the step before has pushed out of the caches. So the tables say themselves when they change:
+A graph checks before every step whether its modules still hold the same tensors in the same modes, and its optimizers
+the same state and options. Checking every table costs a step of 20 tensors 80 µs, since the step before has pushed
+each object out of the caches. So the tables report their changes themselves:
 
     mark = changes.now
     ...                       # steps of a program; a schedule sets param_groups[0]["lr"]
     changes.now is mark       # nothing was registered, replaced, frozen or switched since
 
-    model.eval()              # Module.__setattr__ moves the mark: the next step asks every table
+    model.eval()              # Module.__setattr__ moves the mark: the next step checks every table
 
-`Table`, `Fields`, `States`, `Group` and `Items` are the containers of modules and optimizers; each is what its base is,
-and moves the mark with every change. What nobody reports, such as a write into ``vars(module)``, is seen when
-something next moves the mark.
+`Table`, `Fields`, `States`, `Group` and `Items` are the containers of modules and optimizers; each behaves as its base
+and moves the mark with every change. A change without a report, such as a write into ``vars(module)``, is seen when
+the mark next moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Changes:
     """The mark of this process.
 
     Attributes:
-        now: an object that is another one after every change; whoever holds an old one sees that there was one.
+        now: an object that is replaced at every change; holding an old one shows that there was one.
     """
 
     __slots__ = ("now",)
@@ -43,7 +43,7 @@ changes = Changes()
 
 
 def _noted(cls: type, *names: str) -> None:
-    """Give a container methods that do what its base's do, and move the mark behind the change."""
+    """Add methods to a container that call its base's and move the mark after the change."""
     for name in names:
         method = getattr(cls.__mro__[1], name)
 
@@ -64,7 +64,7 @@ class Table(OrderedDict[str, Any]):
     """The parameters, buffers or children of a module by name."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Be pickled as an `OrderedDict`, so that files of modules name no class of this package's inside."""
+        """Pickle as an `OrderedDict`, so that files of modules name no internal class of this package."""
         return OrderedDict, (), None, None, iter(self.items())
 
 

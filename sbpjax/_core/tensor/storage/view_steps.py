@@ -1,11 +1,11 @@
-"""View steps: how one tensor shows part of another's storage, and how a value goes back in.
+"""View steps: pure functions that select part of a storage, each with its inverse write and stride rule.
 
 Each step is a pure function that *looks* (``permute(x, dims=(1, 0))``), with a partner that *puts* a value of the
 view's shape back into the viewed array, and a rule for strides, as PyTorch counts them: they decide whether a reshape
 can be a view at all. Worked case: ``x`` of shape (2, 3) has strides (3, 1); ``x.t()`` has (1, 3); ``x.t().view(6)``
 would need one stride that walks 0, 3, 1, 4, …, which does not exist, so it is an error and ``reshape`` copies.
 
-Where a slice starts is an input, not an attribute, so ``x[i]`` in a loop compiles once.
+The start of a slice is an input, not an attribute, so ``x[i]`` in a loop compiles once.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def reshaped_strides(shape, strides, new_shape):
         new_shape: sizes of the view; as many elements.
     """
     if not all(isinstance(n, (int, np.integer)) for n in (*shape, *new_shape)):
-        return None  # a size is a symbol: whether the dims lie one after the other cannot be told
+        return None  # a size is a symbol: whether the dims are contiguous is unknown
     if math.prod(shape) == 0:
         return contiguous_strides(new_shape) if tuple(shape) != tuple(new_shape) else tuple(strides)
     if not shape:
         return (1,) * len(new_shape)
-    # from the back: dims that lie one after the other in memory make runs of (elements, stride of the last)
+    # from the back: dims that are contiguous in memory make runs of (elements, stride of the last)
     runs: list[tuple[int, int]] = []
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if runs and (n == 1 or stride == runs[-1][0] * runs[-1][1]):
             runs[-1] = (runs[-1][0] * n, runs[-1][1])
         else:
             runs.append((n, stride))
-    # each new dim takes its elements from one run; dims of size 1 go with the run behind them
+    # each new dim takes its elements from one run; dims of size 1 go with the run after them
     result, left = [0] * len(new_shape), list(new_shape)
     for count, step in runs:
         taken = 1
@@ -142,7 +142,7 @@ def index(x, /, *starts, spec):
 
     Args:
         x: the array.
-        starts: where the part starts, for each entry of ``spec`` that does not say it, as integer scalars.
+        starts: the first index for each entry of ``spec`` without one, as integer scalars.
         spec: for each dim ``None`` (all of it), ``(size, stride, start)`` for a slice, or ``(None, 1, start)`` for
             one index, whose dim goes away. ``start`` is None if it comes as an input.
     """
@@ -161,7 +161,7 @@ def index(x, /, *starts, spec):
 
 
 def _steps(spec) -> tuple[int, ...]:
-    """Return the step along each dim; that of a slice of one element is 1, whatever was asked for."""
+    """Return the step along each dim; that of a slice of one element is always 1."""
     return tuple(1 if s is None or s[0] is None or s[0] < 2 else s[1] for s in spec)
 
 
@@ -193,7 +193,7 @@ def _put_index(x, value, /, *starts, spec):
     strides = _steps(spec)
     if any(k > 1 for k in strides):
         spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
-        # What lies between the elements of a strided part stays: it is read, and written back with them.
+        # The elements between those of a strided part are unchanged: they are read, and written back with them.
         span = lax.dynamic_slice(x, begin, spans)
         value = span.at[tuple(slice(None, None, k) for k in strides)].set(value)
     return lax.dynamic_update_slice(x, value, begin)
@@ -363,12 +363,12 @@ STRIDES = {
     as_real: lambda shape, strides, /: ((*shape, 2), (*[2 * k for k in strides], 1)),
     as_complex: lambda shape, strides, /: (shape[:-1], tuple(k // 2 for k in strides[:-1])),
 }
-# What they put has another dtype than what is viewed.
+# Their value has another dtype than the viewed array.
 _OWN_DTYPE = (as_real, as_complex)
 
 
 def look(x, /, *starts, steps):
-    """Return what a chain of steps shows; ``steps`` is a tuple of ``(fn, static, number of starts)``."""
+    """Return the part that a chain of steps selects; ``steps`` is a tuple of ``(fn, static, number of starts)``."""
     for fn, static, count in steps:
         x = fn(x, *starts[:count], **dict(static))
         starts = starts[count:]
@@ -376,13 +376,14 @@ def look(x, /, *starts, steps):
 
 
 def put(x, value, /, *starts, steps):
-    """Return ``x`` with ``value`` where a chain of steps looks."""
+    """Return ``x`` with ``value`` in the part that a chain of steps selects."""
     if not steps:
         return lax.convert_element_type(value, x.dtype)
     (fn, static, count), rest = steps[0], steps[1:]
     keywords = dict(static)
     if rest:
-        # From the root inwards: what a step shows is read, what lies further in is put into it, and it is put back.
+        # From the root inwards: the part of a step is read, the value is put into it by the later steps, and it is
+        # put back.
         value = put(fn(x, *starts[:count], **keywords), value, *starts[count:], steps=rest)
     value = value if fn in _OWN_DTYPE else lax.convert_element_type(value, x.dtype)
     return PUT[fn](x, value, *starts[:count], **keywords)

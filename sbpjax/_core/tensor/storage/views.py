@@ -38,7 +38,7 @@ _known: dict = {}
 
 
 def known_view(x: Tensor, key: tuple) -> Tensor | None:
-    """Return the view of a plain tensor that was asked for before in the same words, without checking them again."""
+    """Return the view of a plain tensor for arguments that were checked before, without checking them again."""
     found = _known.get(key)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
     share(x, out, (step,))
     old, new = x._meta, out._meta
     new.base = x if old is None or old.base is None else old.base
-    # Inherited: a view of such a view is as far off the tape.
+    # Inherited: a view of such a view is off the tape as well.
     new.no_grad_view = (old is not None and old.no_grad_view) or (not mode.grad and new.base._edge is not None)
     return out
 

@@ -1,1 +1,1 @@
-"""The tape: what was computed, and the way back through it."""
+"""The autograd tape: backward engine, grad modes, custom functions, saved-tensor hooks."""

@@ -1,11 +1,11 @@
-"""Where a NaN in backward comes from: while detection is on, each gradient is looked at, and nodes know their line.
+"""Anomaly detection: raises at the first NaN gradient in backward, with the source line of its forward.
 
     with flow.autograd.detect_anomaly():
         loss = model(x).log().mean()
         loss.backward()  # an error at the first node that gives a NaN, with the line of its forward
 
-Nodes are numbered as they are recorded; while detection is on, the number also notes the line. So a program without
-detection pays nothing, one with it reads every gradient back.
+Nodes are numbered as they are recorded; while detection is on, the source line is stored by that number. So a program
+without detection pays nothing, one with it reads every gradient back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sbpjax.errors import AutogradError, user_line
 from ..nodes import node as _node
 from ..nodes import op_node as _op_node
 
-_MOST_LINES = 100_000  # of a program that leaves detection on, those of its last nodes
+_MOST_LINES = 100_000  # of a program that leaves detection on, the lines of its last nodes
 _sequence = _node.sequence
 _lines: dict[int, str] = {}
 _enabled = False
@@ -37,7 +37,7 @@ class set_detect_anomaly(contextlib.ContextDecorator):  # PyTorch's name
 
     Args:
         mode: whether it is on.
-        check_nan: False notes the lines only, which errors in backward then name.
+        check_nan: False records the lines only, which errors in backward then name.
 
     Example:
         >>> with flow.autograd.set_detect_anomaly(True):
@@ -59,11 +59,11 @@ class set_detect_anomaly(contextlib.ContextDecorator):  # PyTorch's name
 class detect_anomaly(set_detect_anomaly):  # PyTorch's name
     """Raise at the first NaN that a backward in this block gives, with the line of the forward; slow, for debugging.
 
-    The forward runs in the block, too. The backward of an `nn.Graph` is inside its program and is not looked at: run
+    The forward runs in the block, too. The backward of an `nn.Graph` is inside its program and is not checked: run
     the step eagerly.
 
     Args:
-        check_nan: False notes the lines only.
+        check_nan: False records the lines only.
 
     Raises:
         AutogradError: (a RuntimeError) from ``backward()``, which op gave a NaN.
@@ -82,7 +82,7 @@ class detect_anomaly(set_detect_anomaly):  # PyTorch's name
 
 
 def check(node: Any, gradients: tuple) -> None:
-    """Look at what a node's backward gave.
+    """Check the gradients of a node's backward.
 
     Raises:
         AutogradError: one is NaN.

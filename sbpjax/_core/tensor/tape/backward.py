@@ -1,4 +1,4 @@
-"""`backward` and `grad`: what starts a walk over the tape."""
+"""`backward` and `grad`: the entry points of reverse-mode differentiation."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
         )
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
-    # A handle of its own, off the tape: what the user's gradient was computed from is not to be differentiated.
+    # A handle of its own, off the tape: the computation of the user's gradient is not differentiated.
     return g if create_graph else wrap_any(g._fresh()._array, g._layout)
 
 
@@ -191,10 +191,10 @@ def grad(
         grad_outputs: the gradients of the outputs; ones for scalars by default.
         retain_graph: keep the graph; by default as ``create_graph``.
         create_graph: record the computation of the gradients.
-        only_inputs: for PyTorch's spelling: gradients are always of the inputs alone.
+        only_inputs: accepted for PyTorch; gradients are always of the inputs alone.
         allow_unused: give None for an input that the outputs do not depend on, instead of an error.
-        is_grads_batched: the first dim of every gradient of an output counts several of them, and so does that of what
-            is returned; the graph is walked once for each.
+        is_grads_batched: the first dim of every gradient of an output counts several of them, and so does that of the
+        results; the graph is walked once for each.
         materialize_grads: give zeros for such an input.
 
     Returns:
@@ -239,7 +239,7 @@ def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_grap
     """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`.
 
     Args:
-        gradient: of a tensor with several elements, the gradient of what is derived.
+        gradient: the gradient of this tensor, required for several elements.
         retain_graph: keep the graph for another backward; by default as ``create_graph``.
         create_graph: record the backward, so that it can be differentiated.
         inputs: if given, only these tensors get a ``.grad``.
@@ -262,7 +262,7 @@ def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_grap
 
 
 def register_hook(self: Tensor, hook):
-    """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces the gradient."""
+    """Call ``hook(grad)`` when this tensor's gradient is known; its result, unless None, replaces the gradient."""
     from ..nodes.node import table_of
 
     self._fresh()
@@ -318,7 +318,7 @@ _attach()
 
 
 def _beside(seed, like):
-    """Return what a backward starts with on the placement of a loss: the loss scale may lie on another stage."""
+    """Return the initial gradient on the placement of a loss: the loss scale may be on another stage."""
     if getattr(seed, "_layout", None) is None or like._layout is None:
         return seed
     from sbpjax._core.tensor.creation.convert import moved_to_stage

@@ -1,6 +1,6 @@
-"""Backward: walks the tape from some tensors to the leaves, adding up gradients.
+"""Backward engine: walks the tape from outputs to leaves in reverse order and accumulates gradients.
 
-A node runs when all cotangents of its outputs are there: the number of its consumers within the walk is counted
+A node runs when all cotangents of its outputs have arrived: the number of its consumers within the walk is counted
 first. Among the nodes that are ready the one recorded last runs first, and a leaf's accumulation runs as soon as its
 gradient is complete, so hooks fire in PyTorch's order.
 """
@@ -33,13 +33,13 @@ def walk(
     Args:
         roots: ``(node, idx, grad)`` triples.
         create_graph: record the backward itself.
-        retain_graph: keep what the nodes saved.
+        retain_graph: keep the saved values of the nodes.
         capture: ``{(node, idx): None}`` to be filled with the gradients arriving there, instead of writing ``.grad``.
         others: with ``capture``, still write the ``.grad`` of leaves that are not captured.
     """
     pending = _count(roots)
-    # `grad` must not run what leads to no input that was asked for: a Function beside it may fail, and does so in
-    # PyTorch only if it is on the way.
+    # `grad` must not run nodes that lead to no requested input: an unrelated Function may fail, and does so in
+    # PyTorch only if it is on the path.
     wanted = None if capture is None or others else leading_to(roots, {node for node, _ in capture})
     buffers: dict = {}
     # The node that was recorded last comes first, of those whose cotangents are complete. So hooks run in the order
@@ -48,7 +48,7 @@ def walk(
     leaves: list = []
     for node, idx, grad in roots:
         _put(buffers, node, idx, grad)
-    # A root that another root leads to waits for what comes from there.
+    # A root that another root leads to waits for the gradients from there.
     for node in {id(n): n for n, _, _ in roots}.values():
         if not pending[node]:
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
@@ -72,7 +72,7 @@ def walk(
             # Popped, not read: cotangents are let go as soon as their node has run.
             grads = buffers.pop(node, None)
             added: tuple = ()
-            if grads is not None and capture is None and node.hooks is None:  # what `_run` does then
+            if grads is not None and capture is None and node.hooks is None:  # as `_run` without hooks
                 if node.__class__ is LocalNode and not create_graph:
                     added, held = _waiting(node, buffers)
                     results = node.backward_onto(grads, added, held) if added else node.backward(grads, False)
@@ -97,7 +97,7 @@ def walk(
                         idx = idxs[k]
                         held = slots[idx]
                         slots[idx] = grad if held is None or k in added else held + grad
-                # Also for a child that got nothing: else it would wait for ever, and so would what lies behind it.
+                # Also for a child without a gradient: else it and the nodes after it would wait for ever.
                 left = pending[child] - 1
                 pending[child] = left
                 if not left:
@@ -107,7 +107,7 @@ def walk(
                         heappush(ready, (-child.seq, child))
         done = True
     finally:
-        mode.grad, mode.walks = before, walks  # no call between the two: a signal's handler cannot part them
+        mode.grad, mode.walks = before, walks  # no call between the two: a signal handler cannot interrupt here
         if not done and not mode.walks:
             mode.ends = None
     if mode.ends is not None and capture is None:
@@ -127,7 +127,7 @@ def at_end(key, call: Callable[[], None]) -> None:
 
 
 def run_ends() -> None:
-    """Call what `at_end` collected, unless another walk is still under way around this one."""
+    """Call the functions of `at_end`, unless this walk is nested in another one."""
     if mode.walks:
         return
     ends, mode.ends = mode.ends, None
@@ -136,7 +136,7 @@ def run_ends() -> None:
 
 
 def drop_ends() -> None:
-    """Forget what `at_end` collected, unless another walk is still under way around this one."""
+    """Drop the functions of `at_end`, unless this walk is nested in another one."""
     if not mode.walks:
         mode.ends = None
 
@@ -152,12 +152,12 @@ def _backward(node, grads: list, create_graph: bool) -> tuple:
     return node.finished(outs if isinstance(outs, tuple) else (outs,))
 
 
-# What follows saves a call per gradient that meets another: 4 % of a step of `benchmarks/eager.py`.
+# The fused addition saves a call per gradient that meets another: 4 % of a step of `benchmarks/eager.py`.
 _NOTHING = ((), ())
 
 
 def _waiting(node: LocalNode, buffers: dict) -> tuple:
-    """Return which gradients of a node will be added to one that is there, and those."""
+    """Return which gradients of a node will be added to a waiting one, and those."""
     # The node's own program adds them then. None of a node of several outputs, of one that hands on cotangents as they
     # come, or where an input is a gradient's place twice.
     entry = node.entry
@@ -176,7 +176,7 @@ def _waiting(node: LocalNode, buffers: dict) -> tuple:
             return _NOTHING
         places.append(k)
         arrays.append(held._array)
-    # ``x * x``: both gradients go to the same place, and what is held there would be added twice.
+    # ``x * x``: both gradients go to the same place, and the waiting gradient would be added twice.
     if len(places) > 1 and len({(edges[k], idxs[k]) for k in places}) < len(places):
         return _NOTHING
     return (tuple(places), arrays) if places else _NOTHING
@@ -238,7 +238,7 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     ends = False
     if capture is not None:
         ends = _ends(node, capture, wanted)
-        # where the walk goes on, what is captured is the gradient before the hooks; PyTorch has it so
+        # where the walk continues, the gradient before the hooks is captured, as in PyTorch
         if not ends:
             _capture(node, grads, capture)
     if hooks is not None:
@@ -274,7 +274,7 @@ def _capture(node, grads: list, capture: dict) -> None:
 
 
 def _before(hooks, grads: list) -> list:
-    """Run the hooks on the outputs of a node, then those on the node, then keep what is to be retained."""
+    """Run the hooks on the outputs of a node, then those on the node, then keep retained gradients."""
     for idx, table in hooks.outputs.items():
         for hook in list(table.values()):
             if grads[idx] is None:
@@ -328,7 +328,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         own.grad = own.grad + grad
     elif own.grad.__class__ is RowGrad:
         own.grad = accumulated(own.grad, grad, tensor)
-    # What `zero_grad` left is known to be zero: the gradient takes its place, and the user's handle to ``w.grad`` sees
+    # The array of `zero_grad` is known to be zero: the gradient replaces it, and the user's handle to ``w.grad`` sees
     # it.
     elif own.zeroed is not None and own.grad._array is own.zeroed:
         own.grad._set(grad._array, grad._layout)

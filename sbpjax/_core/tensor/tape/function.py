@@ -1,4 +1,4 @@
-"""`Function`: an op with a backward of the user's own.
+"""`Function`: user-defined ops with a custom backward.
 
 Worked case::
 
@@ -37,7 +37,7 @@ ACROSS: dict[str, Callable[..., Tensor]] = {}  # collectives on the tape; `sbpja
 
 
 class FunctionCtx:
-    """What forward leaves for backward: saved tensors, and any attribute the user sets."""
+    """Context passed from forward to backward: saved tensors, and any attribute the user sets."""
 
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -61,7 +61,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple:
-        """What `save_for_backward` kept.
+        """The tensors kept by `save_for_backward`.
 
         Raises:
             AutogradError: the graph was freed, or a saved tensor was changed in place.
@@ -98,15 +98,15 @@ class FunctionCtx:
     saved_variables = saved_tensors
 
     def mark_non_differentiable(self, *tensors) -> None:
-        """Say that these outputs have no gradient."""
+        """Mark outputs as having no gradient."""
         self._non_differentiable = {id(t) for t in tensors}
 
     def mark_dirty(self, *tensors) -> None:
-        """Say that forward changed these inputs in place."""
+        """Mark inputs that forward changed in place."""
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether backward gets zeros (the default) or None for outputs without a gradient."""
+        """Set whether backward gets zeros (the default) or None for outputs without a gradient."""
         self._materialize = value
 
 
@@ -137,7 +137,7 @@ class FunctionNode(Node):
         return tuple(self._fitting(result[i], shape, i) for i, shape in zip(self.places, self.shapes, strict=True))
 
     def _fitting(self, g, shape: tuple, place: int):
-        """Return the gradient of an input, summed over what it was broadcast along, as in PyTorch."""
+        """Return the gradient of an input, summed over the dims it was broadcast along, as in PyTorch."""
         if g is not None and not isinstance(g, Tensor):
             raise AutogradError(
                 f"{self.function.__name__}.backward",
@@ -222,7 +222,7 @@ class Function(FunctionCtx):
         ctx = FunctionCtx()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
         recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
-        # Before forward, which may ask for it to save less.
+        # Before forward, which may read it to save less.
         ctx.needs_input_grad = tuple(t is not None and t._edge is not None for t in tensors)
         before, mode.grad = mode.grad, False
         try:
@@ -339,7 +339,7 @@ class Function(FunctionCtx):
 
 
 def _one_per_input(function: type[Function], result: Any, total: int) -> tuple:
-    """Return what a backward returned as a tuple; raise unless it has a gradient or None for each input."""
+    """Return the result of a backward as a tuple; raise unless it has a gradient or None for each input."""
     result = result if isinstance(result, tuple) else (result,)
     # More than one per input is taken if it is None, as in PyTorch.
     if len(result) < total or any(g is not None for g in result[total:]):

@@ -91,7 +91,7 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(_Context):
-    """Switch recording on or off; takes effect at once, and as a context it is undone at the end.
+    """Switch recording on or off; takes effect at once, and as a context it is undone at its end.
 
     Args:
         mode: whether to record.
@@ -103,7 +103,7 @@ class set_grad_enabled(_Context):
         self._enabled = bool(mode if is_train is None else is_train)
         _mode.grad = self._enabled
 
-    # As a decorator it must not switch anything now: what the constructor switched is taken back, and `_again` switches
+    # As a decorator it must not switch anything now: the switch of the constructor is undone, and `_again` switches
     # per call.
     def __call__(self, function):
         _mode.grad = self._before
@@ -121,7 +121,7 @@ class set_grad_enabled(_Context):
 
 
 class inference_mode(_Context):
-    """Record nothing; as `no_grad`, and `is_inference_mode_enabled` says so.
+    """Record nothing, as `no_grad`; `is_inference_mode_enabled` returns True.
 
     Args:
         mode: False makes it do nothing.

@@ -1,10 +1,10 @@
-"""`RowGrad`: the gradient of a table as the rows that were looked up, and the lookup that gives such a one.
+"""`RowGrad`: row-sparse gradient of an embedding table, and the lookup that produces it.
 
     table = nn.Embedding(10_000_000, 16, sparse=True)
     table(ids).sum().backward()              # ids: (4096, 26)
     table.weight.grad.ids, .rows             # (106496,), (106496, 16); no tensor of the table's shape is made
 
-It stands in ``weight.grad`` until an optimizer takes it. Two of them are added by standing one behind the other; what
+It is in ``weight.grad`` until an optimizer takes it. Two of them are added by concatenation; code that
 needs a tensor calls `RowGrad.to_dense`, as the sum with a dense gradient does (a table that is also a projection).
 """
 
@@ -36,7 +36,7 @@ class RowGrad:
     __slots__ = ("ids", "merged", "rows", "table")
 
     is_sparse = True
-    # A gradient is neither local nor placed: what adds into gradients in place leaves this one alone.
+    # Neither local nor placed: code that adds into gradients in place skips this one.
     _kind, _cell, _edge = TRACED, None, None
 
     def __init__(self, ids: Tensor, rows: Tensor, table: Tensor, merged: bool = False) -> None:
@@ -71,7 +71,7 @@ class RowGrad:
         return RowGrad(ids, rows, self.table, merged=True)
 
     def merge_(self) -> Tensor:
-        """Name every row once, in place, and return the rows: what a norm or a scale is taken of."""
+        """Merge repeated rows in place, and return the rows, for norms and scales."""
         found = self.coalesce()
         self.ids, self.rows, self.merged = found.ids, found.rows, True
         return self.rows
@@ -93,7 +93,7 @@ class RowGrad:
 
 
 def wants_rows(weight: Tensor, sparse: bool) -> bool:
-    """Return whether the gradient of a table is to be one of rows: the lookup or, in a program, an optimizer says so.
+    """Return whether a table gets a gradient of rows: requested by the lookup or, in a program, by an optimizer.
 
     A table that is computed, or that JAX differentiates, has a dense gradient.
     """
@@ -104,12 +104,12 @@ def wants_rows(weight: Tensor, sparse: bool) -> bool:
 
 
 def by_rows(weight: Tensor, wanted: bool) -> None:
-    """Say whether an optimizer wants a table's gradient by rows, where a program is traced."""
+    """Set whether an optimizer wants a table's gradient by rows, where a program is traced."""
     weight._own_meta().by_rows = wanted
 
 
 def mark_row_table(weight: Tensor, joined: Callable[[Any], None]) -> None:
-    """Say that a parameter holds some rows of a larger table, so that any optimizer updates it by rows or refuses it.
+    """Mark a parameter as some rows of a larger table, which an optimizer has to update by rows or reject.
 
     Args:
         weight: the parameter, ``(rows, columns)``.
@@ -119,7 +119,7 @@ def mark_row_table(weight: Tensor, joined: Callable[[Any], None]) -> None:
 
 
 def row_table_of(weight: Tensor) -> Callable[[Any], None] | None:
-    """Return what `mark_row_table` said, None for an ordinary parameter."""
+    """Return the callback of `mark_row_table`, None for an ordinary parameter."""
     return None if weight._meta is None else weight._meta.row_table
 
 
@@ -181,6 +181,6 @@ def values_of(grad: Any) -> Tensor:
 
 
 def accumulated(held: Any, grad: Any, leaf: Tensor) -> Any:
-    """Return the sum of what a leaf has and what arrives, of which one is a gradient of rows."""
+    """Return the sum of a leaf's gradient and the arriving one, of which one is a gradient of rows."""
     total = grad if held is None else held + grad
     return like_leaf(wrap_any(total._array, total._layout), leaf) if isinstance(total, Tensor) else total

@@ -1,7 +1,8 @@
-"""What a tape keeps, under the user's hands: `saved_tensors_hooks`, `save_on_cpu`.
+"""Saved-tensor hooks: `saved_tensors_hooks` and `save_on_cpu` convert the values that ops save for backward.
 
-While hooks are set, what an op saves goes through ``pack`` when it is recorded and through ``unpack`` when backward
-needs it (`op_node.pack`). Inside compiled programs the compiler decides what is kept, and hooks are not called.
+While hooks are set, the saved values of an op go through ``pack`` when it is recorded and through ``unpack`` when
+backward needs them (`op_node.pack`). Inside compiled programs the compiler chooses the kept values, and hooks are not
+called.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _order(op: Op, count: int) -> int:
 
 
 def _pack(op: Op, arrays: tuple, layouts: tuple | None) -> tuple | Packed:
-    """Return what a node keeps for some payloads of an op in this thread."""
+    """Return the packed form of some payloads of an op in this thread."""
     return Packed(op, arrays, layouts, _stack.hooks[-1]) if _stack.hooks else arrays
 
 
@@ -102,11 +103,11 @@ def _changed(by: int) -> None:
 
 
 class saved_tensors_hooks:
-    """Within the block, keep what ops save for backward in another form.
+    """Convert the values that ops save for backward, within the block.
 
     Args:
         pack_hook: called with each tensor that is saved; returns anything.
-        unpack_hook: called with that when backward needs the tensor; returns it.
+        unpack_hook: called with the packed value when backward needs the tensor; returns the tensor.
 
     Example:
         >>> with saved_tensors_hooks(lambda x: x.numpy(), sbpjax.from_numpy):
@@ -132,7 +133,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within the block, keep what ops save for backward in the host's memory.
+    """Keep the values that ops save for backward in host memory, within the block.
 
     Args:
         pin_memory: accepted.
@@ -151,7 +152,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks:
-    """Within the block, `saved_tensors_hooks` is an error with this text."""
+    """Make `saved_tensors_hooks` an error with this text, within the block."""
 
     def __init__(self, error_message: str) -> None:
         self._text = error_message

@@ -1,4 +1,4 @@
-"""`zero_grads`: gradients become zero, or go.
+"""`zero_grads`: sets gradients to zero, or drops them.
 
     g = w.grad
     optimizer.zero_grad()      # g is zero, and still w.grad
