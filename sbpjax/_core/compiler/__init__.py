@@ -1,1 +1,1 @@
-"""A plan as one SPMD program, and tensors as it finds them: lowering, compiled eager ops, conversions."""
+"""SPMD compiler: lowering of plans, compiled eager ops, and layout conversions of arrays."""

@@ -1,4 +1,4 @@
-"""Boxing between placements: overlapping, disjoint, 1-D and N-D.
+"""Boxing between placements of one process: overlapping, disjoint, 1-D and N-D.
 
 Placements over the same devices in the same order only read the grid differently: ``S0`` on ``[0, 1, 2, 3]`` is
 ``(S0, S0)`` on ``[[0, 1], [2, 3]]`` with no byte moved, and so are B and P. Otherwise the tensor travels in an even

@@ -1,4 +1,4 @@
-"""From one placement to another when they lie on devices of several processes.
+"""Boxing between placements whose devices belong to several processes.
 
 `jax.device_put` moves an array between any devices of one process, but not across processes. There, the devices of
 both placements form one mesh, and a compiled program sends blocks along it (`ppermute`). Two placements of four ranks
@@ -30,8 +30,8 @@ def ship(array, source: Layout, target: Layout) -> jax.Array:
     """Return the physical array of ``target`` made from the one of ``source``; all members call it."""
     here, there = source.placement, target.placement
     _check_platform(here, there)
-    # As many ranks there as here: laid out as wanted before it leaves, and each block goes to one rank. Else the whole
-    # goes to every rank, which keeps its part.
+    # As many ranks there as here: converted to the target layout before it leaves, and each block goes to one rank.
+    # Else the whole goes to every rank, which keeps its part.
     if here.size == there.size:
         shaped = Placement.of_devices(here.devices.reshape(there.hierarchy), here.type)
         leave, landing = layout_of(shaped, target.codes, target.shape, target.dtype), target
@@ -83,8 +83,8 @@ def _sent(array, leave: Layout, landing: Layout) -> jax.Array:
     )
 
 
-# On every process the same calls hit and miss, since all call `ship` in one order: what is compiled, and the rendezvous
-# that goes with it, happens everywhere or nowhere.
+# On every process the same calls hit and miss, since all call `ship` in one order: compilation, with its rendezvous,
+# happens everywhere or nowhere.
 @functools.lru_cache(maxsize=256)
 def _program(union: tuple, sources: tuple, targets: tuple):
     place = {d: i for i, d in enumerate(union)}
@@ -103,7 +103,7 @@ def _program(union: tuple, sources: tuple, targets: tuple):
         return out
 
     devices = np.asarray(union, dtype=object)
-    # Once per pair of placements, when it is compiled; later sends leave a trail only.
+    # Once per pair of placements, when it is compiled; later sends only enter the collective trace.
     rendezvous("sending between placements", devices)
     mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
     program = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))

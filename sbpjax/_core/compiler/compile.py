@@ -1,8 +1,8 @@
-"""Compiled programs: a function of logical arrays becomes one planned SPMD program over physical arrays.
+"""Program compilation: a function of logical arrays becomes one planned SPMD program over physical arrays.
 
     compiled = compile_program(step, placement, layouts, out_pins=[0, 1, None], donate=(0, 1))
     outputs = compiled.call(*physical_arrays)       # laid out as compiled.out_layouts
-    print(compiled.plan.bytes)                      # what one device receives per call
+    print(compiled.plan.bytes)                      # bytes that one device receives per call
 
 The plan comes from the disk cache if the same program was planned before.
 """
@@ -40,7 +40,7 @@ class CompiledProgram:
 
     Attributes:
         call: physical arrays → tuple of physical arrays; a ``jax.jit`` function, so ``call.lower(...)`` works too.
-        plan: what was planned.
+        plan: the sharding plan.
         in_layouts: the layouts of the inputs; those of free inputs are the planner's choice.
         out_layouts: the layouts of the outputs.
     """
@@ -92,12 +92,12 @@ def compile_program(
         free_inputs: positions of inputs whose layout the planner chooses.
         whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices.
-        memory_bytes: what one device may hold at most.
+        memory_bytes: the memory limit of one device.
         compiler_options: of XLA's compiler for this program.
 
     Raises:
         SbpError: unknown lowering, or a pin that does not fit its output.
-        MixedTensorError: an input lies on another placement.
+        MixedTensorError: an input is on another placement.
 
     Example:
         >>> p = placement("cpu", [0, 1, 2, 3])
@@ -164,7 +164,8 @@ def cached_plan(
     free = set(free_inputs)
     # How a device allocates matters only where memory has a limit or a price; else one plan serves all kinds.
     device = device if memory_bytes is not None or cost.memory_us_per_byte else ""
-    # How a free input lies today must not be part of the key: the plan would be made anew when it lies as planned.
+    # The current layout of a free input must not be part of the key: a new plan would be made once it has the planned
+    # one.
     asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
     key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
     plan = disk.load(key, program, sizes)

@@ -1,8 +1,8 @@
-"""Global tensors from one layout or placement to another, from logical values and back.
+"""Conversions of global tensors: between layouts and placements, from and to logical values.
 
-A tensor of 8 rows that lies ``S0`` on ranks 0 to 3 becomes ``B`` there by one compiled all-gather (`eager.box`), goes
-to ranks 4 to 7 of the same process by `jax.device_put` (`transfer`), and to the ranks of another process by a program
-over the devices of both (`shipping`). `convert` says which.
+A tensor of 8 rows with sbp ``S0`` on ranks 0 to 3 becomes ``B`` there by one compiled all-gather (`global_ops.box`),
+goes to ranks 4 to 7 of the same process by `jax.device_put` (`between_placements`), and to the ranks of another process
+by a program over the devices of both (`between_processes`). `convert` chooses.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, 
     Args:
         array: the physical array.
         layout: its layout.
-        placement: where it should lie.
-        sbp: the nd-sbp it should have.
+        placement: the target placement.
+        sbp: the target nd-sbp.
 
     Returns:
         The physical array and its layout.
@@ -56,12 +56,12 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, 
 
 
 def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[Payload, Layout]:
-    """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
+    """Return the physical array of a logical value: each rank gets its part, a partial sum is on the first rank.
 
     Args:
         value: a NumPy array, a local jax array or a nested list, of any shape.
-        placement: where it should lie.
-        sbp: the nd-sbp it should have.
+        placement: the target placement.
+        sbp: the target nd-sbp.
         own: in memory of its own, for a tensor that an optimizer may write.
     """
     if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
@@ -76,7 +76,7 @@ def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[P
         return spread.from_logical(value, layout), layout
     alias = None
     if value.__class__ is ArrayImpl and placement.type == "cpu" and any(c != algebra.B for c in layout.codes):
-        # Views of what is in memory: JAX would compile a program that slices, for every shape.
+        # Views of the array in memory: JAX would compile a program that slices, for every shape.
         if value.is_fully_addressable and next(iter(value.devices())).platform == "cpu":
             value, alias = np.asarray(value), False
     if layout.is_even and not layout.partial_axes:
@@ -100,13 +100,13 @@ def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[P
 def to_logical(array, layout: Layout, own: bool = False) -> Payload:
     """Return the logical value as an array on one device of this process.
 
-    Where the tensor lies on devices of several processes, all of them call this, unless it is broadcast over them all;
-    so do those that own none of its devices.
+    Where the tensor is on devices of several processes, all of them call this, unless it is broadcast over them all; so
+    do those that own none of its devices.
 
     Args:
         array: the physical array.
         layout: its layout.
-        own: in memory of its own, whatever becomes of the tensor.
+        own: in memory of its own, independent of the tensor.
     """
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)
@@ -121,7 +121,7 @@ def to_logical(array, layout: Layout, own: bool = False) -> Payload:
 
 
 def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
-    """Return what each rank of this process holds: its part without padding, or its summand."""
+    """Return the data of each rank of this process: its part without padding, or its summand."""
     if array.__class__ is abstract.Abstract:
         raise abstract.no_data("x.local_shards()", repr(layout))
     parts = dict(

@@ -1,8 +1,8 @@
-"""The second lowering: the same plan as sharding constraints, with the collectives left to XLA's partitioner.
+"""GSPMD lowering: the same plan as sharding constraints, with the collectives left to XLA's partitioner.
 
 `spmd` (`_core.compiler.lower`) writes every collective itself. This lowering runs the equations on logical arrays and
 marks each operand and each result with its planned layout by ``with_sharding_constraint``. XLA's partitioner knows no
-partial sum and no uneven parts: where the plan says P it reduces at once, and a dim that does not divide is left
+partial sum and no uneven parts: where the plan has P it reduces at once, and a dim that does not divide is left
 unmarked. So it may move more than was planned; it gives the same values, which makes it a cross-check and a way out.
 """
 
@@ -84,7 +84,7 @@ def logical(array, layout: Layout):
 
 
 def physical_of(array, layout: Layout):
-    """Return the physical array of a logical one, in a traced program: a partial sum lies on the first rank."""
+    """Return the physical array of a logical one, in a traced program: a partial sum is on the first rank."""
     array = jnp.asarray(array, layout.dtype) if not hasattr(layout.dtype, "_rules") else array
     for dim, rows in _padded_rows(layout):
         where = np.zeros(layout.physical_shape[len(layout.partial_axes) + dim], np.int32)

@@ -1,14 +1,14 @@
-"""The collectives of a compiled program, read from its HLO text.
+"""HLO parser: the collectives of a compiled program, with their bytes and groups.
 
-Every plan says what it moves; what the compiler made of it must agree. For the line
+The compiled program must move the same bytes as its plan. For the line
 
     %ar = f32[128,128]{1,0} all-reduce(%x), replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add
 
 `collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the interconnect per device. A
 collective inside a loop counts as often as the loop iterates; of an asynchronous pair the start counts; an all-reduce
 that the TPU compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter. A collective that
-it fused with products (`_core.compiler.options`) stands in the fusion that starts it, in those that it goes on in, and
-in the one that ends it: the first counts.
+it fused with products (`_core.compiler.options`) is in the fusion that starts it, in those that it goes on in, and in
+the one that ends it: the first counts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Collective:
 
     @property
     def interconnect_bytes(self) -> int:
-        """What one device receives in one run of the program, as the planner counts."""
+        """The bytes that one device receives in one run of the program, as the planner counts."""
         n = self.group
         each = {
             "all-reduce": 2 * self.block_bytes * (n - 1) / n,
@@ -80,7 +80,7 @@ def collectives(text: str) -> list[Collective]:
     """Return the collectives of a compiled program.
 
     Args:
-        text: what ``jax.jit(f).lower(...).compile().as_text()`` returns.
+        text: the result of ``jax.jit(f).lower(...).compile().as_text()``.
 
     Returns:
         One entry per collective of more than one device, in the order of the text.

@@ -1,11 +1,11 @@
-"""Stacks that a loop writes where it read them: an update of layers needs no second copy of their state.
+"""In-place scans: a loop updates its donated stacks in place, without a second copy of the state.
 
 A ``scan`` over a stack of weights that gives a stack of new weights has two stacks, and where the first is donated, the
-new one is copied over it behind the loop. AdamW on 64.7B parameters over 64 chips held 6.1 GB of state, and as much
+new one is copied over it after the loop. AdamW on 64.7B parameters over 64 chips held 6.1 GB of state, and as much
 again for a moment. Iteration ``k`` reads slice ``k`` of the old and makes slice ``k`` of the new one, so one stack is
 enough if the loop carries it.
 
-An iteration begins by writing what the iteration before it made, and reads its own slices afterwards:
+An iteration begins by writing the result of the previous one, and reads its own slices afterwards:
 
     stack = write(stack, k - 1, made);  made = update(stack[k], gradient[k])
 
@@ -26,23 +26,23 @@ from sbpjax._core.runtime.jaxprs import Var, jaxpr_as_fun
 
 
 def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:
-    """Return output → donated input whose memory JAX gives it: the first of its kind that is still to be had.
+    """Return output → donated input whose memory JAX gives it: the first of its kind that is still free.
 
     Args:
-        ins: what kind each input is of: its shape, dtype and layout.
+        ins: the kind of each input: its shape, dtype and layout.
         outs: the same of the outputs.
         donated: positions of the donated inputs.
     """
     waiting: dict[Hashable, deque[int]] = defaultdict(deque)
     for i in sorted(donated):
         # In ascending order, as `jax.jit` pairs donated inputs with outputs (jax 0.10); another pairing here would copy
-        # behind the loop.
+        # after the loop.
         waiting[ins[i]].append(i)
     return {o: waiting[kind].popleft() for o, kind in enumerate(outs) if waiting[kind]}
 
 
 def written_over(program: Program, given: Mapping[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Return for each loop what it can write in place, as pairs of an operand's and an output's position.
+    """Return for each loop its in-place writes, as pairs of an operand's and an output's position.
 
     Args:
         program: a flat program.
@@ -58,7 +58,7 @@ def written_over(program: Program, given: Mapping[int, int]) -> dict[int, list[t
     for o, k in given.items():
         stack, result = program.invars[k], program.outvars[o]
         i, y = made.get(result, (-1, -1)) if isinstance(result, Var) else (-1, -1)
-        # A stack that anybody reads behind the loop has to stay as it was.
+        # A stack that is read after the loop has to stay unchanged.
         if i < 0 or stack in returned or last.get(stack) != i or result.aval != stack.aval:
             continue
         consts, carry = scan_counts(scans[i].params)
@@ -102,7 +102,7 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
 
     def iteration(state, slices):
         k, carried, stacks, made = state
-        before = jnp.clip(k - step, 0, iterations - 1)  # the first iteration writes what it finds
+        before = jnp.clip(k - step, 0, iterations - 1)  # the first iteration writes back its own slice
         stacks = [_write(stack, before, x) for stack, x in zip(stacks, made, strict=True)]
         at = dict(zip(others, slices, strict=True))
         at.update((x, _read(stack, k)) for x, stack in zip(own, stacks, strict=True))

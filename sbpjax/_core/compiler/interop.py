@@ -1,4 +1,4 @@
-"""Ordinary sharded `jax.Array`s in and out.
+"""Interoperation with sharded `jax.Array`s: layout ↔ `NamedSharding`.
 
 A layout without partial sums and without padding *is* an ordinary array with a `NamedSharding`, so any JAX library
 can take it and give it back: ``placement`` ↔ ``Mesh``, nd-sbp ↔ ``PartitionSpec``.

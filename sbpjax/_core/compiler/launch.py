@@ -1,15 +1,15 @@
-"""`Launcher`: a compiled program whose run can be one call into C, which no Python code interrupts.
+"""Uninterruptible launch: runs a compiled program as one call into C, without Python code in between.
 
-A program takes the memory of what is donated to it and returns new arrays. If anything is raised between its run and
-the assignment of the new arrays, the old ones are gone and the new ones are held by nobody. Python raises between its
-own instructions only: out of a signal's handler, or what another thread has asked for. So the run and the assignment
-go into one call into C (`_core.tensor.storage.exchange`), and what is here makes the run a part of it:
+A program takes the memory of donated arrays and returns new ones. If anything is raised between its run and the
+assignment of the new arrays, the old ones are gone and the new ones are lost. Python raises between its own
+instructions only: from a signal's handler, or for another thread. So the run and the assignment go into one call into C
+(`_core.tensor.storage.exchange`), and this file makes the run a part of it:
 
     call      the program; where it is ready, JAX runs it without Python
-    slowly    the same as a chain of C calls, for what `call` is not ready for; Python prepares the inputs before it
+    slowly    the same as a chain of C calls, where `call` is not ready; Python prepares the inputs before it
 
-JAX (0.10) makes `call` ready in a first call of its own, which is Python before and behind the run. Here the first
-call is `slowly`, and what it returned makes `call` ready.
+JAX (0.10) makes `call` ready in a first call of its own, which is Python before and after the run. Here the first call
+is `slowly`, and its results make `call` ready.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import jax
 from jax._src import config, tree_util
 from jax._src.array import ArrayImpl
-from jax._src.interpreters import pxla  # no public names for what a compiled program consists of (jax 0.10)
+from jax._src.interpreters import pxla  # no public names for the parts of a compiled program (jax 0.10)
 from jax._src.lib import _jax
 
 _SIGNATURES = 64
@@ -46,7 +46,7 @@ def fits(compiled: Any, args: Sequence) -> bool:
 
 
 def copied(array: Any) -> Any:
-    """Return a copy of an array, whatever values it has."""
+    """Return a copy of an array, also with values that a debug check would reject."""
     if not is_looked_at():
         return jax.numpy.copy(array)
     with jax.debug_nans(False), jax.debug_infs(False):
@@ -92,7 +92,7 @@ class Launcher:
             outs: the list.
 
         Returns:
-            The iterators, and what is to be called when they are exhausted.
+            The iterators, and a function to call when they are exhausted.
 
         Raises:
             TypeError, ValueError: the arguments are not those that it was compiled for.
@@ -125,7 +125,7 @@ class _Found:
         return known
 
     def missed(self, *args: Any) -> tuple:
-        """Return what JAX asks for a call that is not ready: the result, and if it is known how it is made ready."""
+        """Return JAX's values for a call that is not ready: the result, and the fast path if it is known."""
         known = self.known.get(tuple([_signature(x) for x in args]))
         if known is None or known.results is None:
             return (), None, True
@@ -160,7 +160,7 @@ class _Known:
         self._checked._unsafe_call = partial(_sharded, self._call)
 
     def inputs(self, args: Sequence) -> Any:
-        """Return what the runtime takes.
+        """Return the arguments of the runtime.
 
         Raises:
             TypeError, ValueError: the arguments are not those that it was compiled for.

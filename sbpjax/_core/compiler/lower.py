@@ -1,4 +1,4 @@
-"""Lowering: a plan becomes one SPMD program.
+"""SPMD lowering: a plan becomes one `shard_map` program with explicit collectives.
 
 `run_plan` interprets the equations on this rank's blocks inside `shard_map`, converting each operand to the layout its
 equation wants; a converted copy is kept as long as the value lives, so that two readers pay once. `spmd_function` wraps
@@ -47,13 +47,13 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
     for i, eqn in enumerate(program.eqns):
         ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
         # A checkpoint's barrier is one equation per operand, so that each is planned by itself, and one barrier again
-        # here: what is recomputed must wait for all of them.
+        # here: the recomputation must wait for all of them.
         if eqn.primitive.name == "optimization_barrier" and i not in held:
             held.update(_hold(plan, copies, here, i))
         if i in held:
             results = held.pop(i)
         else:
-            # Profiles and HLO name the module of what a rule makes, collectives included.
+            # Profiles and HLO name the module of each rule's operations, collectives included.
             with at_source(eqn):
                 operands = [_read(copies, here, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
                 results = compute(Context(eqn, here, ins, outs, plan.bodies.get(i)), operands)
@@ -68,11 +68,11 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
 
 
 def _hold(plan: Plan, copies: Copies, here: MeshPosition, start: int) -> dict[int, list]:
-    """Run adjacent barriers as one: what is recomputed behind them waits until all of their operands are there."""
+    """Run adjacent barriers as one: the recomputation after them waits until all of their operands are there."""
     eqns, made = plan.program.eqns, set()
     operands: list[list] = []
     for k in range(start, len(eqns)):
-        # A barrier behind one of these waits for it, and begins a group of its own.
+        # A barrier after one of these waits for it, and begins a group of its own.
         if eqns[k].primitive.name != "optimization_barrier" or made.intersection(
             v for v in eqns[k].invars if isinstance(v, Var)
         ):
@@ -122,9 +122,9 @@ def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
 
 def _in_place(x, here: MeshPosition):
     """Return a gathered block as the result of an equation, which is written where the old one was."""
-    # libtpu 0.0.42 makes two copies of what ZeRO-1 gathers: of the old parameter first, since its memory is to be
-    # written, and of the gather's result, which is not made there. Behind a `where` that always falls out the same it
-    # makes one.
+    # libtpu 0.0.42 makes two copies of ZeRO-1's gathered parameters: of the old one first, since its memory is to be
+    # written, and of the gather's result, which is not made there. After a `where` with a constant outcome it makes
+    # one.
     return jnp.where(here.index(0) < 0, jnp.zeros_like(x), x)
 
 
@@ -144,12 +144,12 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
 
     Args:
-        plan: what to run.
+        plan: the plan.
         placement: where.
-        repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
-            one function (`_core.programs.outline`).
-        over: output → the input whose memory it gets: loops write such stacks in place (`_core.compiler.in_place`),
-            and on a TPU what is gathered is.
+        repeats: the form of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of one
+            function (`_core.programs.outline`).
+        over: output → the input whose memory it gets: loops write such stacks in place (`_core.compiler.in_place`), and
+            on a TPU gathered results are.
     """
     names = placement.axis_names
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
@@ -199,7 +199,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         mesh=placement.mesh,
         in_specs=tuple(s for s, f in zip(specs, full, strict=True) if f),
         out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
-        # JAX's check cannot prove that what an all-gather makes is equal on all ranks; the plan knows it.
+        # JAX's check cannot prove that the result of an all-gather is equal on all ranks; the plan knows it.
         check_vma=False,
     )
     return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])

@@ -1,10 +1,10 @@
-"""Room for compiled programs on CPUs: a process may hold so many memory mappings, and each program takes about ten.
+"""Memory-mapping limit of compiled CPU programs: drops JAX's cached programs before it is reached.
 
 Linux lets a process have 65,530 mappings (``vm.max_map_count``). XLA:CPU (jaxlib 0.10) loads a program as about ten of
-them, and where they run out it ends the process by a signal, after some six thousand programs. So after every
-`_OFTEN` compilations they are counted, and above a share of what is allowed JAX drops the programs that it keeps for
-calls to come; those are compiled anew when they are called again, or come from the cache on disk. What graphs and
-users hold stays. Where that leaves too little room, there is an error before XLA ends the process.
+them, and where they run out it ends the process by a signal, after some six thousand programs. So after every `_OFTEN`
+compilations they are counted, and above a share of the limit JAX drops its cached programs; those are compiled anew
+when they are called again, or come from the cache on disk. Programs held by graphs and users stay. Where that leaves
+too little room, there is an error before XLA ends the process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _compilations = itertools.count(1)
 
 
 def held() -> int:
-    """Return how many memory mappings the process has; 0 where the system does not tell."""
+    """Return the number of memory mappings of the process; 0 where the system does not report it."""
     try:
         return _MAPS.read_bytes().count(b"\n")
     except OSError:
@@ -34,7 +34,7 @@ def held() -> int:
 
 
 def most() -> int:
-    """Return how many it may have; 0 where the system does not tell."""
+    """Return the limit of memory mappings; 0 where the system does not report it."""
     try:
         return int(_MOST.read_text())
     except (OSError, ValueError):
@@ -42,10 +42,10 @@ def most() -> int:
 
 
 def make_room() -> None:
-    """Drop programs that JAX keeps for calls to come, if the process has many mappings.
+    """Drop JAX's cached programs if the process has many mappings.
 
     Raises:
-        OutOfMemoryError: what is still held leaves no room for more programs.
+        OutOfMemoryError: the programs still held leave no room for more.
     """
     allowed, before = most(), held()
     if not allowed or before < _DROP * allowed:

@@ -1,20 +1,20 @@
-"""Options of XLA's compilers by platform: collectives that go on while the devices compute.
+"""XLA compiler options by platform, for overlap of collectives with compute.
 
-Without them libtpu 0.0.42 waits for every all-gather: it stands between two products. With them the product and the
+Without them libtpu 0.0.42 waits for every all-gather: it runs between two products. With them the product and the
 gather of the next one's weight are one loop,
 
     %async-collective-start = fusion(...)                 # the gather begins
     %fusion.46 = fusion(...), calls=%async_collective_fusion.46      # a product, and steps of the gather
     %async-collective-done = fusion(...)
 
-Where no weight lies divided they are not set: the gathers are those of a data-parallel update then, the last thing that
-a step does, and libtpu moves every product of a weight's gradient behind the backward, into the loop of one of them. A
-GPT on 16,384 tokens held 7.1 GB so, and 3.7 without (`benchmarks/long_context.py`).
+Where no weight is divided they are not set: the gathers are those of a data-parallel update then, the last thing that a
+step does, and libtpu moves every product of a weight's gradient after the backward, into the loop of one of them. A GPT
+on 16,384 tokens held 7.1 GB so, and 3.7 without (`benchmarks/long_context.py`).
 
-XLA's compiler for GPUs makes every collective a pair of start and done and schedules the rest between them, which
-`xla_gpu_enable_latency_hiding_scheduler` says once more: with jax 0.10.2 it is so by default. But it combines
+XLA's compiler for GPUs makes every collective a pair of start and done and schedules the rest between them, so
+`xla_gpu_enable_latency_hiding_scheduler` is redundant: with jax 0.10.2 it is the default. But it combines
 reduce-scatters until a result has 30 MiB, on eight devices 240 MiB of gradients: those of a small model are one
-collective behind the whole backward. So its bound here is on what is sent.
+collective after the whole backward. So its bound here is on the bytes sent.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compiler_options(
     Args:
         placement: where it runs, None on one device.
         given: the user's options, which go before those of the platform; one that is None is left to the compiler.
-        gathers: whether weights lie divided, and products wait for them.
+        gathers: whether weights are divided, and products wait for them.
 
     Returns:
         Names and values, None if there are none.

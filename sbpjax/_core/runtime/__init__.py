@@ -1,1 +1,1 @@
-"""Who takes part in a run, and what goes between the processes: calls, values, signatures."""
+"""Multi-process runtime: member processes, rendezvous, collective traces, and host facts."""

@@ -1,20 +1,20 @@
-"""Trails: the calls that this process made together with others, so that ranks that begin to differ are told so.
+"""Collective traces: each process logs its collective calls; comparing traces reports the first divergence.
 
 Ranks compare a program when it runs for the first time. From then on rank 1 may add where rank 0 multiplies, or step
 with another learning rate, and every collective of the two still finds its partner: nothing hangs, and the numbers are
-wrong. So each process keeps, for every group of processes that it shares programs with, a `Trail`:
+wrong. So each process keeps, for every group of processes that it shares programs with, a trace (`Trail`):
 
     count   state     call                                        line
     57      -8821...  add(float32[4] as S(0), 1) 1                train.py:31
     58       1177...  all_reduce(tensor) float32[3] {'op': 'sum'} train.py:34
 
 The state of a call is a hash of all calls so far, so two ranks agree on everything up to call 58 if they agree on its
-state. Local work leaves no trail, nor does what a placement of one process runs, so it may differ. Trails are compared
-at every meeting (`World.exchange`), in the background and at the exit (`sbpjax.distributed.rendezvous.comparison`),
-and with ``SBPJAX_CHECK=always`` before every call; ``off`` keeps none.
+state. Local work is not traced, nor are programs on a placement of one process, so they may differ. Traces are compared
+at every meeting (`World.exchange`), in the background and at the exit (`sbpjax.distributed.rendezvous.comparison`), and
+with ``SBPJAX_CHECK=always`` before every call; ``off`` keeps none.
 
-Only the main thread leaves trails: the order between threads is not the same on all ranks. Threads as ranks
-(`sbpjax.simulate`) share their programs and leave none.
+Only the main thread is traced: the order between threads is not the same on all ranks. Threads as ranks
+(`sbpjax.simulate`) share their programs and are not traced.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from sbpjax.errors import AgreementError, OpValueError, is_users_file
 
 from .trace_difference import difference
 
-KEPT = 4096  # calls of each trail that can be named; the states of earlier ones live on in later ones
-EVERY = 32  # calls between those whose states are told
+KEPT = 4096  # calls of each trace that can be named; the states of earlier ones live on in later ones
+EVERY = 32  # calls between those whose states are sent
 SOON = 800  # the background is woken after calls of so much weight,
 STEP, OP = 10, 1  # which are those of a program that may be a whole step, and of a single op
-STORED = "sbpjax/calls"  # below it, in the store, what ranks tell of their trails
+STORED = "sbpjax/calls"  # below it, in the store, the traces of ranks
 CHECK = "the check of a call"  # the meeting before every call under ``SBPJAX_CHECK=always``
-_TOLD = 2048  # calls that a rank tells of when there is a difference
+_TOLD = 2048  # calls that a rank sends when there is a difference
 _SHOWN = 200  # characters of a call's words
 _NEWS_S = 10.0  # a halted main thread waits so long for the text of the difference
 _MAIN = threading.main_thread().ident
@@ -64,10 +64,10 @@ _libraries = _Libraries()
 
 class _Switch:
     mode: str | None = None
-    slow = False  # a call has more to do than to leave its trail
-    halted = False  # the background has found a difference and is about to say which
+    slow = False  # a call has more to do than to enter the trace
+    halted = False  # the background has found a difference and is writing its text
     text: str | None = None  # the difference
-    # how processes compare what they called; `_core.runtime.processes`, which builds on this, says it
+    # the comparison of calls between processes; set by `_core.runtime.processes`, which builds on this
     exchange: Any = None
 
 
@@ -77,7 +77,7 @@ trails: dict[tuple[int, ...], Trail] = {}
 
 
 def mode() -> str:
-    """Return how often ranks compare what they call: ``SBPJAX_CHECK``, read once: always, sampled or off.
+    """Return how often ranks compare their calls: ``SBPJAX_CHECK``, read once: always, sampled or off.
 
     Raises:
         OpValueError: it is something else.
@@ -88,7 +88,7 @@ def mode() -> str:
 
 
 def set_mode(name: str) -> None:
-    """Choose how often ranks compare what they call, the same on all of them."""
+    """Set how often ranks compare their calls, the same on all of them."""
     if name not in _MODES:
         rule = f"one of {', '.join(_MODES)}"
         raise OpValueError(f"SBPJAX_CHECK={name}", f"{name!r}", rule, "SBPJAX_CHECK=sampled")
@@ -97,7 +97,7 @@ def set_mode(name: str) -> None:
 
 
 class Trail:
-    """What some processes called together, as this one saw it.
+    """The calls that some processes made together, as this one saw them.
 
     Args:
         members: the processes.
@@ -125,7 +125,7 @@ class Trail:
         Args:
             what: its words, or the `Call`.
             mark: its hash, the same in every process.
-            numbers: what goes into it, for the words.
+            numbers: its number operands, for the words.
             weight: how much it hurries the next comparison.
         """
         frame: Any = _frame(2)
@@ -141,7 +141,7 @@ class Trail:
             wake.set()
 
     def take_back(self, epoch: int, count: int, state: int) -> None:
-        """Forget the calls behind a point, which did not take place."""
+        """Forget the calls after a point, which did not take place."""
         if self.epoch == epoch:
             self.count, self.state = count, state
 
@@ -151,13 +151,13 @@ class Trail:
         self.count = self.state = 0
 
     def at(self, count: int) -> int | None:
-        """Return the state behind a call; None if it is not kept any more, or did not happen."""
+        """Return the state after a call; None if it is not kept any more, or did not happen."""
         if count == 0:
             return 0
         return self.ring[count % KEPT][0] if self.count - KEPT + EVERY < count <= self.count else None
 
     def account(self) -> list:
-        """Return what another rank needs to find the first difference: ``[count, [[state, words and line], ...]]``."""
+        """Return the calls to compare with another rank's: ``[count, [[state, words and line], ...]]``."""
         count = self.count
         first = max(1, count - _TOLD + 1)
         return [count, [[self.ring[n % KEPT][0], _words(self.ring[n % KEPT])] for n in range(first, count + 1)]]
@@ -167,15 +167,15 @@ class Call:
     """One program that some processes run together.
 
     Args:
-        trail: their trail.
-        words: what it is, for people.
-        detail: what else of it must be equal on all processes.
+        trail: their trace.
+        words: its description, for people.
+        detail: further text that must be equal on all processes.
         numbered: whether it has a state of its own, as a graph has: then the order of two that are alike counts.
         weight: how much it hurries the next comparison.
         names: those of the numbers that go in, for people.
 
     Attributes:
-        number: the how-manieth of the programs with a state it is, by the first run; 0 for others.
+        number: its index among the programs with a state, by the first run; 0 for others.
     """
 
     __slots__ = ("_digest", "_mark", "_numbered", "_numbers", "names", "number", "trail", "weight", "words")
@@ -200,7 +200,7 @@ class Call:
         self._numbers: tuple = ()
 
     def note(self, numbers: tuple = ()) -> None:
-        """Leave the trail of a call that is about to run.
+        """Record a call that is about to run.
 
         Args:
             numbers: those that go in.
@@ -249,17 +249,17 @@ def call_of(
 
 
 def trail_of(members: tuple[int, ...]) -> Trail:
-    """Return the trail of some processes, in the order of their ranks."""
+    """Return the trace of some processes, in the order of their ranks."""
     return trails.get(members) or trails.setdefault(members, Trail(members))
 
 
 def key_of(members: Sequence[int], *more: object) -> str:
-    """Return where in the store the trail of some processes is told."""
+    """Return the key in the store for the trace of some processes."""
     return "/".join([STORED, ".".join(map(str, members)), *map(str, more)])
 
 
 def look() -> None:
-    """Do not let a value be read when a difference was found.
+    """Raise before a value is read if a difference was found.
 
     Raises:
         AgreementError: there is one.
@@ -276,7 +276,7 @@ def meeting(asked: str, members: tuple[int, ...]) -> Iterator[list | None]:
     """Note a meeting of some processes, and take it back if it does not take place.
 
     Yields:
-        What to tell the others: ``[[members, count, state], ...]`` of all trails; None from another thread.
+        The message to the others: ``[[members, count, state], ...]`` of all traces; None from another thread.
     """
     if len(members) == 1 or get_ident() != _MAIN or mode() == "off":
         yield None
@@ -297,11 +297,11 @@ def meeting(asked: str, members: tuple[int, ...]) -> Iterator[list | None]:
 
 
 def compare(told: dict[int, list | None], swap: Callable[[Trail, tuple[int, int]], dict[int, list]]) -> None:
-    """Compare what the members of a meeting told; all of them call it with the same.
+    """Compare the messages of the members of a meeting; all of them call it with the same.
 
     Args:
-        told: what each of them yielded of `meeting`.
-        swap: tells two ranks' accounts of a trail to all members.
+        told: the message that each of them got from `meeting`.
+        swap: sends two ranks' accounts of a trace to all members.
 
     Raises:
         AgreementError: they differ.
@@ -318,13 +318,13 @@ def compare(told: dict[int, list | None], swap: Callable[[Trail, tuple[int, int]
         other = next((r for r, theirs in zip(ranks[1:], rest, strict=True) if theirs != first), None)
         if other is not None:
             accounts = swap(trail_of(members), (ranks[0], other))
-            if set(members) <= set(told):  # all of them are told, and begin anew
+            if set(members) <= set(told):  # all of them learn it, and begin anew
                 trail_of(members).begin_anew()
             raise AgreementError(difference(members, accounts))
 
 
 def _settle(trail: Trail) -> None:
-    """Do more than leave a trail: compare it now, or stop because of a difference."""
+    """Compare a trace now, or stop because of a difference."""
     if _switch.halted:
         _wait_for_news()
     before = trail.epoch, trail.count - 1, trail.at(trail.count - 1) or 0
@@ -341,17 +341,17 @@ def _settle(trail: Trail) -> None:
 
 
 def compare_by(exchange: Callable[[str, Any, tuple[int, ...]], Any]) -> None:
-    """Say how the members of a trail tell each other, now, what they called."""
+    """Set the function by which the members of a trace exchange their calls."""
     _switch.exchange = exchange
 
 
 def halt() -> None:
-    """Let the main thread stop at its next call: ranks differ, and the text is being made."""
+    """Stop the main thread at its next call: ranks differ, and the text is being made."""
     _switch.halted = _switch.slow = True
 
 
 def stop(text: str) -> None:
-    """Let the main thread raise an error at its next call."""
+    """Raise an error in the main thread at its next call."""
     _switch.text = _switch.text or text
     halt()
 

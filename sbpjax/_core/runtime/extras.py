@@ -1,4 +1,4 @@
-"""How to install an optional dependency: the command that works for however this package was installed.
+"""Install command of an optional dependency, for error messages.
 
 An error names the packages themselves, not ``sbpjax[train]``, which an index need not have:
 

@@ -1,7 +1,7 @@
-"""How much memory this process may still take, on systems that say it (Linux).
+"""Host memory that this process may still allocate (Linux).
 
-The least of three: what the machine has free, what the control group of a container leaves, and what ``ulimit -v``
-leaves. A system that hands out more than it has ends a process when it writes there, so the size of a large array is
+The least of three: the free memory of the machine, the rest of the container's control group, and that of ``ulimit
+-v``. A system that hands out more than it has ends a process when it writes there, so the size of a large array is
 compared with this first.
 """
 
@@ -21,7 +21,7 @@ _UNLIMITED = 1 << 60  # version 1 of control groups writes a number near 2^63 fo
 
 
 def free_bytes() -> int | None:
-    """Return how many bytes this process may still take; None where the system does not say it."""
+    """Return the bytes that this process may still allocate; None where the system does not report it."""
     found = [n for n in (_of_machine(), _of_group(), _of_process()) if n is not None]
     return max(0, min(found)) if found else None
 

@@ -1,7 +1,7 @@
-"""JAX's classes of programs: what `jax.extend.core` gives, from where it takes them.
+"""JAX's jaxpr classes, imported from their source instead of `jax.extend.core`.
 
 Importing any part of ``jax.extend`` loads Pallas, a fifth of the time that importing sbpjax takes, and nothing here
-uses it. The public names stand for the same objects; `tests/runtime/test_jaxprs.py` says so.
+uses it. The public names are the same objects; `tests/runtime/test_jaxprs.py` checks it.
 """
 
 import typing as _typing

@@ -1,4 +1,4 @@
-"""How far a public name is where it is less than the rest, and how a name goes.
+"""API lifecycle: decorators for stages of public names and for deprecation.
 
     @at_stage("pre-alpha")
     def auto_stages(...): ...
@@ -43,12 +43,12 @@ def at_stage(stage: str) -> Callable[[_F], _F]:
 
 
 def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
-    """Return a decorator of a function that goes: each call warns where it stands.
+    """Return a decorator of a deprecated function: each call warns at the caller's line.
 
     Args:
         since: the version that warns first.
-        instead: what to write in its place.
-        gone: the version that will not have it; a minor version at least lies between.
+        instead: the replacement.
+        gone: the version that will not have it; at least one minor version later.
 
     Example:
         >>> @deprecated(since="0.3", instead="g", gone="0.5")
@@ -75,6 +75,6 @@ def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
 
 
 def _with_note(found: Any, note: str) -> str:
-    """Return a docstring with a paragraph behind its first one."""
+    """Return a docstring with a paragraph after its first one."""
     first, _, rest = (inspect.getdoc(found) or "").partition("\n\n")
     return "\n\n".join(filter(None, (first, note, rest)))

@@ -1,9 +1,9 @@
-"""`Recent`: a table that keeps what was used last, at no cost to those who find what they look for.
+"""LRU cache in two generations, in which a hit costs a plain ``dict.get``.
 
 Eager ops compile a program for each new shape: 25 to 600 ms and 1.5 to 6 MB each, which a loop over ever-changing sizes
 would add up without end. A `Recent` of 1,024 holds between 512 and 1,024 of them. Its entries are *young* or *older*: a
 hit among the young is a plain ``dict.get``, one among the older makes it young again, and when there are 512 young ones
-they become the older ones, and what was older is dropped.
+they become the older ones, and the previous older ones are dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def most_programs() -> int:
-    """Return how many programs a table of eager programs holds: ``SBPJAX_EAGER_PROGRAMS``, else 1,024."""
+    """Return the size of a cache of eager programs: ``SBPJAX_EAGER_PROGRAMS``, else 1,024."""
     value = os.environ.get("SBPJAX_EAGER_PROGRAMS", "")
     return max(2, int(value)) if value.isdecimal() else 1024
 
@@ -61,5 +61,5 @@ class Recent(dict):
         super().clear()
 
     def everything(self) -> list:
-        """Return all values, those used last behind."""
+        """Return all values, the last used ones at the end."""
         return [*self._older.values(), *self.values()]

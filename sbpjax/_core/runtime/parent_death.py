@@ -1,11 +1,11 @@
-"""Processes that end with the process that started them, however that ends.
+"""Child processes that are killed when their parent dies, also by SIGKILL.
 
     tie = Tie()
     process = tie.start(["python", "train.py"], stdout=subprocess.PIPE)
-    tie.close()  # or this process dies, by SIGKILL too: the process and what it started in its session are killed
+    tie.close()  # or this process dies, by SIGKILL too: the process and its session are killed
 
-A process that is killed can end nothing. So what is started is not the program itself but this file: it leaves a
-watcher behind, then becomes the program, with the same process id.
+A process that is killed cannot clean up. So this file is started instead of the program: it starts a watcher, then
+becomes the program, with the same process id.
 
     launcher ── pipe ──▶ watcher of rank 0, in the session of rank 0 ── end of the pipe: SIGKILL to the session
              ── pipe ──▶ watcher of rank 1, …
@@ -34,7 +34,7 @@ _PYTHON = ("-I", "-S")  # a quick start: no site-packages, no variables
 
 
 class Tie:
-    """Starts processes that end when this process does, or closes it."""
+    """A launcher of processes that end when this process does, or closes it."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -55,7 +55,7 @@ class Tie:
         return subprocess.Popen(command, pass_fds=[self._read], start_new_session=True, **options)
 
     def close(self) -> None:
-        """Kill what was started and is still there."""
+        """Kill the started processes that are still there."""
         if self._open:
             self._open = False
             os.close(self._write)
@@ -69,10 +69,10 @@ class Tie:
 
 
 def end_with_parent(parent: int, by_main_thread: bool) -> None:
-    """End this process, at once, when its parent is gone, in the midst of whatever it does.
+    """End this process at once when its parent is gone.
 
     Args:
-        parent: the process id of the parent, as it said itself.
+        parent: the process id of the parent, as given by itself.
         by_main_thread: whether the parent's main thread started this process, which lives as long as the parent.
     """
     if by_main_thread:
@@ -89,7 +89,7 @@ def end_with_parent(parent: int, by_main_thread: bool) -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when the thread that started it ends; Linux only."""
+    """Have the kernel kill this process when the thread that started it ends; Linux only."""
     with contextlib.suppress(Exception):  # no Linux, no ctypes, or a sandbox that forbids it: others watch, too
         import ctypes
 
@@ -97,7 +97,7 @@ def die_with_parent() -> None:
 
 
 def _become(pipe: int, parent: int, by_main_thread: bool, command: list[str]) -> None:
-    """Leave a watcher behind and become a program."""
+    """Start a watcher and become a program."""
     ends = [pipe]
     with contextlib.suppress(AttributeError, OSError):  # Linux 5.3: also if a copy of the parent holds the pipe
         ends.append(os.pidfd_open(parent))

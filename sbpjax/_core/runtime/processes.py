@@ -1,13 +1,13 @@
-"""Who takes part: the processes of this run, and how they tell each other small things.
+"""Process group of a run: member ranks, and rendezvous that exchange small values.
 
-Four processes of one device each run one script. A tensor's data travel in compiled programs, but before they do,
-some facts must be agreed on: rank 2 says ``float32[2, 3]`` where the others say ``float32[3, 3]``, and all four must
-raise the same error, or the three wait for ever. `World.exchange` is that agreement: every member gives a value and
-gets what all gave, or an error that names the ranks that did not come.
+Four processes of one device each run one script. A tensor's data travel in compiled programs, but before they do, some
+facts must be agreed on: if rank 2 has ``float32[2, 3]`` and the others ``float32[3, 3]``, all four must raise the same
+error, or the three wait for ever. `World.exchange` is that agreement: every member gives a value and gets the values of
+all, or an error that names the ranks that did not come.
 
 `current()` is the world of this thread: one process alone, the processes of `jax.distributed`, or the threads of
 `sbpjax.simulate`. Values go through the key-value store of JAX's coordination service, encoded and signed
-(`_core.runtime.signed_store`): what is not of a rank of this run is refused.
+(`_core.runtime.signed_store`): values that are not of a rank of this run are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from . import collective_trace as calls
 from .signed_store import Store
 
 DEFAULT_TIMEOUT_S = 600.0
-_ACCOUNT_S = 20.0  # a rank that has come to a meeting needs no longer to say what it did before
+_ACCOUNT_S = 20.0  # the time a rank at a meeting has to send its earlier calls
 ENDED = "sbpjax/ended"  # below it, in the store, the ranks that came to the end of their programs
 POSTS = "sbpjax/posts"
 _BROKEN = re.compile(r"Gloo .*(closed by peer|reset by peer|Broken pipe|Connection refused)")  # of Gloo and the kernel
@@ -48,7 +48,7 @@ def devices_started() -> bool:
 
 
 def timeout_s() -> float:
-    """Return how long ranks wait for each other: ``SBPJAX_TIMEOUT`` in seconds, else 600."""
+    """Return the timeout of ranks for each other: ``SBPJAX_TIMEOUT`` in seconds, else 600."""
     try:
         return float(os.environ["SBPJAX_TIMEOUT"])
     except (KeyError, ValueError):
@@ -63,9 +63,9 @@ class World:
         size: the number of members.
         local_rank: the index among the members on this machine.
         nodes: the number of machines.
-        failure: what another member reported when it failed, None while all is well.
-        key: what only the members know; it signs what they tell each other.
-        report: tells the other members that this one failed, and lets it end with an error code.
+        failure: the report of another member's failure, None while all is well.
+        key: the secret of the members; it signs their messages.
+        report: reports a failure of this member to the others, and makes it end with an error code.
         is_initialized: whether the program began or ended its process group; None while it has not.
     """
 
@@ -79,8 +79,8 @@ class World:
     is_initialized: bool | None = None
 
     def __init__(self) -> None:
-        self.agreed: set = set()  # what was compared with the other members once
-        self.background: set[threading.Thread] = set()  # what this process finishes before it ends
+        self.agreed: set = set()  # values already compared with the other members
+        self.background: set[threading.Thread] = set()  # work that this process finishes before it ends
         self._board: dict[str, str] = {}
         self._posted = threading.Condition()
 
@@ -97,22 +97,22 @@ class World:
         return 0
 
     def exchange(self, asked: str, value, members: tuple[int, ...] | None = None) -> dict[int, Any]:
-        """Give ``value`` and return what every member gave.
+        """Give ``value`` and return the values of all members.
 
         Args:
-            asked: what is being done; all members must do the same.
+            asked: the current operation; all members must do the same.
             value: a plain value, see `_core.serialization.encoding`.
             members: the ranks that take part, this one among them; all by default.
 
         Raises:
             LostRankError: members did not come in time.
-            AgreementError: members do different things.
-            ForeignMessageError: something without the secret of this job speaks for a member.
+            AgreementError: members run different operations.
+            ForeignMessageError: a message for a member came without the secret of this job.
         """
         return {0: value}
 
     def device(self, rank: int, platform: str) -> Any:
-        """Return the device that stands for a member in collectives: its first."""
+        """Return the device of a member in collectives: its first."""
         return jax.local_devices(backend=platform)[0]
 
     def post(self, key: str, text: str) -> None:
@@ -125,8 +125,8 @@ class World:
         """Wait for a text that the member ``rank`` posts, and return it; any thread.
 
         Args:
-            key: what it is posted under.
-            rank: who posts it.
+            key: the key of the post.
+            rank: the rank that posts it.
             deadline: until when to wait, as of `time.monotonic`.
 
         Raises:
@@ -146,7 +146,7 @@ class World:
         """Wait until all members have come here, where they take turns; processes of their own need not."""
 
     def end_badly(self, how: str) -> None:
-        """Make this process end with an error code although its program came to its end; the others hear ``how``."""
+        """End this process with an error code although its program came to its end; the others receive ``how``."""
         if self.report is not None:
             self.report(how)
             return
@@ -155,7 +155,7 @@ class World:
         os._exit(1)
 
     def finish_background(self) -> None:
-        """Wait for what goes on in the background, at most as long as ranks wait for each other."""
+        """Wait for background work, at most as long as ranks wait for each other."""
         deadline = time.monotonic() + timeout_s()
         for thread in list(self.background):
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -194,7 +194,7 @@ class Processes(World):
 
     @functools.cached_property
     def store(self) -> Store:
-        """What the processes tell each other."""
+        """The store of messages between the processes."""
         return Store(_state().client, self.key)
 
     def owner(self, device) -> int:
@@ -218,7 +218,7 @@ class Processes(World):
         mine = f"{base}/{number}/{self.rank}"
         with calls.meeting(asked, ordered) as trails:
             self.store.put(mine, (asked, value, trails))
-            if number > 1:  # who is here has read all that was given two meetings ago
+            if number > 1:  # a rank that is here has read all values of two meetings ago
                 self.store.drop(f"{base}/{number - 2}/{self.rank}")
             deadline = time.monotonic() + timeout_s()
             given = {self.rank: (asked, value, trails)}
@@ -226,7 +226,7 @@ class Processes(World):
                 for rank in ordered:
                     if rank != self.rank:
                         given[rank] = self._awaited(asked, f"{base}/{number}", rank, ordered, deadline)
-            except LostRankError:  # the meeting did not take place: nobody who comes later may think that it did
+            except LostRankError:  # the meeting did not take place: later ranks must not assume that it did
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     self.store.drop(mine)
                     if ordered[0] == self.rank:
@@ -239,7 +239,7 @@ class Processes(World):
         return values
 
     def _accounts(self, meeting: str, trail: calls.Trail, ranks: tuple[int, int]) -> dict[int, list]:
-        """Return what two ranks say of a trail; the members of a meeting call it."""
+        """Return two ranks' accounts of a trace; the members of a meeting call it."""
         if self.rank in ranks:
             self.store.replace(f"{meeting}/account/{self.rank}", trail.account())
         deadline, found = time.monotonic() + _ACCOUNT_S, {}
@@ -255,7 +255,7 @@ class Processes(World):
     def read_post(self, key, rank, deadline):
         asked = f"waiting for {key}"
         while True:
-            ended = self.ended(rank)  # looked up first: what it posted before its end is there then
+            ended = self.ended(rank)  # looked up first: its posts before its end are there then
             try:
                 return self.store.wait(f"{POSTS}/{key}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
@@ -299,7 +299,7 @@ class Processes(World):
 
 
 def by_value(told: dict[int, Any]) -> dict[Any, list[int]]:
-    """Return for each value that ranks gave which of them gave it; both in the order of `told`."""
+    """Return for each value the ranks that gave it; both in the order of `told`."""
     ranks: dict[Any, list[int]] = {}
     for rank, value in told.items():
         ranks.setdefault(value, []).append(rank)
@@ -310,7 +310,7 @@ def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     """Return the values of a meeting, keyed by rank in order.
 
     Raises:
-        AgreementError: the members came for different things.
+        AgreementError: the members came for different operations.
     """
     asked = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
     if len(asked) > 1:
@@ -333,7 +333,7 @@ def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
 
 
 def raise_for_ranks(error: BaseException) -> None:
-    """Raise why another rank came no more, if a program failed because its connection to one broke.
+    """Raise the cause of another rank's end, if a program failed because its connection to one broke.
 
     Raises:
         AgreementError: the ranks differ, and one of them ended for that.
@@ -394,7 +394,7 @@ def enter(world: World | None) -> None:
 
 
 class _Alone(World):
-    """One member by itself for a while: it meets no other."""
+    """A world of one member for a while: it meets no other."""
 
     def __init__(self, outer: World) -> None:
         super().__init__()
@@ -403,7 +403,7 @@ class _Alone(World):
 
 @contextlib.contextmanager
 def alone():
-    """Let this thread's work be that of one process alone: it waits for no other member."""
+    """Run this thread's work as one process alone: it waits for no other member."""
     outer, own = current(), _current.world
     if outer.size == 1:
         yield

@@ -1,4 +1,4 @@
-"""Ranks as text: short lists as they are, long ones as ranges.
+"""Text form of ranks: short lists as they are, long ones as ranges.
 
     [0, 1, 2, 3]                  [0, 1, 2, 3]
     0 … 63                        range(64)
@@ -6,7 +6,7 @@
     0 … 63 in 8 columns           [range(0, 64, 8), range(1, 64, 8), …]
     0 … 31 and 40 … 63            [*range(32), *range(40, 64)]
 
-The text of a grid is Python, with NumPy as ``np``, and `sbpjax.placement` takes what it gives.
+The text of a grid is Python, with NumPy as ``np``, and `sbpjax.placement` accepts its value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The store of JAX's coordination service, with signatures: what is read there was written by a rank of this run.
+"""Signed key-value store over JAX's coordination service: only values of ranks of this run verify.
 
-The service knows no passwords: whoever reaches its port may read, write and delete. So every value is encoded
+The service has no passwords: anyone who reaches its port may read, write and delete. So every value is encoded
 (`_core.serialization.encoding`, which runs nothing when it is read) and signed with the key of the run, together with
-the name that it lies under. A stranger's value, a value of another meeting or rank, or one of an earlier run does not
-verify.
+its name. A stranger's value, a value of another meeting or rank, or one of an earlier run does not verify.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ class Store:
         self._key = key
 
     def put(self, name: str, value: Any) -> None:
-        """Write a value under a name that has none; one that is no rank's is replaced, and said to the caller.
+        """Write a value under a name that has none; a foreign value is replaced, and reported to the caller.
 
         Raises:
-            EncodingTypeError: it holds something of a type that is not told to others.
+            EncodingTypeError: it holds something of a type that cannot be sent.
             ForeignMessageError: something that is no rank of this run had written there.
             JaxRuntimeError: a rank had, or the coordinator does not answer.
         """
@@ -64,7 +63,7 @@ class Store:
         return self._read(name, self._client.key_value_try_get_bytes(name))
 
     def replace(self, name: str, value: Any) -> None:
-        """Write a value under a name, whatever was there."""
+        """Write a value under a name, replacing any other."""
         data = signing.sign(self._key, name, encoding.encode(value))
         self._client.key_value_set_bytes(name, data, allow_overwrite=True)
 

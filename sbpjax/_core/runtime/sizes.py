@@ -1,4 +1,4 @@
-"""Sizes that no machine has, refused where shapes are made.
+"""Size checks: raise for arrays larger than any machine's memory where shapes are made.
 
 XLA counts the bytes of every array of a program in 64 bits, and ends the process where they do not fit:
 
@@ -24,7 +24,7 @@ from sbpjax.errors import OutOfMemoryError
 from . import host_memory
 
 MOST_BYTES = (1 << 63) - 1
-# Below, an array is made without asking the system for its memory: reading that takes 0.1 ms.
+# Below, an array is made without reading the system's free memory, which takes 0.1 ms.
 _LARGE = 1 << 30
 _WIDEST = 16  # bytes of a complex128
 
@@ -83,7 +83,7 @@ def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
 
 
 def check_trace(asked: str, results: Any) -> None:
-    """Raise unless what is being traced, and has given results, fits: every array, and the results into memory.
+    """Raise unless a trace with its results fits: every array, and the results into memory.
 
     Raises:
         OutOfMemoryError: an array of it has 2^63 bytes or more, or there is no memory for the results.

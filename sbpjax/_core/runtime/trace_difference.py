@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AT_ITS_END, ENDS_ALIKE, READ_BY_ALL
 
-_TO_READ = "identity "  # what brings the parts of a value together, for a reader too
+_TO_READ = "identity "  # the conversions that bring the parts of a value together, for a reader too
 
 
 def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequence[int] = ()) -> str:
     """Return the text of the first difference between two ranks.
 
     Args:
-        members: the processes of the trail.
-        accounts: what `Trail.account` of both says.
+        members: the processes of the trace.
+        accounts: `Trail.account` of both.
         ended: which of the two came to the end of their programs.
     """
     (a, (count_a, calls_a)), (b, (count_b, calls_b)) = accounts.items()

@@ -1,1 +1,1 @@
-"""Plain values as bytes, signatures, and the signed on-disk cache."""
+"""Serialization: plain values as bytes, signatures, and the signed on-disk cache."""

@@ -1,12 +1,12 @@
-"""The folder of compiled programs and plans: what lies there, and keeping it below a size.
+"""Cache folder of compiled programs and plans: layout, size limit, and the `sbpjax.cache` command.
 
     ~/.cache/sbpjax/ xla/     programs that JAX keeps, by their lowered text
-                     eager/   eager ops, by what they are made from
+                     eager/   eager ops, by their inputs
                      plans/   plans of graphs
 
 Every process of this user shares it. A process that ends looks, at most once an hour for all of them, whether the files
-take more than ``SBPJAX_CACHE_MB``, and drops those not used for longest. ``python -m sbpjax.cache info`` says what is
-there, ``python -m sbpjax.cache clear`` drops it.
+take more than ``SBPJAX_CACHE_MB``, and drops those not used for longest. ``python -m sbpjax.cache info`` lists them,
+``python -m sbpjax.cache clear`` drops it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT_MB = 2048
 _SWEPT_EVERY_S = 3600
 _LEFT = 0.8  # how much of the size a sweep leaves, so that the next process does not sweep again
 _STAMP = "swept"
-# With a folder of the user's choice, JAX's files lie beside the others; nothing else there is touched.
+# With a folder of the user's choice, JAX's files are beside the others; nothing else there is touched.
 _OF_JAX = ("-cache", "-atime")
 
 
@@ -115,7 +115,7 @@ def _drop(file: File) -> int:
 
 
 def info() -> str:
-    """Return a text of what the cache holds, in lines."""
+    """Return a summary of the cache, one line per kind of file."""
     folder = root()
     if folder is None:
         return "the cache is off: SBPJAX_CACHE_DIR=off"
@@ -128,7 +128,7 @@ def info() -> str:
 
 
 def clear() -> str:
-    """Drop all files of the cache; return what was dropped, in words. The user's key stays."""
+    """Drop all files of the cache; return a summary of them. The user's key stays."""
     everything = [f for each in files().values() for f in each]
     dropped = [f for f in everything if _drop(f)]
     return f"dropped {len(dropped):,} files, {_megabytes(dropped):,.1f} MB"

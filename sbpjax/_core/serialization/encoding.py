@@ -1,15 +1,15 @@
-r"""Plain values as bytes and back, by a closed table of types: reading runs no code, whatever the bytes are.
+r"""Safe serialization of plain values: a closed table of types, so that reading never runs code.
 
-What processes tell each other, and what is filed beside tensors, are small values of Python and NumPy. Pickle would
-carry them, and with them anything that a stranger wants to be called. Here only these types exist:
+Messages between processes, and metadata filed beside tensors, are small values of Python and NumPy. Pickle would carry
+them, and with them any call that a stranger wants to be made. Here only these types exist:
 
     None  bool  int  float  complex  str  bytes  tuple  list  dict  set  frozenset  numpy arrays and numbers
 
     encode((3, {"loss": float("nan")}))  ->  b'\x93\xc7\x00\x01\x03\x93...'  ->  (3, {'loss': nan})
 
-The bytes are MessagePack. What it lacks is an array that begins with a mark, an empty extension that names the type:
-``[mark 1, 3, ...]`` is a tuple. Every type is taken exactly: an Enum, a namedtuple or an OrderedDict is refused by
-its name, because it would come back as something else. Maps and other extensions of MessagePack are refused as well.
+The bytes are MessagePack. A type that it lacks is an array that begins with a mark, an empty extension that names the
+type: ``[mark 1, 3, ...]`` is a tuple. Every type is taken exactly: an Enum, a namedtuple or an OrderedDict is refused
+by its name, because it would come back as something else. Maps and other extensions of MessagePack are refused as well.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
         limit: the most bytes that it may take.
 
     Raises:
-        EncodingTypeError: it holds something of another type; the text says where.
+        EncodingTypeError: it holds something of another type; the text names the place.
         EncodingError: it is nested too deep, or too large.
     """
     try:
@@ -98,14 +98,14 @@ def _marked(code: int) -> Any:
 
 
 def _large(value: Any) -> list:
-    """Return an integer of more than 64 bits, for which MessagePack asks; nothing else comes here."""
+    """Return an integer of more than 64 bits, for which MessagePack calls this; nothing else comes here."""
     if type(value) is not int:
         raise _refused("encoding a value", f"a {type(value).__name__}")
     return [_marked(_INTEGER), value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)]
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
-    """Return the value in what MessagePack has: numbers, texts, bytes, lists, and marks."""
+    """Return the value in MessagePack's types: numbers, texts, bytes, lists, and marks."""
     kind = type(value)
     if kind in _AS_THEY_ARE:
         return value
@@ -209,7 +209,7 @@ def _no_map(pairs: Any) -> Any:
 
 
 def _value(found: Any, depth: int) -> Any:
-    """Return the value that MessagePack's lists and marks stand for."""
+    """Return the value that MessagePack's lists and marks encode."""
     kind = type(found)
     if kind in _AS_THEY_ARE:
         return found

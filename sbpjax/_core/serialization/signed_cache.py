@@ -1,8 +1,8 @@
-"""Files that one process leaves for the next: compiled programs and plans, in folders of this user, each signed.
+"""Signed on-disk cache: compiled programs and plans in folders of this user, each file signed.
 
-Reading a program is running it. So its file is believed only if this user's key signed it, under the very name that is
-asked for: a rewritten file, one of another user, or one under another's name counts as absent. Folders are made with
-mode 700; where somebody else could write there, nothing is kept or read, and one line says so.
+Reading a program is running it. So its file is believed only if this user's key signed it, under the requested name: a
+rewritten file, one of another user, or one under another's name counts as absent. Folders are made with mode 700; if
+another user could write there, nothing is kept or read, and one line is logged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger("sbpjax.cache")
 
 @functools.lru_cache(maxsize=16)
 def _key(folder: pathlib.Path) -> bytes | None:
-    """Return the key for the files of a folder, None if the folder or the key is not to be trusted; said once."""
+    """Return the key for the files of a folder, None if the folder or the key is not to be trusted; logged once."""
     try:
         signing.private_folder(folder.parent)
         signing.private_folder(folder)
@@ -36,7 +36,7 @@ def _key(folder: pathlib.Path) -> bytes | None:
 
 
 def read(folder: pathlib.Path, name: str) -> bytes | None:
-    """Return what `write` put under a name, None if nothing is there, or nothing can be.
+    """Return the bytes that `write` put under a name, None if there are none, or cannot be.
 
     Raises:
         SignatureError: the file was not written by this user's programs, or not under this name, or is not whole.

@@ -1,14 +1,14 @@
-"""Whom to believe: signatures over bytes, the keys behind them, and folders that no one else can write.
+"""HMAC signatures over bytes, their keys, and folders that only this user can write.
 
     data = sign(key, "program 4f2a…", body)         # 32 bytes of HMAC-SHA256, then the body
     body = verified(key, "program 4f2a…", data)     # or SignatureError
 
-The *context* says what the bytes are. It is part of the signature, so what rank 1 said at meeting 3 is not taken for
-what rank 2 says at meeting 4, and a cached program is not taken for another.
+The *context* identifies the bytes. It is part of the signature, so a message of rank 1 at meeting 3 is not taken for
+one of rank 2 at meeting 4, and a cached program is not taken for another.
 
-There are two keys. The key of the *user* lies in ``~/.config/sbpjax/key``, made on first use, readable for the user
-alone; it signs what this user's programs leave on disk. The key of a *job* is known to its ranks: `job_key` says from
-where. ``docs/explanation/security.md`` says what each protects, and against whom.
+There are two keys. The key of the *user* is stored in ``~/.config/sbpjax/key``, made on first use, readable for the
+user alone; it signs the files of this user's programs. The key of a *job* is known to its ranks: `job_key` documents
+its sources. ``docs/explanation/security.md`` explains the protection of each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")
 
 
 def sign(key: bytes, context: str, body: bytes) -> bytes:
-    """Return the signature of a body in its context, and the body behind it."""
+    """Return the signature of a body in its context, followed by the body."""
     return _tag(key, context, body) + body
 
 
@@ -78,12 +78,12 @@ def private_folder(path: str | os.PathLike) -> pathlib.Path:
     """Return a folder that only this user can write, made with mode 700 if it is not there.
 
     Raises:
-        UnsafeFileError: somebody else owns it, or a link in its place, or others may write to it.
+        UnsafeFileError: another user owns it, or a link in its place, or others may write to it.
         OSError: it cannot be made.
     """
     folder = pathlib.Path(path)
     make_folder(folder)
-    for found in (os.lstat(folder), os.stat(folder)):  # a link, and what it leads to
+    for found in (os.lstat(folder), os.stat(folder)):  # a link, and its target
         why = _foreign(found)
         if why is None and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS_MAY_WRITE:
             why = f"others may write to it (mode {stat.S_IMODE(found.st_mode):o})"
@@ -95,7 +95,7 @@ def private_folder(path: str | os.PathLike) -> pathlib.Path:
 
 
 def make_folder(path: str | os.PathLike) -> None:
-    """Make a folder, and those above it that are missing, with mode 700 whatever the umask; leave what is there."""
+    """Make a folder, and those above it that are missing, with mode 700 under any umask; leave existing ones."""
     folder = pathlib.Path(path)
     if not os.path.lexists(folder):
         if folder.parent != folder:
@@ -106,7 +106,7 @@ def make_folder(path: str | os.PathLike) -> None:
 
 @functools.lru_cache(maxsize=64)
 def say_once(text: str) -> None:
-    """Log one line, however many caches lie in the folder that it speaks of."""
+    """Log one line, also if several caches share the folder."""
     logging.getLogger("sbpjax").warning(text)
 
 
@@ -118,10 +118,10 @@ def _foreign(found: os.stat_result) -> str | None:
 
 
 def private_bytes(path: str | os.PathLike, most: int = 4096) -> bytes:
-    """Return what is in a file that only this user can read and write.
+    """Return the bytes of a file that only this user can read and write.
 
     Raises:
-        UnsafeFileError: it is somebody else's, a link, or open to others.
+        UnsafeFileError: it is another user's, a link, or open to others.
         FileNotFoundError: there is none.
     """
     try:
@@ -156,7 +156,7 @@ def private_key(path: str | os.PathLike | None = None) -> bytes:
         path: its file; ``$XDG_CONFIG_HOME/sbpjax/key`` or ``~/.config/sbpjax/key`` by default.
 
     Raises:
-        UnsafeFileError: the file or its folder is somebody else's, or open to others.
+        UnsafeFileError: the file or its folder is another user's, or open to others.
         OSError: it cannot be made.
     """
     return _key_in(os.fspath(_default_path() if path is None else path))

@@ -1,4 +1,4 @@
-"""The first call of an op: its options are found, and another thread may have compiled it by then.
+"""Background compilation of eager ops: other threads compile an op before its first call.
 
 The program of an op's backward is known when the forward is recorded, a forward and a loss before it is called:
 
@@ -6,9 +6,9 @@ The program of an op's backward is known when the forward is recorded, a forward
     another one              conv2d_backward ─ batch_norm_backward ─ …
 
 XLA compiles without Python's lock, so with two cores a first step takes a little more than half as long. The other
-threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles by itself what
-no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made. Its
-own update is compiled when no backward waits.
+threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles itself any op
+that no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made.
+Its own update is compiled when no backward waits.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_OPTIMIZERS = 4  # of those that were made and not stepped, most are never
 
 
 class FirstCall:
-    """What `Op.call` is until the first call.
+    """The value of `Op.call` until the first call.
 
     Args:
         op: the op.
@@ -47,7 +47,7 @@ class FirstCall:
         self._function = op.function()
         self._plain = jax.jit(self._function)
 
-    # `op.call` is asked for `lower` and the like by reports.
+    # Reports read `op.call.lower` and the like.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain, name)
 
@@ -67,12 +67,12 @@ class FirstCall:
     def chosen(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
         options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
-        # Of the same function: JAX keeps its trace, and what was compiled with the same options.
+        # Of the same function: JAX keeps its trace, and the programs compiled with the same options.
         return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
 
 
 class Ahead(FirstCall):
-    """A first call that another thread may compile before.
+    """A first call that another thread may compile ahead of time.
 
     Args:
         op: the op.
@@ -112,10 +112,10 @@ _expected = False
 
 
 def expect_backward(behind: Callable[[], None]) -> None:
-    """Note that what is recorded will be differentiated, so that backwards are worth compiling before.
+    """Note that recorded ops will be differentiated, so that backwards are worth compiling ahead.
 
     Args:
-        behind: compiles what comes behind the backward; another thread calls it when no backward waits.
+        behind: compiles the programs after the backward; another thread calls it when no backward waits.
     """
     global _expected
     _expected = True
@@ -138,7 +138,7 @@ def compile_ahead(op: Any, structs: list) -> None:
 
 
 def _work() -> None:
-    """Compile what waits, then end; a process that ends waits for one program at most."""
+    """Compile the queued programs, then end; a process that ends waits for one program at most."""
     global _threads
     while True:
         with _lock:

@@ -1,18 +1,19 @@
-"""Compiled eager programs on disk: a second start of a script neither traces nor lowers its first ops.
+"""On-disk cache of eager programs: a second start of a script neither traces nor lowers its first ops.
 
 JAX's own cache is looked up by the lowered program, so before it can save the compilation, an op has been traced,
 planned, lowered and hashed; that took a second start of a small training script half of its time beyond the imports.
-Here a program is filed under what it is made from:
+Here a program is filed under its inputs:
 
     matmul, static attributes, layouts of its inputs, pins, donation │ sources of sbpjax, versions, devices, settings
 
-Only what has the same name in every process can be filed: `text_of` gives it, and None for a user's closure, which then
-takes the usual way. Beside programs there are *facts*: small answers that take a trace to find, such as which inputs
-the backward of an op reads.
+Only values with the same name in every process can be filed: `text_of` gives it, and None for a user's closure, which
+then takes the usual way. Beside programs there are *facts*: small answers that take a trace to find, such as which
+inputs the backward of an op reads.
 
-``SBPJAX_CACHE_DIR`` says where the files lie, and ``off`` turns them off, as does ``SBPJAX_PROGRAM_CACHE=off``. A file
-that this user's key did not sign (`kept`), is not whole, or does not load, counts as absent. Only the first few
-hundred programs of a process are looked up and filed: they are the start, and a long run shall not fill the disk.
+``SBPJAX_CACHE_DIR`` names the directory of the files, and ``off`` turns them off, as does ``SBPJAX_PROGRAM_CACHE=off``.
+A file that this user's key did not sign (`signed_cache`), is not whole, or does not load, counts as absent. Only the
+first few hundred programs of a process are looked up and filed: they are the start, and a long run shall not fill the
+disk.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _pruned = False
 
 
 def directory() -> pathlib.Path | None:
-    """Return where programs are kept, or None if the cache is off."""
+    """Return the directory of the cache, or None if it is off."""
     plans = disk.directory()
     if plans is None or os.environ.get("SBPJAX_PROGRAM_CACHE", "").lower() in ("off", "0", "none"):
         return None
@@ -104,7 +105,7 @@ def _place(placement: Placement) -> str:
 # Once per process: it reads and hashes every source file, 0.2 s on a busy machine, which a start pays for its first op.
 @functools.cache
 def _surroundings() -> str:
-    """Return a hash of what every program depends on: sources, versions, and the machine that it was compiled for."""
+    """Return a hash of the environment of every program: sources, versions, and the machine it was compiled for."""
     found = hashlib.sha256()
     root = pathlib.Path(__file__).resolve().parents[3]
     for path in sorted(root.rglob("*.py")):
@@ -124,7 +125,7 @@ def _surroundings() -> str:
 
 
 def _instructions() -> str:
-    """Return what the processor can do: a program compiled for another may not run here."""
+    """Return the instruction sets of the processor: a program compiled for another may not run here."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             head = file.read(8192)
@@ -155,7 +156,7 @@ def key_of(kind: str, *parts: Any) -> str | None:
 
 
 def load(key: str | None) -> Any:
-    """Return what is filed under a key, None if nothing is."""
+    """Return the value filed under a key, None if there is none."""
     folder = directory()
     if key is None or folder is None:
         return None
@@ -164,7 +165,7 @@ def load(key: str | None) -> Any:
         # A program is machine code, and JAX's own serialisation of it a pickle: both are for those who may run code
         # here. `kept.read` has verified by now that this user's key signed these bytes under this name.
         return None if body is None else pickle.loads(body)
-    except Exception as error:  # whatever a file of another making raises
+    except Exception as error:  # any error that a file of another making raises
         log.info("%s is not readable and is made anew: %s", key[:12], error)
         return None
 
@@ -199,13 +200,13 @@ def _prune(folder: pathlib.Path) -> None:
 def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     """Compile a program past JAX's own cache.
 
-    What jaxlib 0.10 has read from there it files again without its functions, and running that fails with NOT_FOUND.
+    Programs that jaxlib 0.10 has read from there are filed again without their functions, and fail with NOT_FOUND.
     """
     from jax._src import compilation_cache
 
     before = compilation_cache.is_cache_used
-    # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file again what it
-    # has read from there.
+    # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file such programs
+    # again.
     compilation_cache.is_cache_used = lambda backend: False
     try:
         return lowered.compile()
@@ -214,7 +215,7 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
 
 def packed(compiled: jax.stages.Compiled) -> tuple | None:
-    """Return what a program of `compiled_afresh` is filed as, None if it cannot be."""
+    """Return the serialized form of a program of `compiled_afresh`, None if there is none."""
     from jax.experimental.serialize_executable import serialize
 
     try:
@@ -241,17 +242,17 @@ def unpacked(data: tuple, devices: Sequence) -> Any:
 def _ready_lapack() -> None:
     """Let jaxlib find SciPy's LAPACK functions, which it does when JAX first lowers a linear-algebra op.
 
-    A program from disk is never lowered, and would call the null pointers that stand there before. It takes 0.2 s to
-    0.4 s, for SciPy is imported; so only programs that name such a function pay for it.
+    A program from disk is never lowered, and would call the null pointers that are there before. It takes 0.2 s to 0.4
+    s, for SciPy is imported; so only programs that name such a function pay for it.
     """
     from jaxlib import lapack
 
-    # No public name (jaxlib 0.10); this one is what JAX's lowering rules call.
+    # No public name (jaxlib 0.10); JAX's lowering rules call this one.
     lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
 
 
 def fast_call(compiled: Any) -> Callable:
     """Return the call of a compiled program without the Python that `jax.stages.Compiled` puts before it."""
-    # No public name (jax 0.10): `jax.stages.Compiled.__call__` flattens and checks in Python what this does in C++.
+    # No public name (jax 0.10): `jax.stages.Compiled.__call__` flattens and checks in Python, this in C++.
     call = compiled._executable.create_cpp_call(compiled._params)
     return compiled if call is None else call

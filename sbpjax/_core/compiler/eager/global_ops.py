@@ -1,8 +1,8 @@
-"""Eager global ops: one op, one cached compiled program.
+"""Eager ops on global tensors: one cached compiled program per op and layouts.
 
-`execute` turns ``fn`` over logical arrays into a jaxpr, plans it for the layouts at hand, lowers it to one
-SPMD program and keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and
-a compiled call. The programs of a start are also kept on disk (`program_cache`): the next process does none of this.
+`execute` turns ``fn`` over logical arrays into a jaxpr, plans it for the layouts at hand, lowers it to one SPMD program
+and keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and a compiled call.
+The programs of a start are also kept on disk (`disk_cache`): the next process does none of this.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Compiled:
     Attributes:
         call: physical arrays → tuple of physical arrays.
         layouts: the layouts of the outputs.
-        plan: what was planned; made when asked for if the program came from disk.
+        plan: the sharding plan; made on first access if the program came from disk.
         positions: which of the op's arrays the program takes.
         present: whether its devices are there; on those that are not the result is abstract.
-        fixed: the `jax.stages.Compiled` of a `call` that takes only what it was compiled for; None for a ``jax.jit``.
-        launcher: what runs it in an exchange, see `launcher_of`; None before.
-        together: notes that several processes run it; None if they do not.
-        numbers: the positions of the op's numbers, which `together` is told.
+        fixed: the `jax.stages.Compiled` of a `call` that takes only its own signature; None for a ``jax.jit``.
+        launcher: the launcher that runs it in an exchange, see `launcher_of`; None before.
+        together: adds its runs by several processes to the collective trace; None for one process.
+        numbers: the positions of the op's numbers, which `together` records.
     """
 
     __slots__ = ("_plan", "call", "fixed", "launcher", "layouts", "numbers", "positions", "present", "together")
@@ -76,7 +76,7 @@ class Compiled:
         return self._plan
 
 
-# The programs, apart from what they donate, that the processes have run together.
+# The programs, regardless of donation, that the processes have run together.
 _MET: set = set()
 
 
@@ -96,7 +96,7 @@ def execute(
         static: ``(name, value)`` pairs of hashable attributes.
         arrays: physical arrays; or scalars, 0-d arrays and None where the layout is None.
         layouts: the layouts of the arrays.
-        placement: where to run, if no array says it.
+        placement: where to run, if no array determines it.
         out_sbps: the nd-sbp (or codes) wanted of each flat output, None where the planner is free.
 
     Returns:
@@ -104,7 +104,7 @@ def execute(
 
     Raises:
         MixedTensorError: the layouts name two placements.
-        BoxingError: the boxing policy forbids what the op needs.
+        BoxingError: the boxing policy forbids a conversion that the op needs.
     """
     found, key = program_of(fn, static, arrays, layouts, placement, out_sbps)
     if found.present:
@@ -112,7 +112,7 @@ def execute(
         try:
             return found.call(*inputs), found.layouts
         except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
-            # A process that went away shows as an error of the runtime: that, and who it was, is said first.
+            # A process that went away shows as an error of the runtime; the error names that process first.
             raise_for_ranks(error)
             if isinstance(error, jax.errors.JaxRuntimeError):
                 raise
@@ -141,12 +141,12 @@ def program_of(
         static: its attributes.
         arrays: physical arrays.
         layouts: their layouts.
-        placement: where to run, if no array says it.
+        placement: where to run, if no array determines it.
         out_sbps: the nd-sbp wanted of each output.
         donate: positions of arrays whose memory the outputs may take.
     """
-    # Layouts are interned and hold shape and dtype, so this key is cheap to hash and says all that a program depends
-    # on.
+    # Layouts are interned and hold shape and dtype, so this key is cheap to hash and covers everything that a program
+    # depends on.
     key = (
         fn,
         static,
@@ -161,8 +161,8 @@ def program_of(
         # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
             facts = _facts(fn, static, arrays, layouts)
-            # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where
-            # nothing can be said.
+            # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where no
+            # error can be raised.
             spread.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
         if found.layouts and found.layouts[0].placement.spans_processes:
@@ -179,10 +179,10 @@ def program_of(
 def launch(
     fn: Callable, static: tuple, arrays: Sequence, layouts: Sequence[Layout | None], out_sbps: tuple, donate: tuple
 ) -> tuple[Launcher, Sequence, tuple[Layout, ...]]:
-    """Return what runs a program that takes over arrays, its inputs, and the layouts of its outputs.
+    """Return the launcher of a program that takes over arrays, its inputs, and the layouts of its outputs.
 
     Args:
-        fn: as for `execute`, like all that follow; one of the arrays says where it runs.
+        fn: as for `execute`, like all that follow; one of the arrays determines where it runs.
         static: its attributes.
         arrays: physical arrays.
         layouts: their layouts.
@@ -208,7 +208,7 @@ def launch(
 
 
 def _facts(fn, static: tuple, arrays, layouts) -> str:
-    """Return what must be equal on all processes before they run a program: its options, layouts and numbers."""
+    """Return the facts that must be equal on all processes before a program runs: options, layouts and numbers."""
     made_of = getattr(fn, "made_of", ())
     options = dict(static) | (dict(made_of[2]) if made_of[:1] == ("closed",) else {})
     inputs = []
@@ -222,7 +222,7 @@ def _facts(fn, static: tuple, arrays, layouts) -> str:
 
 
 def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> None:
-    """Let every run of a program of several processes leave its trail (`_core.runtime.collective_trace`)."""
+    """Add every run of a program of several processes to the trace (`_core.runtime.collective_trace`)."""
     loose = [i for i, layout in enumerate(layouts) if layout is None and arrays[i] is not None]
     found.numbers = tuple([i for i in loose if isinstance(arrays[i], _NUMBERS) or _is_plain(arrays[i])])
     shown = [_Number() if i in found.numbers else a for i, a in enumerate(arrays)]
@@ -238,7 +238,7 @@ def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> No
 
 
 class _Number:
-    """What stands for a number that differs from call to call."""
+    """A placeholder for a number that differs from call to call."""
 
     def __repr__(self) -> str:
         return "number"
@@ -261,8 +261,8 @@ def _text(found: Compiled) -> str:
     return "\n".join([*lines, *(f"{x.dtype}{x.shape} {x.codes} {x.placement!r}" for x in found.layouts)])
 
 
-# A number's value is an input of the program; its type says the dtype of the result, as bool, int and float promote
-# differently.
+# A number's value is an input of the program; its type determines the dtype of the result, as bool, int and float
+# promote differently.
 def _kind(array):
     if isinstance(array, (bool, int, float, complex)) or array is None:
         return type(array)
@@ -361,7 +361,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     compiled = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
     if found is not None and compiled is not None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
-        # Nobody asks for the plan of most ops, and making it is what reading the program from disk saved.
+        # The plan of most ops is never read, and making it here would undo the saving of the disk cache.
         remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
         out = tuple([layout_of(placement, *x) for x in found[1]])
         return Compiled(program_cache.fast_call(compiled), out, remake, positions, fixed=compiled)
@@ -382,7 +382,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _key_on_disk(fn, static, arrays, layouts, placement: Placement, out_sbps, donate) -> str | None:
-    """Return what a program is filed under; None for one that is not kept: of absent devices, tracers, NumPy arrays."""
+    """Return the key of a program on disk; None for one that is not kept: of absent devices, tracers, NumPy arrays."""
     if not placement.is_present:
         return None
     kinds: list = []
@@ -430,7 +430,7 @@ def identity(x):
 
 
 def box(array, source: Layout, target: Layout) -> Payload:
-    """Return the physical array of ``target`` made from the one of ``source``, which lies on the same placement."""
+    """Return the physical array of ``target`` made from the one of ``source``, on the same placement."""
     if target is source:
         return array
     return execute(identity, (), (array,), (source,), out_sbps=(target.sbp,))[0][0]

@@ -1,18 +1,18 @@
-"""Compiler options of local eager ops on CPU: a first step waits for a hundred small programs.
+"""XLA compiler options of local eager ops on CPU, for fast compilation of many small programs.
 
 XLA:CPU (jaxlib 0.10) writes each fused loop as MLIR first, compiles it as an LLVM module of its own, and optimises that
 at LLVM's second level. Without the MLIR, with one module per program and at the first level, programs of a convolution
 take a fifth of the time to compile and those of a batch norm a third, and both run as fast (`benchmarks/cold_start.py`,
 `benchmarks/eager_models.py`).
 
-These are convolutions and batch norms, programs of pointwise arithmetic, and backwards that read images, or whatever
-has four dims or more. A backward is of one shape, and so is an optimizer's update. Other programs serve many shapes,
-and their bits must not depend on which of them came first: convolutions, and pointwise arithmetic with one product,
-have the same bits with both options (of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a
-vector differ from a scalar's), a batch norm has these options whatever its shape. Programs with the primitives of
-`_SLOWER` keep the usual options, since their loops run slower with these, a padding up to twice; so do those that draw
-random numbers, which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are
-compiled once and run for hours.
+These are convolutions and batch norms, programs of pointwise arithmetic, and backwards that read images, or any array
+of four dims or more. A backward is of one shape, and so is an optimizer's update. Other programs serve many shapes, and
+their bits must not depend on which of them came first: convolutions, and pointwise arithmetic with one product, have
+the same bits with both options (of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a vector
+differ from a scalar's), a batch norm has these options whatever its shape. Programs with the primitives of `_SLOWER`
+keep the usual options, since their loops run slower with these, a padding up to twice; so do those that draw random
+numbers, which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are compiled
+once and run for hours.
 
 An op that meets ever new shapes has `COLD` options first (`_core.compiler.eager.tiered`): at LLVM's level 0 programs
 take a third of the time to compile, and run two to four times as long. Their bits are those of the usual options where

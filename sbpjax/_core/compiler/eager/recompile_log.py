@@ -1,8 +1,8 @@
-"""What is said of compiling eager ops: how long it takes, once, and which lines make it happen again and again.
+"""Recompilation warnings: total compile time, and the source lines that cause it.
 
 A loop over batches of ever-changing length compiles every op of its body for each: a line that does so in ten steps,
-told by their backwards, is worth a word, and so is the 60th shape of an op at one line. The layers of a model that
-share a line differ in their weights, so shapes of all inputs but the first are part of what is counted; lines without
+counted by their backwards, is worth a warning, and so is the 60th shape of an op at one line. The layers of a model
+that share a line differ in their weights, so shapes of all inputs but the first are part of the count; lines without
 weights, and those that draw them, meet up to 50 in the first step of a large model, and no more.
 
 Both are warnings of the logger ``sbpjax``; ``SBPJAX_COMPILE_NOTE=off`` leaves out the first.
@@ -28,7 +28,7 @@ _said: set[str] = set()
 
 
 class Waited:
-    """How many op programs this process has compiled, and how many seconds that took until it was said."""
+    """The number of op programs that this process has compiled, and the seconds until the warning."""
 
     __slots__ = ("programs", "said", "seconds")
 
@@ -36,7 +36,7 @@ class Waited:
         self.programs, self.seconds, self.said = 0, 0.0, False
 
     def add(self, seconds: float) -> None:
-        """Count a program; after two seconds, say so."""
+        """Count a program; after two seconds, log the warning."""
         self.programs += 1
         self.seconds += seconds
         if self.seconds < SLOW_S or self.said:
@@ -51,7 +51,7 @@ waited = Waited()
 
 
 class Steps:
-    """How many backwards have run."""
+    """The number of backwards that have run."""
 
     __slots__ = ("done",)
 

@@ -1,4 +1,4 @@
-"""Ops that meet ever new shapes: their programs share one bounded table.
+"""Per-shape program cache: one bounded table for the programs of ops with ever new shapes.
 
 ``op.call`` is a ``jax.jit`` function, which keeps a program for every shape without bound. An op that has compiled 16
 of them goes over to `ByShape`: a table of single programs, shared by all such ops, that drops those not used for
@@ -6,7 +6,7 @@ longest. Ops with fewer shapes, nearly all, never pay for the look into that tab
 ops of a name that has compiled 64, are compiled quickly first, see `_core.compiler.eager.tiered`: of ``x[:i]`` each i
 is an op of its own, and so is each shape's backward.
 
-JAX tells listeners of each compilation (`jax.monitoring`), with the name of the function but not the function itself:
+JAX calls listeners for each compilation (`jax.monitoring`), with the name of the function but not the function itself:
 the op whose trace came last on this thread is the one.
 """
 
@@ -34,7 +34,7 @@ _programs = Recent(most_programs())
 _names = Recent(4096)
 
 
-# Compilations of one thread are told in that thread.
+# Compilations of one thread call listeners in that thread.
 class _Traced(threading.local):
     op: Any = None
     shapes: tuple = ()
@@ -50,13 +50,13 @@ class ByShape:
     Args:
         op: the op.
         whole: its function for all shapes, which serves traces.
-        make: makes a function of its own for some inputs, given them and what is called with one that replaces it.
+        make: makes a function for some inputs, given them and a callback that receives its replacement.
     """
 
     def __init__(self, op: Any, whole: Callable, make: Callable[[tuple, Callable], Callable]) -> None:
         self._op, self._whole, self._make = op, whole, make
 
-    # `op.call` is asked for `lower` and the like by reports.
+    # Reports read `op.call.lower` and the like.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole, name)
 
@@ -99,7 +99,7 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
     mappings.compiled()
     op, shapes, _traced.op = _traced.op, _traced.shapes, None
     if op is None or fun_name not in ("", f"jit({op.name})"):
-        # A graph, say, in which the op was traced before.
+        # For example a graph in which the op was traced before.
         return
     call_sites.waited.add(duration)
     op.programs += 1

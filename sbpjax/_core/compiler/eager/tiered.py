@@ -1,9 +1,9 @@
-"""`Cold`: a program that is compiled quickly, and well when it has been called often.
+"""Tiered compilation: a program is compiled quickly first, and with full optimization when called often.
 
 A loop over ever-changing lengths compiles each of its ops for each length, 30 to 180 ms a program, and calls it a few
 times. Where that changes no bit, such a program is compiled at the compiler's lowest level first, in a third of the
-time. It runs two to four times as long, some nanoseconds an element: after as many elements as cost what was saved, it
-is compiled with the usual options.
+time. It runs two to four times as long, some nanoseconds an element: once the slower calls have used up the saved time,
+it is compiled with the usual options.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import jax
 from sbpjax._core.compiler.eager.options import cold_options_of
 from sbpjax._core.runtime.jaxprs import ClosedJaxpr
 
-# At 8 ns an element, what a compilation is spared.
+# The saved compile time, at 8 ns an element.
 _ELEMENTS = 1 << 22
 _LEAST_CALLS = 4
 
 
 class Cold:
-    """Calls a program compiled quickly, until it is worth another one.
+    """A quickly compiled program, replaced by an optimized one after enough calls.
 
     Args:
         quick: the program compiled quickly.
@@ -37,7 +37,7 @@ class Cold:
     def __init__(self, quick: Callable, usual: Callable, replace: Callable[[Callable], Any], times: int) -> None:
         self._quick, self._usual, self._replace, self._times = quick, usual, replace, times
 
-    # `op.call` is asked for `lower` and the like by reports, and by what compiles on another thread.
+    # Reports, and the compilation on another thread, read `op.call.lower` and the like.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._quick, name)
 
@@ -50,7 +50,7 @@ class Cold:
 
 
 def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
-    """Return what to call for inputs like these: a `Cold`, or `usual` where its bits or its time forbid that.
+    """Return the function for inputs like these: a `Cold`, or `usual` where its bits or its time forbid that.
 
     Args:
         function: a function of arrays.
