@@ -1,4 +1,4 @@
-"""Optimizers with one compiled update for the whole list of parameters, and schedules of the learning rate."""
+"""Optimizers with one compiled update for all parameters, learning rate schedules, loss scaling."""
 
 from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of all
 

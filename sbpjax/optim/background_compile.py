@@ -1,7 +1,8 @@
 """Background compilation of an optimizer's first update, while its first backward is compiled.
 
-What a first step runs is known before there is a gradient or a state, if all parameters are on one device and get dense
-gradients. If it runs something else, since a parameter was frozen or a loss scale guards it, it compiles that itself.
+The program of a first step is known before any gradient or state exists, if all parameters are on one device and get
+dense gradients. If the step needs another program, since a parameter was frozen or a loss scale guards it, it compiles
+that itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def compile_update(reference: weakref.ReferenceType[Optimizer]) -> None:
-    """Compile the first update of an optimizer; nothing if it has made a step, or runs several programs."""
+    """Compile the first update of an optimizer; do nothing if it has made a step, or runs several programs."""
     optimizer = reference()
     if optimizer is None or optimizer.state:
         return

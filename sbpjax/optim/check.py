@@ -1,4 +1,4 @@
-"""Range checks of options."""
+"""Range checks of optimizer options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
 
 
 def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
-    """Return all of PyTorch's choices of an implementation, so that a group has the keys that PyTorch's has.
+    """Return all of PyTorch's implementation choices, so that a group has the same keys as PyTorch's.
 
     Raises:
         OpTypeError: there is no such choice.

@@ -1,4 +1,4 @@
-"""Clipping of gradients: by their total norm, or element by element; one compiled program per placement."""
+"""Gradient clipping by total norm or by value; one compiled program per placement."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clip_to(norm: jax.Array, max_norm: jax.Array, *grads: jax.Array) -> tuple[ja
 
 
 def clip_and_norm(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> tuple[jax.Array, ...]:
-    """Return the gradients scaled so that their total norm is at most `max_norm`, and what it was."""
+    """Return the gradients scaled so that their total norm is at most `max_norm`, and the norm before."""
     norm = _norm(grads, norm_type)
     return (*clip_to(norm, max_norm, *grads), norm.astype(jnp.result_type(*grads)))
 
@@ -71,7 +71,7 @@ def _by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _codes(tensor: Tensor) -> tuple | None:
-    """Return the layout that a written gradient keeps; in a trace the planner chooses."""
+    """Return the layout of a written gradient, None in a trace, where the planner chooses."""
     return getattr(tensor.layout, "codes", None)
 
 
@@ -86,7 +86,7 @@ def get_total_norm(
     Args:
         tensors: usually gradients.
         norm_type: p of the norm; may be infinity.
-        error_if_nonfinite: raise if the norm is infinite or no number.
+        error_if_nonfinite: raise if the norm is infinite or NaN.
         foreach: accepted for compatibility; all tensors are always taken at once.
     """
     tensors = [tensors] if isinstance(tensors, Tensor) else [values_of(t) for t in tensors]
@@ -135,7 +135,7 @@ def _clip(groups: list[list[Tensor]], max_norm: Any, norm: Tensor) -> None:
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale all gradients in place as `clip_grad_norm_` does, by a norm that is known, e.g. from `get_total_norm`.
+    """Scale all gradients in place as `clip_grad_norm_` does, by a known norm, e.g. from `get_total_norm`.
 
     Args:
         parameters: whose gradients; those without one are left out.
@@ -159,7 +159,7 @@ def clip_grad_norm_(
         parameters: whose gradients; those without one are left out.
         max_norm: the bound; a number, so that changing it compiles nothing anew.
         norm_type: p of the norm; may be infinity.
-        error_if_nonfinite: raise, before anything is written, if the norm is infinite or no number.
+        error_if_nonfinite: raise, before anything is written, if the norm is infinite or NaN.
         foreach: accepted for compatibility; all gradients are always taken at once.
 
     Returns:

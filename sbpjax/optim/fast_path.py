@@ -1,15 +1,13 @@
-"""`Repeat`: the update that comes again, for which nothing has to be gathered anew.
+"""Fast path for repeated optimizer steps: reuses the arguments gathered for the last step.
 
-Which parameters have a gradient, where each lies, which state belongs to it and which of them are updated by one rule:
-a step asks all that of every parameter, and for small models it costs more than the update's own call. The next step
-mostly finds what the last one found:
+A step gathers for every parameter its gradient, device or placement, state and bucket, which for small models costs
+more than the update's own call. The next step mostly finds the same values:
 
-    changes.now            moved by whatever is done to groups, options and state
-    (`_core.tensor.storage.version_counter`) the same parameters    have a gradient _ver or stamp, _array  of every
-    tensor that is written: as the last step left them
+    changes.now            (`_core.tensor.storage.version_counter`) unchanged: it moves with groups, options and state
+    the same parameters    have a gradient
+    _ver or stamp, _array  of every written tensor: as the last step left them
 
-Where any of it differs, the step gathers as the first one did. A new learning rate is not a difference: numbers are
-read in every step.
+If any of it differs, the step gathers again. A new learning rate is not a difference: numbers are read in every step.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class Update(NamedTuple):
 
 
 def _kind(param: Tensor) -> int:
-    """Return which parameter it is, and whether its gradient is one of rows."""
+    """Return the identity of a parameter, and whether its gradient is one of rows."""
     return -id(param) if param.grad.__class__ is RowGrad else id(param)
 
 
@@ -61,12 +59,12 @@ class Repeat:
         return Repeat, ()
 
     def keep(self, mark: object, updated: Sequence[Tensor], updates: list[Update]) -> None:
-        """Remember a step.
+        """Store a step.
 
         Args:
-            mark: `changes.now` as it was before anything was gathered for it.
+            mark: `changes.now` from before anything was gathered for it.
             updated: the parameters that had a gradient.
-            updates: what it ran.
+            updates: the programs that it ran.
         """
         if updates is self._updates:
             self._versions = [count + 1 for count in self._versions]
@@ -78,7 +76,7 @@ class Repeat:
         self._mark = mark if mode.touch is None else None
 
     def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
-        """Return what a step runs that updates these parameters, None if it has to be gathered."""
+        """Return the stored programs of a step that updates these parameters, None on a cache miss."""
         if changes.now is not self._mark or mode.touch is not None or list(map(_kind, updated)) != self._updated:
             return None
         versions = write_counts(self._written)

@@ -1,11 +1,11 @@
-"""`Optax`: a user's optax transformation as an optimizer.
+"""`Optax` optimizer: wraps an optax transformation.
 
     optimizer = Optax(model.parameters(), optax.chain(optax.clip_by_global_norm(1.0), optax.lion(1e-4)))
 
 The transformation sees the parameters of a group as a dict, ``{"000000": weight, "000001": bias}``, or by the names
 given with them, and its state is a tree. A leaf of the tree under a parameter's key, of the parameter's shape (a
-moment), is laid out like the parameter and stands in ``optimizer.state[param]``; every other leaf (a count, a row
-statistic) is broadcast and stands in ``optimizer.shared[group]``. The group's ``"lr"`` multiplies the updates, so
+moment), is laid out like the parameter and is stored in ``optimizer.state[param]``; every other leaf (a count, a row
+statistic) is broadcast and is stored in ``optimizer.shared[group]``. The group's ``"lr"`` multiplies the updates, so
 schedules work on top; it is 1 unless given.
 
 As in optax, every parameter is updated in every step: one that has no gradient counts as having zeros. One with
@@ -38,10 +38,10 @@ from sbpjax.sbp.algebra import broadcast
 
 
 class Tree(NamedTuple):
-    """The state of one group: where each leaf of the transformation's tree is kept.
+    """State of one group: the storage of each leaf of the transformation's tree.
 
     Attributes:
-        keys: what each parameter is called in the tree.
+        keys: the name of each parameter in the tree.
         treedef: the structure.
         leaves: per leaf the number of the parameter that owns it, None if it is shared, and its name there.
     """
@@ -62,10 +62,10 @@ def advance(
     """Update the parameters of a group.
 
     Args:
-        arrays: if guarded a flag that says that nothing shall change; then the factor of the updates, the parameters,
+        arrays: if guarded a flag that prevents any change; then the factor of the updates, the parameters,
             their gradients, float32 copies of those in `low`, and the leaves of the state.
         tx: the transformation.
-        tree: where the leaves belong.
+        tree: the owners of the leaves.
         moves: which parameters are updated.
         low: which parameters have a float32 copy.
         guarded: whether there is a flag.
@@ -176,7 +176,7 @@ class Optax(Optimizer):
         return tree
 
     def _is_whole(self, index: int, tree: Tree) -> bool:
-        """Return whether every leaf is there: somebody may have cleared the state."""
+        """Return whether every leaf exists: the state may have been cleared."""
         params, shared = self.param_groups[index]["params"], self.shared[index]
         return all(name in (shared if owner is None else self.state[params[owner]]) for owner, name in tree.leaves)
 
@@ -248,7 +248,7 @@ class Optax(Optimizer):
         return (*super().static_options(), self.tx)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what `Optimizer.state_dict` does, and under ``"shared"`` the leaves that belong to no parameter."""
+        """Return the dict of `Optimizer.state_dict`, and under ``"shared"`` the leaves that belong to no parameter."""
         return {**super().state_dict(), "shared": [dict(shared) for shared in self.shared]}
 
     def snapshot(self) -> Callable[[], None]:
@@ -283,13 +283,13 @@ class Optax(Optimizer):
                     self._write_shared(index, name, tensor.detach().clone())
 
     def _write_shared(self, index: int, name: str, value: Tensor) -> None:
-        """Write a shared leaf where the group is; in place, as compiled programs hold the tensor."""
+        """Write a shared leaf to the group's place; in place, as compiled programs hold the tensor."""
         value = run.spread_like(value, self.param_groups[index]["params"][0])
         put_from(self.shared[index][name], value)
 
 
 def _place(path: tuple, leaf: Any, keys: tuple[str, ...], shapes: dict[str, Any]) -> tuple[int | None, str]:
-    """Return which parameter owns a leaf of the state, None if no one does, and the leaf's name there."""
+    """Return the parameter that owns a leaf of the state, None if none does, and the leaf's name there."""
     name = jax.tree_util.keystr(path)
     owners = [i for i, entry in enumerate(path) if isinstance(entry, jax.tree_util.DictKey) and entry.key in shapes]
     if not owners:

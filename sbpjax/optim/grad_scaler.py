@@ -1,4 +1,4 @@
-"""`GradScaler`: a loss scale that finds its own height.
+"""`GradScaler`: dynamic loss scaling for float16.
 
 The scale is halved after a step that overflowed, and doubled after 2,000 that did not; both factors and the count are
 tensors, so a compiled step carries them and follows a change of them.
@@ -49,11 +49,11 @@ class GradScaler(Scaler):
 
     Args:
         init_scale: the first scale.
-        growth_factor: what the scale is multiplied by after `growth_interval` steps without overflow.
-        backoff_factor: what it is multiplied by after a step with one.
+        growth_factor: factor of the scale after `growth_interval` steps without overflow.
+        backoff_factor: factor after a step with one.
         growth_interval: see above.
         enabled: if False, every method passes its argument on.
-        device: for PyTorch's spelling, as its name in the first place: the scale goes where the loss is.
+        device: for PyTorch's spelling, also as first argument: the scale is moved to the device of the loss.
 
     Source: Micikevicius et al., Mixed Precision Training (2018).
     """
@@ -83,29 +83,29 @@ class GradScaler(Scaler):
         self.prepare(self._scale)
 
     def get_growth_factor(self) -> float:
-        """Return what the scale is multiplied by after enough good steps."""
+        """Return the factor of the scale after enough good steps."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after enough good steps."""
+        """Set the factor of the scale after enough good steps."""
         _check_factors(1.0, new_factor, self._backoff_factor, self._growth_interval)
         self._set_factors(new_factor, self._backoff_factor, self._growth_interval)
 
     def get_backoff_factor(self) -> float:
-        """Return what the scale is multiplied by after an overflow."""
+        """Return the factor of the scale after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after an overflow."""
+        """Set the factor of the scale after an overflow."""
         _check_factors(1.0, self._growth_factor, new_factor, self._growth_interval)
         self._set_factors(self._growth_factor, new_factor, self._growth_interval)
 
     def get_growth_interval(self) -> int:
-        """Return after how many good steps the scale grows."""
+        """Return the number of good steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many good steps the scale grows."""
+        """Set the number of good steps after which the scale grows."""
         _check_factors(1.0, self._growth_factor, self._backoff_factor, new_interval)
         self._set_factors(self._growth_factor, self._backoff_factor, new_interval)
 
@@ -150,7 +150,7 @@ class GradScaler(Scaler):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go to where `state_dict` was taken.
+        """Restore the state of a `state_dict`.
 
         Raises:
             ValueError: keys are missing or unknown, or a value is out of range; nothing is changed then.
@@ -164,7 +164,7 @@ class GradScaler(Scaler):
         self._set_factors(growth, backoff, interval)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Raise what `load_state_dict` would raise, and change nothing."""
+        """Raise as `load_state_dict` would, and change nothing."""
         if not self._enabled:
             return
         if set(state_dict) != set(_STATE):

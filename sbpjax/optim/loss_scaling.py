@@ -1,9 +1,9 @@
-"""Loss scaling: multiply the loss, divide the gradients, and leave out a step whose gradients overflowed.
+"""Loss scaling: multiply the loss, divide the gradients, and skip steps with overflowed gradients.
 
     scaler = GradScaler()
     loss = F.cross_entropy(model(x), y)
     scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)                   # only if the true gradients are looked at, say to clip them
+    scaler.unscale_(optimizer)                   # only if the true gradients are needed, e.g. to clip them
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     scaler.step(optimizer)
     scaler.update()
@@ -12,7 +12,7 @@ In float16 a gradient below 6e-8 is zero and one above 65504 infinite. The scale
 overflowed, and doubled after 2,000 that did not.
 
 The scale, the count of good steps and the factors are tensors, and whether a step overflowed is a flag on the device:
-an update is left out by selecting the old values, so nothing waits for the device and the same lines run inside a
+an update is skipped by selecting the old values, so nothing waits for the device and the same lines run inside a
 compiled step.
 """
 
@@ -40,7 +40,7 @@ from sbpjax.sbp.algebra import broadcast
 
 
 def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
-    """Return whether any gradient is infinite or no number, and the gradients divided by the scale."""
+    """Return whether any gradient is infinite or NaN, and the gradients divided by the scale."""
     inverse = 1 / scale
     overflow = ~jnp.isfinite(grads[0]).all()
     for g in grads[1:]:
@@ -53,7 +53,7 @@ unscaled.crosses_placements = True  # type: ignore[attr-defined]  # all stages o
 
 
 class _Stage(NamedTuple):
-    """How far an optimizer is within one step.
+    """Progress of an optimizer within one step.
 
     Attributes:
         overflow: whether its gradients overflowed, 0-d.
@@ -89,7 +89,7 @@ class Scaler:
         return [self._scale]
 
     def prepare(self, like: Tensor | None = None) -> None:
-        """Move the state to the placement, or to the device, of a tensor; a compiled step wants it where it runs."""
+        """Move the state to the placement or device of a tensor, where a compiled step needs it."""
         if like is None or TRACE in (place_of(like), place_of(self._scale)):
             return
         with no_grad():
@@ -151,11 +151,11 @@ class Scaler:
         return dispatch.run(op_of(unscaled), (scale, *grads), pins)
 
     def step(self, optimizer: Optimizer, *args: Any) -> Any:
-        """Do `unscale_` if that is still to do, and step the optimizer unless a gradient overflowed.
+        """Call `unscale_` if it has not been called, and step the optimizer unless a gradient overflowed.
 
         Args:
-            optimizer: whose gradients were made from the scaled loss.
-            args: of its `step`; a closure is refused.
+            optimizer: its gradients were computed from the scaled loss.
+            args: of its `step`; a closure raises.
 
         Raises:
             RuntimeError: it was called already since the last `update`.
@@ -178,7 +178,7 @@ class Scaler:
         return result
 
     def _stage(self, optimizer: Optimizer) -> _Stage | None:
-        """Return how far an optimizer is; what a trace that is over left behind does not count."""
+        """Return the progress of an optimizer; that of an ended trace does not count."""
         stage = self._stages.get(id(optimizer))
         return stage if stage is not None and stage.era is self._era() else None
 
@@ -187,7 +187,7 @@ class Scaler:
         return array._trace if isinstance(array, Tracer) else None
 
     def end_step(self) -> list[Tensor]:
-        """Return the flags of all optimizers that took part, and forget them."""
+        """Return the flags of all optimizers that took part, and reset them."""
         era = self._era()
         flags = [stage.overflow for stage in self._stages.values() if stage.era is era]
         self._stages = {}
@@ -197,7 +197,7 @@ class Scaler:
 
 
 def moved(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return a tensor of the scaler at the placement or device of another; broadcast over a placement."""
+    """Return a tensor of the scaler on the placement or device of another; broadcast over a placement."""
     if not like.is_global:
         if not tensor.is_global:
             return tensor if place_of(tensor) is place_of(like) else tensor.to(like.device)

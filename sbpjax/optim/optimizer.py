@@ -1,4 +1,4 @@
-"""`Optimizer`: PyTorch's interface over one compiled update for the whole list of parameters.
+"""`Optimizer`: base class with PyTorch's interface; one compiled update for the whole list of parameters.
 
     optimizer = optim.AdamW(model.parameters(), lr=3e-4)
     loss.backward()
@@ -7,8 +7,8 @@
 
 State is laid out like its parameter: Adam's two moments of an ``S0`` weight are ``S0``, those of a replicated one are
 replicated. `step` runs one program per placement, in which a partial-sum gradient is reduced into the parameter's
-layout. Whoever lays a state tensor out anew on the same placement (to keep 1/n of it per device) finds it left so,
-until the parameter itself is laid out anew.
+layout. A state tensor that is laid out anew on the same placement (to keep 1/n of it per device) stays so until the
+parameter itself is laid out anew.
 
 Parameters that were always stepped together share one step count, a 0-d tensor; one that misses a step gets its own.
 """
@@ -53,7 +53,7 @@ _after_steps: OrderedDict[int, Callable] = OrderedDict()
 
 _NAMED = "sbpjax.optim.AdamW(list(model.named_parameters())), or all groups without names"
 
-# What arguments mean in all optimizers that take them.
+# Descriptions of the arguments that optimizers share.
 _ARGUMENTS = {
     "params": 'the parameters, or dicts with ``"params"`` and options of their own.',
     "maximize": "climb instead.",
@@ -73,7 +73,7 @@ def _missing(optimizer: Any, method: str) -> ModuleMethodError:
 
 
 class Optimizer:
-    """Base of the optimizers; a subclass says its hyperparameters, flags, state and rule.
+    """Base of the optimizers; a subclass defines its hyperparameters, flags, state and rule.
 
     Args:
         params: the parameters, or dicts with ``"params"`` and options of their own.
@@ -122,13 +122,13 @@ class Optimizer:
         changes.now = object()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy or a pickle holds; a device is this process's own, and found again in the next step."""
+        """Return the state for a copy or a pickle, without devices, which are determined again in the next step."""
         return {**vars(self), "_laid": {p: at for p, at in self._laid.items() if isinstance(at, Layout)}}
 
-    # -- what a subclass says --------------------------------------------------------------------------------------
+    # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the numbers of `hyper` for a group; they are inputs of the compiled update."""
+        """Return the hyperparameters of a group as numbers; they are inputs of the compiled update."""
         return tuple(group[name] for name in self.hyper)
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
@@ -138,21 +138,21 @@ class Optimizer:
         return self._state_names
 
     def _states_of(self, param: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
-        """Return the names of a parameter's state tensors, where they are not the same for all of a group."""
+        """Return the names of a parameter's state tensors, where they differ within a group."""
         return self._states(group)
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        """Return what chooses the formula; part of the compiled update's key."""
+        """Return the options that choose the formula; part of the compiled update's key."""
         if not {"maximize", "weight_decay"} <= group.keys():
             raise _missing(self, "_flags")
         return ("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"]))
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
-        """Return what a state tensor is filled with at first."""
+        """Return the initial value of a state tensor."""
         return 0.0
 
     def _shape(self, name: str, param: Tensor) -> tuple[int, ...] | None:
-        """Return the shape of a state tensor that is not its parameter's; such a one is the same on all ranks."""
+        """Return the shape of a state tensor that differs from its parameter's; such a one is the same on all ranks."""
         return None
 
     # -- groups ----------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Optimizer:
             raise params_value(seen, rule, "sbpjax.optim.Adam(params)")
 
     def use_sparse_updates(self, enabled: bool = True) -> None:
-        """Leave rows of a table whose gradient is zero as they are, state included, in all groups.
+        """Leave rows of a table with zero gradient unchanged, state included, in all groups.
 
         Rows are those of dim 0 of parameters of two dims and more; the step count goes on for all, so a row that comes
         back after a while is corrected for the bias of all steps. In a graph, and where `nn.Embedding` is ``sparse``,
@@ -234,9 +234,9 @@ class Optimizer:
             _want_rows(group["params"], enabled)
 
     def use_master_weights(self, enabled: bool = True) -> None:
-        """Keep a float32 copy of every parameter of lower precision, and run the update on that, in all groups.
+        """Keep a float32 copy of every parameter of lower precision, and update that, in all groups.
 
-        The state of such a parameter is float32, and the parameter is what its copy rounds to. A value that the user
+        The state of such a parameter is float32, and the parameter is its rounded copy. A value that the user
         writes into the parameter is taken over into the copy at the next step.
         """
         for group in self.param_groups:
@@ -248,7 +248,7 @@ class Optimizer:
         ``"clip_grad_norm_type"`` is the p of the norm, 2 if absent.
 
         Args:
-            error_if_nonfinite: raise if a norm is infinite or no number; not in a traced program.
+            error_if_nonfinite: raise if a norm is infinite or NaN; not in a traced program.
         """
         from .clip_grad import clip_grad_norm_  # nn imports optim
 
@@ -277,7 +277,7 @@ class Optimizer:
     # -- the step --------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient and requires one: what was frozen since stays as it is.
+        """Update every parameter that has a gradient and requires one; parameters frozen since stay unchanged.
 
         Args:
             closure: computes the loss anew and calls backward; its result is returned.
@@ -320,7 +320,7 @@ class Optimizer:
         self._repeat.keep(mark, updated, updates)
 
     def _gathered(self) -> list[Update]:
-        """Return what a step runs: per place one program over the buckets of parameters that one rule updates alike."""
+        """Return the programs of a step: one per place, over the buckets of parameters with the same rule."""
         places: dict[Any, dict[_Key, list[Tensor]]] = {}
         new_steps: dict[Any, Tensor] = {}
         for index, group in enumerate(self.param_groups):
@@ -351,7 +351,7 @@ class Optimizer:
                     param.grad = dense(param.grad, param)
 
     def _leaves_rows(self, group: dict[str, Any]) -> bool:
-        """Return whether the whole update leaves rows without a gradient alone, so that one of rows equals it."""
+        """Return whether the whole update leaves rows without a gradient unchanged, as an update of rows does."""
         return False
 
     def _of_place(self, found: list[tuple[_Key, list[Tensor]]], state: Mapping[Tensor, dict[str, Any]]) -> Update:
@@ -365,7 +365,7 @@ class Optimizer:
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
 
     def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
-        """Return the parameter's state, made on its first step, and laid out anew if the parameter was since."""
+        """Return the parameter's state, made on its first step, and laid out anew after the parameter was."""
         state = self.state[param]
         group = self.param_groups[index]
         names = self._states_of(param, group)
@@ -413,7 +413,7 @@ class Optimizer:
         return state
 
     def _give_own_steps(self, places: dict[Any, dict[_Key, list[Tensor]]]) -> None:
-        """Make every bucket the only user of its step count, where some parameters or groups share one."""
+        """Split shared step counts, so that every bucket has its own."""
         users: dict[int, int] = {}
         for state in self.state.values():
             if "step" in state:
@@ -446,7 +446,7 @@ class Optimizer:
         self._take_state(state_dict)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Raise what `load_state_dict` would raise, and change nothing."""
+        """Raise as `load_state_dict` would, and change nothing."""
         saving.check(self, state_dict)
 
     def snapshot(self) -> Callable[[], None]:
@@ -473,9 +473,9 @@ class Optimizer:
     # -- for compiled programs -------------------------------------------------------------------------------------
 
     def prepare(self, made: Callable[[Tensor, dict[str, Tensor]], object] | None = None) -> None:
-        """Make the state of every parameter that records gradients now, rather than in its first step.
+        """Create the state of every parameter that records gradients now, before its first step.
 
-        In a traced step all parameters of a group share one step count, also those that have no gradient there.
+        In a traced step all parameters of a group share one step count, including those without a gradient there.
 
         Args:
             made: called with each parameter and its state before the next one's is made, e.g. to lay it out anew.
@@ -519,7 +519,7 @@ class Optimizer:
         return (*names, "clip_grad_max_norm") if clips(group) else names
 
     def static_options(self) -> tuple:
-        """Return what else a program traced on this optimizer depends on; hashable."""
+        """Return the remaining dependencies of a program traced on this optimizer; hashable."""
         dynamic = [self._dynamic_names(group) for group in self.param_groups]
         fixed = [
             tuple((k, v) for k, v in sorted(group.items()) if k not in ("params", "initial_lr", *names))

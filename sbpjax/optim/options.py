@@ -1,4 +1,4 @@
-"""Options of a parameter group: numbers inside tuples, clipping, and PyTorch's choices of an implementation."""
+"""Options of a parameter group: numbers inside tuples, clipping, PyTorch's implementation choices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sbpjax._core.tensor.handle.plain_values import plain
 
 
 class Choices(TypedDict, total=False):
-    """PyTorch's choices of how an update runs; here it is one program whatever they say, and values do not change.
+    """PyTorch's implementation choices of an update; accepted without effect: it is always one program.
 
     Attributes:
         foreach: many parameters per kernel.
@@ -23,7 +23,7 @@ class Choices(TypedDict, total=False):
 
 
 class Implementation(Choices, total=False):
-    """`Choices`, for optimizers that do not take `fused` by its place.
+    """`Choices` for optimizers that do not accept `fused` by position.
 
     Attributes:
         fused: one kernel for the whole update.
@@ -33,7 +33,7 @@ class Implementation(Choices, total=False):
 
 
 class Item:
-    """The numbers of a tuple option, each to be read and set by its index.
+    """Numbers of a tuple option, each read and set by its index.
 
     Args:
         group: the parameter group.
@@ -65,5 +65,5 @@ def plain_option(value: Any) -> Any:
 
 
 def clips(group: dict[str, Any]) -> bool:
-    """Return whether a group says how far its gradients are clipped."""
+    """Return whether a group has a clipping bound for its gradients."""
     return group.get("clip_grad_max_norm") is not None

@@ -1,19 +1,19 @@
-"""The update rules as pure functions over lists of arrays, and the one function that updates a whole model.
+"""Update rules as pure functions over arrays, and `update`, which applies them to a whole model.
 
 A *bucket* is a run of parameters that share a rule, its flags, hyperparameters and step count. `update` takes the
 arrays of all buckets in one flat list and returns the new ones, so one compiled program updates everything. Numbers
 such as the learning rate are inputs of that program: a schedule never compiles anew.
 
-A rule knows nothing of what `update` does around it:
+`update` adds the following around a rule:
 
-* *master weights*: the rule runs in float32 on a copy kept in the state, and the parameter is what that rounds to;
+* *master weights*: the rule runs in float32 on a copy kept in the state, and the parameter is the rounded copy;
 * *lazy* buckets: rows of a table whose gradient is zero stay as they are, state included;
 * buckets of *rows*: the rule runs on the rows that a batch looked up, and on their state, and on nothing else;
 * a *guarded* update: if a flag is set (a gradient overflowed), everything stays as it is, the step count included.
 
-The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
-the formula stands here: SGD with `dampening`, which optax has not, and AMSGrad, where PyTorch takes the maximum
-before the bias correction and optax after it. Optax is imported where it is used, so `import sbpjax` does not wait.
+The rules are optax's transformations where those equal PyTorch's (up to rounding); elsewhere the formula is written
+here: SGD with `dampening`, which optax lacks, and AMSGrad, where PyTorch takes the maximum before the bias correction
+and optax after it. Optax is imported where it is used, to keep `import sbpjax` fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Updated = tuple[Array, State]
 
 
 class Bucket(NamedTuple):
-    """The static facts about a run of parameters; hashable, part of the compiled program's key.
+    """Static description of a bucket of parameters; hashable, part of the compiled program's key.
 
     Attributes:
         rule: ``rule(param, grad, state, step, hyper, **flags) -> (param, state)``.
@@ -66,7 +66,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
         arrays: if guarded, first the flag; then per bucket its numbers and its step count, its parameters, gradients,
             and each kind of state. Of gradients of rows first all their numbers, then all rows.
         buckets: the buckets that the arrays belong to, in order.
-        guarded: whether a flag says that nothing shall change.
+        guarded: whether a flag can prevent any change.
 
     Returns:
         Per bucket the next step count, the parameters, and each kind of state, flat.
@@ -87,7 +87,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
 
 
 def _described(buckets: tuple[Bucket, ...], guarded: bool = False) -> tuple[str, tuple[str, ...]]:
-    """Return what an update is, for people who look where ranks differ, and the names of its numbers."""
+    """Return a readable description of an update, to find where ranks differ, and the names of its numbers."""
     rules = dict.fromkeys(getattr(b.rule, "__name__", "its rule") for b in buckets)
     words = f"optimizer step by {', '.join(rules)} of {sum(b.count for b in buckets)} parameters"
     return words, tuple(name for b in buckets for name in b.hyper)
@@ -147,7 +147,7 @@ def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> li
 
 
 def _on_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
-    """Run the rule on the float32 copy; where the parameter is not what its copy rounds to, the user changed it."""
+    """Run the rule on the float32 copy; if the parameter differs from its rounded copy, the user changed it."""
     master = states[MASTER]
     master = jnp.where(master.astype(param.dtype) == param, master, param.astype(master.dtype))
     master, *rest = _plainly(bucket, master, grad.astype(master.dtype), states, step, hyper)

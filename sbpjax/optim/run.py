@@ -1,9 +1,8 @@
-"""A compiled update of tensors in place: on one device, on a placement, inside a trace.
+"""Compiled in-place update of tensors: on one device, on a placement, inside a trace.
 
-The old parameters and states are donated, so an update needs no second copy of them; `exchange` runs the updates of
-all places, so that an interrupt finds all of a step or nothing of it. A payload that something else
-still holds (a retained graph, `x.jax()`, an alias) must survive; the reference count tells, and then nothing is
-donated.
+The old parameters and states are donated, so an update needs no second copy of them; `exchange` runs the updates of all
+places, so that an interrupt leaves all of a step or nothing of it. A payload with other references (a retained graph,
+`x.jax()`, an alias) must survive; the reference count shows that, and then nothing is donated.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ TRACE = "trace"  # the place of every tensor inside a trace
 
 
 class Job(NamedTuple):
-    """The tensors of one bucket.
+    """Tensors of one bucket.
 
     Attributes:
         numbers: hyperparameters, in the order of `Bucket.hyper`.
@@ -61,7 +60,7 @@ class Job(NamedTuple):
 
 
 def place_of(tensor: Tensor) -> Any:
-    """Return what tensors of one update share: the placement, or the device, or the trace."""
+    """Return the common place of the tensors of one update: the placement, the device, or the trace."""
     array, layout = facts(tensor), tensor.layout
     if array.__class__ is ArrayImpl or array.__class__ is Elsewhere:
         if layout is not None:
@@ -90,7 +89,7 @@ def update_of(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor | None 
 
 
 def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
-    """Compile what `update_of` will run on one device for gradients like the parameters.
+    """Compile the program of `update_of` on one device for gradients like the parameters.
 
     Args:
         buckets: as there.
@@ -124,19 +123,19 @@ def _arguments(buckets: tuple[Bucket, ...], jobs: list[Job], grads: list[list], 
 def run_of(
     fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int], like: Tensor
 ) -> list[Run]:
-    """Return a pure function of tensors as a program that writes its results over some of its inputs.
+    """Return a pure function of tensors as a program that writes its results to some of its inputs.
 
     Args:
         fn: the function, called ``fn(*arrays, **dict(static))``; it returns one array per target.
         static: its attributes.
         inputs: tensors and numbers, on one place.
         targets: the tensors that get the results; each keeps its layout.
-        donated: where the targets stand in `inputs`.
-        like: a tensor that says which place that is.
+        donated: the positions of the targets in `inputs`.
+        like: a tensor on that place.
 
     Returns:
-        What `exchange` runs; nothing where the results were written at once: in a trace, without data, or where a
-        write needs Python.
+        The programs for `exchange`; an empty list where the results were written at once: in a trace, without data, or
+        where a write needs Python.
     """
     place = place_of(like)
     if place is TRACE:
@@ -166,7 +165,7 @@ def run_of(
 
 
 def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
-    """Run what `run_of` makes on one device; return the arrays that the function returns beyond the targets'."""
+    """Run a program of `run_of` on one device; return the arrays that the function returns beyond the targets'."""
     arrays = payloads_and_numbers(inputs)
     plan = None if is_looked_at() else planned(targets)
     if plan is None:
@@ -179,7 +178,7 @@ def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tenso
 
 
 class _Program:
-    """A program of one device, whose options are found when it is first compiled.
+    """Program of one device, whose options are determined when it is first compiled.
 
     Attributes:
         launcher: runs it.
@@ -202,7 +201,7 @@ class _Program:
         self.launcher = Launcher(self.compiled, fn.__name__)
 
     def compiled(self, arrays: Sequence) -> Any:
-        """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX keeps what it compiles."""
+        """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX caches the result."""
         with self._lock:  # another thread may be compiling it
             if self._chosen is None:
                 options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
@@ -284,7 +283,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:
-    """Return whether a step count lies where the parameter does."""
+    """Return whether a step count is on the parameter's placement or device."""
     here, there = tensor.layout, param.layout
     if here is None or there is None:
         return here is there and place_of(tensor) is place_of(param)
@@ -302,7 +301,7 @@ def laid_out_alike(state: Tensor, param: Tensor) -> bool:
 
 
 def spread_like(tensor: Tensor, param: Tensor) -> Tensor:
-    """Return a tensor where the parameter is: on its device, or broadcast over its placement."""
+    """Return a tensor on the parameter's device, or broadcast over its placement."""
     if not param.is_global:
         return (tensor.to_local() if tensor.is_global else tensor).to(param.device)
     sbp = [broadcast] * len(param.placement.hierarchy)

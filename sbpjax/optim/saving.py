@@ -1,9 +1,9 @@
-"""The state of an optimizer as a dict, and back: checked as a whole before anything is changed.
+"""State dicts of optimizers: packing, and unpacking after a check of the whole state.
 
     {"state": {0: {"step": 3, "exp_avg": ...}, 1: ...}, "param_groups": [{"lr": 0.1, ..., "params": [0, 1]}]}
 
-Parameters are numbered in order over all groups, as in PyTorch, and the states have PyTorch's names, so a state that
-PyTorch saved is taken as well. A loaded tensor is laid out as the state is that it replaces, or like its parameter.
+Parameters are numbered in order over all groups, as in PyTorch, and the states have PyTorch's names, so a state saved
+by PyTorch loads too. A loaded tensor gets the layout of the state that it replaces, or of its parameter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`StaticGradScaler`: a loss scale that stays."""
+"""`StaticGradScaler`: fixed loss scale."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StaticGradScaler(Scaler):
         super().__init__(scale_factor, enabled)
 
     def update(self, new_scale: float | None = None) -> None:
-        """End the step; the scale stays."""
+        """End the step; the scale is fixed."""
         if self._enabled:
             self.end_step()
 
@@ -46,7 +46,7 @@ class StaticGradScaler(Scaler):
             put_from(self._scale, new)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Raise what `load_state_dict` would raise, and change nothing."""
+        """Raise as `load_state_dict` would, and change nothing."""
         if not self._enabled:
             return
         if set(state_dict) != {"scale"} or not state_dict["scale"] > 0:

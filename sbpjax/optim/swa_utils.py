@@ -1,6 +1,6 @@
-"""Averages of a model's weights over training: `AveragedModel`, the rate to train at, and batch statistics.
+"""Weight averaging: `AveragedModel` (SWA, EMA), the `SWALR` schedule, and `update_bn`.
 
-They differ from the last weights by less noise, so they are kept beside the model that is trained:
+Averages of the weights over training have less noise than the last weights; they are kept beside the trained model:
 
     averaged = AveragedModel(model)                       # or multi_avg_fn=get_ema_multi_avg_fn(0.999)
     for batch in data:
@@ -69,7 +69,7 @@ class AveragedModel(Module):
 
     Args:
         model: the model that is trained; a copy of it is kept as ``module``.
-        device: where the copy lies, if not where the model does.
+        device: the device of the copy; that of the model by default.
         avg_fn: ``avg_fn(averaged, current, n_averaged)`` returns the new average; the plain mean if not given.
         multi_avg_fn: the same for lists of tensors, in place.
         use_buffers: average buffers too; otherwise they are copied.
@@ -102,7 +102,7 @@ class AveragedModel(Module):
         return [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
 
     def update_parameters(self, model: Module) -> None:
-        """Take the model's present weights into the average; the first ones are taken as they are."""
+        """Add the model's present weights to the average; the first ones are copied."""
         averaged, new = self._averaged(self.module), self._averaged(model)
         copied = [] if self.use_buffers else list(zip(self.module.buffers(), model.buffers()))
         targets = [*averaged, *(mine for mine, _ in copied), self.n_averaged]
@@ -129,7 +129,7 @@ def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
     Args:
         loader: gives batches, or tuples and lists whose first entry is one.
         model: the model; its mode is the same after as before.
-        device: where batches are moved first.
+        device: the device to which batches are moved first.
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:
@@ -181,7 +181,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step, from the rate that another schedule has set meanwhile, if one has."""
+        """Advance by one step, from the rate that another schedule has set meanwhile, if one has."""
         if self.last_step < 0 or not hasattr(self, "last_lr"):
             self.base_lrs = [group["lr"] for group in self.optimizer.param_groups]
         else:
@@ -192,7 +192,7 @@ class SWALR(LRScheduler):
         super().step(epoch)
 
     def _done(self, step: int) -> float:
-        """Return the part of the way to `swa_lrs` that is behind a step."""
+        """Return the part of the way to `swa_lrs` that is done after a step."""
         part = min(1.0, step / self.anneal_epochs) if self.anneal_epochs else 1.0
         return 1 - half_cosine(part) if self.anneal_strategy == "cos" else part
 

@@ -1,4 +1,4 @@
-"""`Adadelta`: steps in the units of the parameter, from running means of squared gradients and squared steps."""
+"""`Adadelta` optimizer: step sizes from running means of squared gradients and squared steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Adafactor`: Adam's second moment by its row and column means, so the state of a matrix is two vectors.
+"""`Adafactor` optimizer: Adam with factored second moments, two vectors per matrix.
 
 A weight of 4096 × 4096 has 16.8 million second moments; here it has 8,192 numbers instead, which are the same on all
 ranks however the weight is split.

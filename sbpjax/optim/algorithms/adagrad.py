@@ -1,4 +1,4 @@
-"""`Adagrad`: steps divided by the root of the sum of all squared gradients so far."""
+"""`Adagrad` optimizer: steps divided by the root of the sum of all squared gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Adagrad(Optimizer):
         lr: step size.
         lr_decay: how fast the step size falls with the step count.
         weight_decay: L2 decay, added to the gradient.
-        initial_accumulator_value: what the sum of squares starts from.
+        initial_accumulator_value: initial value of the sum of squares.
         eps: added to the denominator.
 
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011).

@@ -1,4 +1,4 @@
-"""`Adam` and `AdamW`: steps scaled by running moments of the gradient; `OfMoments` is the base of all such."""
+"""`Adam` and `AdamW` optimizers, and `OfMoments`, the base of all optimizers with two moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Adamax`, `NAdam` and `RAdam`: three variants of Adam."""
+"""`Adamax`, `NAdam` and `RAdam` optimizers: three variants of Adam."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ASGD`: gradient descent with a falling rate, and the average of the parameters on the side."""
+"""`ASGD` optimizer: SGD with a decaying rate and a running average of the parameters."""
 
 from __future__ import annotations
 

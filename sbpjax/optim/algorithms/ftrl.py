@@ -1,4 +1,4 @@
-"""`Ftrl`: follow the regularized leader, which keeps most weights of a sparse linear model at zero."""
+"""`Ftrl` optimizer: follow the regularized leader, with L1 sparsity for linear models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed
 
 
 def ftrl(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, decay: bool) -> Updated:
-    """``n' = n + g²``, ``z += g - (n'^k - n^k) / lr * p``; p is what z asks for, zero where ``|z| <= lambda1``."""
+    """``n' = n + g²``, ``z += g - (n'^k - n^k) / lr * p``; p follows from z, zero where ``|z| <= lambda1``."""
     lr, power, lambda1, n = hyper["lr"], hyper["lr_power"], hyper["lambda1"], state["accumulate"]
     g = decayed(p, g, hyper, False, decay)
     after = n + g * g
@@ -29,13 +29,13 @@ class Ftrl(Optimizer):
 
     The power has OneFlow's sign: with its default of -0.5 the steps grow with n, the sum of squared gradients. The
     paper's rule, and TensorFlow's at its ``learning_rate_power=-0.5``, is ``lr_power=0.5`` here. A row of a table that
-    had no gradient yet is zero after the first step, and with sparse updates it stays what it was made.
+    had no gradient yet is zero after the first step, and with sparse updates it keeps its initial value.
 
     Args:
         lr: step size.
         weight_decay: L2 decay, added to the gradient.
         lr_power: the power k of the sum of squared gradients n.
-        initial_accumulator_value: what that sum starts from.
+        initial_accumulator_value: initial value of that sum.
         lambda1: strength of the L1 term, which makes zeros.
         lambda2: strength of the L2 term.
         beta: added to the power of the sum.

@@ -1,4 +1,4 @@
-"""`LAMB`: Adam's direction, with a step per tensor in proportion to the tensor's norm."""
+"""`LAMB` optimizer: Adam with a layer-wise trust ratio, for large batches."""
 
 from __future__ import annotations
 

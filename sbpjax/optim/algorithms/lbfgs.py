@@ -1,4 +1,4 @@
-"""`LBFGS`: steps along the gradient times an estimate of the inverse Hessian, from the last changes of both.
+"""`LBFGS` optimizer: limited-memory quasi-Newton steps with an optional line search.
 
     optimizer = LBFGS(model.parameters(), line_search_fn="strong_wolfe")
 
@@ -10,7 +10,7 @@
 
     optimizer.step(closure)
 
-One `step` evaluates the closure many times, as often as its values ask for; so it is for eager training alone.
+One `step` evaluates the closure a number of times that depends on its values; so it is for eager training alone.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
         return ()
 
     def prepare(self, made: Any = None) -> NoReturn:
-        """Refuse: how often the closure runs depends on values.
+        """Raise: the number of closure runs depends on values.
 
         Raises:
             OpError: always.
@@ -189,7 +189,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, memory: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
-        """Take the last change into the memory, and return minus the gradient times the inverse Hessian's estimate."""
+        """Add the last change to the memory, and return minus the gradient times the inverse Hessian's estimate."""
         if memory["n_iter"] == 1:
             memory.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return -grad

@@ -1,4 +1,4 @@
-"""A line search for the strong Wolfe conditions: a step that lowers the loss enough and flattens its slope enough.
+"""Line search for the strong Wolfe conditions, used by `LBFGS`.
 
 Along a direction d from x, with ``f(t) = loss(x + t d)`` and its slope ``f'(t) = grad · d``, a step t is taken if
 

@@ -1,4 +1,4 @@
-"""`Muon`: momentum of matrices, orthogonalised, so that an update moves all directions alike."""
+"""`Muon` optimizer: momentum of matrices, orthogonalised by Newton-Schulz iterations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Muon(Optimizer):
         params: matrices, or dicts with ``"params"`` and options of their own.
         lr: step size.
         weight_decay: decay of the weights themselves, times `lr`.
-        momentum: what the running mean keeps of itself.
+        momentum: decay rate of the running mean.
         nesterov: look ahead by one step of the mean.
         ns_coefficients: of the Newton-Schulz polynomial.
         eps: the least norm that an update is divided by.

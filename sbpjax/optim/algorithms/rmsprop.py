@@ -1,4 +1,4 @@
-"""`RMSprop`: steps divided by the root of a running mean of squared gradients."""
+"""`RMSprop` optimizer: steps divided by the root of a running mean of squared gradients."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def rmsprop(
 class RMSprop(Optimizer):
     """``v = alpha * v + (1 - alpha) * g²``, ``p = p - lr * g / sqrt(v + eps)``.
 
-    `eps` stands under the root, as in OneFlow; `torch.optim.RMSprop` under the name torch adds it to the root.
+    `eps` is added under the root, as in OneFlow; `torch.optim.RMSprop` under the name torch adds it to the root.
 
     Args:
         lr: step size.
         alpha: decay rate of the running mean.
         eps: added under the root.
         weight_decay: L2 decay, added to the gradient.
-        momentum: what stays of the moving sum of steps; 0 keeps none.
+        momentum: decay rate of the moving sum of steps; 0 keeps none.
         centered: divide by the root of the variance rather than of the mean square.
 
     Source: Hinton, Neural Networks for Machine Learning, lecture 6 (2012); Graves (2013) for the centered form.

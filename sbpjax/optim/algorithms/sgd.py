@@ -1,7 +1,7 @@
-"""`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay.
+"""`SGD` optimizer: stochastic gradient descent with momentum, dampening, Nesterov and L2 decay.
 
-As in OneFlow 0.9, and unlike PyTorch, dampening takes part in the first step too, and Nesterov's momentum may be asked
-for without momentum, or with dampening. Under the name torch, `torch.optim.SGD` is PyTorch's.
+As in OneFlow 0.9, and unlike PyTorch, dampening takes part in the first step too, and Nesterov's momentum may be set
+without momentum, or with dampening. Under the name torch, `torch.optim.SGD` is PyTorch's.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class SGD(Optimizer):
 
     Args:
         lr: step size.
-        momentum: what stays of the moving sum; 0 keeps none.
-        dampening: what of a new gradient does not enter the sum, from the first step on.
+        momentum: decay rate of the moving sum; 0 keeps none.
+        dampening: the share of a new gradient left out of the sum, from the first step on.
         weight_decay: L2 decay.
         nesterov: look ahead: descend along ``g + momentum * b``; without momentum it has no effect.
 

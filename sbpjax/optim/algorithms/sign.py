@@ -1,4 +1,4 @@
-"""Optimizers that follow the sign of a gradient: `Lion`, and `Rprop` with a step size of each element's own."""
+"""Sign-based optimizers: `Lion`, and `Rprop` with a step size per element."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Lion(OfMoments):
 
     Args:
         lr: step size.
-        betas: what the step keeps of the mean, and what the mean keeps of itself.
+        betas: weight of the mean in the step, and decay rate of the mean.
         weight_decay: decay of the weights themselves, times `lr`.
 
     Source: Chen et al., Symbolic Discovery of Optimization Algorithms (2023).

@@ -1,4 +1,4 @@
-"""`SparseAdam`: Adam on the rows of tables that a batch looked up."""
+"""`SparseAdam` optimizer: Adam on the table rows that a batch looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules of the learning rate."""
+"""Learning rate schedules."""
 
 from .base import LRScheduler as LRScheduler
 from .base import _LRScheduler as _LRScheduler

@@ -1,4 +1,4 @@
-"""`LRScheduler`: a schedule is a pure function of the step, and an object that writes it into an optimizer.
+"""`LRScheduler`: base of the schedules, a pure function of the step whose value is written to an optimizer.
 
     scheduler = StepLR(optimizer, step_size=30, gamma=0.1)
     scheduler.lr_at(0.05, 65)                    # 0.0005, whatever was stepped
@@ -12,12 +12,12 @@ function of functions. It is computed in Python floats on the host; the learning
 so a schedule never compiles anew.
 
 
-A rate that somebody else writes into ``param_groups``, by hand or by another schedule, is gone on from as in PyTorch:
-a schedule by factors multiplies it by the factor from its last step to this one, so two of them stepped in turn give
-the product of both. A schedule that says the rate itself (by a lambda, cyclic) sets it.
+A schedule continues from a rate that was written into ``param_groups`` by hand or by another schedule, as in PyTorch: a
+schedule by factors multiplies it by the factor from its last step to this one, so two of them stepped in turn give the
+product of both. A schedule that defines the rate itself (by a lambda, cyclic) sets it.
 
-A parameter group that is added later is gone on with from the rate that it has: it gets the base rate from which the
-schedule would have come there. A schedule that has something for each group (a function, a bound) refuses it.
+A parameter group that is added later continues from its own rate: it gets the base rate from which the schedule would
+have reached that rate. A schedule with one value for each group (a function, a bound) raises.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sbpjax._core.functions.table.texts import WithCommon
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.optimizer import Optimizer
 
-# What arguments mean in all schedules that take them.
+# Descriptions of the arguments that schedules share.
 _ARGUMENTS = {
     "optimizer": "the optimizer.",
     "last_step": "the last step already done.",
@@ -46,7 +46,7 @@ class LRScheduler:
     """Base of the schedules; a subclass gives `lr_at`, or `get_lr` as in OneFlow or PyTorch.
 
     Args:
-        optimizer: whose groups get their ``"lr"`` from here.
+        optimizer: the optimizer whose ``"lr"`` is set.
         last_step: the last step already done; -1 starts at the beginning.
         verbose: print every new rate.
         last_epoch: PyTorch's name of `last_step`.
@@ -56,10 +56,10 @@ class LRScheduler:
         last_lr: the rate of each group that the last step set.
     """
 
-    is_pure: ClassVar[bool] = True  # whether `lr_at` says the rate of any step; a metric-driven schedule cannot
+    is_pure: ClassVar[bool] = True  # whether `lr_at` gives the rate of any step; a metric-driven schedule cannot
     _unsaved: ClassVar[tuple[str, ...]] = ()
     _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
-    _of_groups: ClassVar[str] = ""  # what the schedule was given for each group, so that it cannot take another one
+    _of_groups: ClassVar[str] = ""  # the argument with one value per group, so that no group can be added
     _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
     _applied: list[float] | None = None  # the rates of a graph's last step, until the user steps by hand
 
@@ -114,7 +114,7 @@ class LRScheduler:
     # -- going on --------------------------------------------------------------------------------------------------
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step, or to step `epoch`.
+        """Advance by one step, or to step `epoch`.
 
         Of a schedule that a graph steps (``add_optimizer(optimizer, lr_sch=schedule)``), a step by hand is the one
         that the graph took itself: nothing changes but `get_last_lr`.
@@ -137,7 +137,7 @@ class LRScheduler:
                 group.update(options)
 
     def _take_new_groups(self) -> None:
-        """Take groups that were added to the optimizer since the last step, with the rates that they have.
+        """Adopt groups that were added to the optimizer since the last step, with their present rates.
 
         Raises:
             ValueError: the schedule has something for each group.
@@ -152,7 +152,7 @@ class LRScheduler:
         self._extend([self._base_of(group["lr"], first + i) for i, group in enumerate(groups)])
 
     def _given_by_group(self) -> str:
-        """Return what the schedule was given for each group, or an empty text."""
+        """Return the name of the argument with one value per group, or an empty text."""
         return self._of_groups
 
     def _refused_group(self, own: str) -> OpValueError:
@@ -178,7 +178,7 @@ class LRScheduler:
         return (present - zero) / slope
 
     def _next(self, before: int, absolute: bool) -> list[float]:
-        """Return the rates of the step begun, going on from those that are there if another has written them."""
+        """Return the rates of the step begun, continuing from the present ones if they were written elsewhere."""
         lrs = self.lrs_at(self.last_step)
         if not self._by_factors or absolute:
             return lrs
@@ -227,12 +227,12 @@ class LRScheduler:
 
     @property
     def _last_lr(self) -> list[float]:
-        """PyTorch's name of `last_lr`."""
+        """Last rates, under PyTorch's name of `last_lr`."""
         return self.last_lr
 
     @property
     def last_epoch(self) -> int:
-        """PyTorch's name of `last_step`."""
+        """Last step, under PyTorch's name of `last_step`."""
         return self.last_step
 
     @last_epoch.setter
@@ -240,7 +240,7 @@ class LRScheduler:
         self.last_step = value
 
     def stepped_by(self, graph: Any) -> Callable[[], None]:
-        """Leave the steps to a graph, for as long as there is one, and return the function by which it takes them."""
+        """Let a graph take the steps as long as it exists, and return the function by which it does."""
         owner = weakref.ref(graph)
 
         def step() -> None:
@@ -258,20 +258,20 @@ class LRScheduler:
     # -- state -----------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the schedule is, and its options; functions are left out."""
+        """Return the position of the schedule, and its options; functions are left out."""
         if not self._given_by_group():
-            self._take_new_groups()  # a state says as many base rates as the optimizer's has groups
+            self._take_new_groups()  # a state has one base rate for each group of the optimizer
         return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
 
     def _saved(self) -> list[str]:
         return [name for name in vars(self) if name not in ("optimizer", "_graph", "_applied", *self._unsaved)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy or a pickle holds, which no graph steps."""
+        """Return the state for a copy or a pickle, without the graph."""
         return {name: value for name, value in vars(self).items() if name not in ("_graph", "_applied")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go to where `state_dict` was taken, and set the learning rates of that step.
+        """Restore the state of a `state_dict`, and set the learning rates of that step.
 
         Raises:
             ValueError: keys or the number of groups differ; nothing is changed then.
@@ -282,7 +282,7 @@ class LRScheduler:
         self.update_lrs(self.last_lr)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Raise what `load_state_dict` would raise, and change nothing."""
+        """Raise as `load_state_dict` would, and change nothing."""
         asked = f"{type(self).__name__}.load_state_dict"
         missing = sorted(set(self._saved()) - set(state_dict))
         unknown = sorted(set(state_dict) - set(self._saved()))
@@ -306,7 +306,7 @@ _LRScheduler = LRScheduler
 
 
 class _MissingRate(OpValueError, KeyError):
-    """There is no rate to begin from: no ``"initial_lr"`` in a resumed group, nothing for a group added later."""
+    """Raised without an initial rate: no ``"initial_lr"`` in a resumed group, none for a group added later."""
 
     __str__ = OpValueError.__str__  # a KeyError shows the repr of its text
 

@@ -1,4 +1,4 @@
-"""Schedules along a cosine: half a period, again and again, with restarts."""
+"""Cosine schedules: annealing, decay, and annealing with warm restarts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def half_cosine(progress: float) -> float:
 
 
 class CosineAnnealingLR(LRScheduler):
-    """A cosine from the base rate down to `eta_min` at step `T_max`, and up again behind it.
+    """A cosine from the base rate down to `eta_min` at step `T_max`, and up again after it.
 
     Args:
         T_max: half a period, in steps.

@@ -1,4 +1,4 @@
-"""`CyclicLR`: the rate goes up and down between two bounds, and momentum the other way."""
+"""`CyclicLR` schedule: the rate cycles between two bounds, momentum inversely."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class CyclicLR(LRScheduler):
 
 
 def momentum_name(scheduler: str, optimizer: Optimizer) -> str:
-    """Return the option that is cycled: ``"momentum"``, or ``"betas"``, whose first is meant."""
+    """Return the name of the cycled option: ``"momentum"``, or ``"betas"`` for its first entry."""
     for name in ("momentum", "betas"):
         if name in optimizer.defaults:
             return name

@@ -1,4 +1,4 @@
-"""Ready-made factors for `LambdaLR`: warm-up, and what follows it."""
+"""Factors for `LambdaLR`: warm-up followed by a cosine or a constant."""
 
 from __future__ import annotations
 

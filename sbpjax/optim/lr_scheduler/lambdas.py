@@ -1,4 +1,4 @@
-"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next."""
+"""Schedules by a user's function of the step: `LambdaLR`, `MultiplicativeLR`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`OneCycleLR`: one rise to the highest rate and one fall far below the first, momentum the other way."""
+"""`OneCycleLR` schedule: one rise to the highest rate and one fall, momentum inversely."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OneCycleLR(LRScheduler):
         three_phase: fall back to the first rate in a phase as long as the rise, and to the last in a third.
 
     Raises:
-        ValueError: a step behind the end of the cycle.
+        ValueError: a step after the end of the cycle.
 
     Source: Smith and Topin, Super-Convergence (2018).
     """

@@ -1,4 +1,4 @@
-"""`ReduceLROnPlateau`: lower the rate when a metric no longer gets better."""
+"""`ReduceLROnPlateau`: lower the rate when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import LRScheduler, per_group, require
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rate by `factor` when a metric has not become better for `patience` steps.
+    """Multiply the rate by `factor` when a metric has not improved for `patience` steps.
 
     The one schedule that is no function of the step: `step` takes the metric, so whoever measures it calls `step`.
 

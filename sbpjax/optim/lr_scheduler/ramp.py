@@ -1,4 +1,4 @@
-"""Schedules over a given number of steps that then stand still: constant, linear, polynomial."""
+"""Ramp schedules over a fixed number of steps: constant, linear, polynomial."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LinearLR(LRScheduler):
 
 
 def linear(start: float, end: float, step: int, total: int) -> float:
-    """Return the value at `step` on the way from `start` at 0 to `end` at `total` and behind it."""
+    """Return the value at `step` on the line from `start` at 0 to `end` at `total`, constant after it."""
     return start + (end - start) * step / total if step < total else end
 
 

@@ -1,7 +1,7 @@
-"""Schedules of schedules: one after the other, and one on top of the other.
+"""Composed schedules: `SequentialLR` (one after the other) and `ChainedScheduler` (product).
 
-Because a schedule is a function of the step, both are functions of functions: `SequentialLR` picks whose turn it is,
-`ChainedScheduler` gives one's rate to the next as its base rate.
+Because a schedule is a function of the step, both are functions of functions: `SequentialLR` picks the schedule of the
+step, `ChainedScheduler` passes the rate of one to the next as its base rate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .base import LRScheduler, checked_optimizer, require
 
 
 class _Composed(LRScheduler):
-    """A schedule made of others, whose state holds theirs."""
+    """Base of schedules made of others; its state holds theirs."""
 
     schedulers: list[LRScheduler]
     _unsaved = ("schedulers",)
@@ -74,7 +74,7 @@ class SequentialLR(_Composed):
         schedulers: the schedules, in order.
         milestones: the steps at which the second and each further one begin.
         interval_rescaling: whether a schedule counts steps from its milestone, for all or for each but the first.
-            True is what PyTorch does. False is OneFlow's default: all share one count.
+            True is PyTorch's behaviour. False is OneFlow's default: all share one count.
 
     Example:
         >>> warm = LinearLR(optimizer, 0.1, total_iters=100)
@@ -115,7 +115,7 @@ class SequentialLR(_Composed):
         super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
 
     def _turn(self, step: int) -> tuple[LRScheduler, int]:
-        """Return whose turn it is at a step, and the step as that one counts."""
+        """Return the schedule that is active at a step, and the step in its own count."""
         index = bisect.bisect_right(self.milestones, step)
         begin = self.milestones[index - 1] if index and self.interval_rescaling[index - 1] else 0
         return self.schedulers[index], step - begin
@@ -138,7 +138,7 @@ class ChainedScheduler(_Composed):
     """All schedules at once: each takes the rate of the one before as its base rate.
 
     For schedules that multiply, this is the product of their factors, as in PyTorch. A schedule with a fixed end (a
-    cosine with ``eta_min``) reaches that end whatever stands before it.
+    cosine with ``eta_min``) reaches that end regardless of the schedules before it.
 
     Args:
         schedulers: the schedules, in order, of one optimizer.

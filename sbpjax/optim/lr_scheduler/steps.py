@@ -1,4 +1,4 @@
-"""Schedules that multiply the rate by ``gamma``: every step, every so many, or at given ones."""
+"""Step decay schedules: multiply the rate by ``gamma`` every step, every n steps, or at milestones."""
 
 from __future__ import annotations
 

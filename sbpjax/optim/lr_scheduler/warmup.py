@@ -1,8 +1,8 @@
-"""`WarmUpLR`: begin with a small rate and come into another schedule.
+"""`WarmUpLR` schedule: a warm-up before another schedule or before a constant rate.
 
     scheduler = WarmUpLR(CosineDecayLR(optimizer, 1000), warmup_factor=0.1, warmup_iters=100)
 
-rises from a tenth of the base rate to what the cosine has at step 100, and follows the cosine from there. With
+rises from a tenth of the base rate to the value of the cosine at step 100, and follows the cosine from there. With
 ``warmup_prefix=True`` it rises to the base rate, and the cosine begins at its step 0 after the warm-up.
 """
 
@@ -24,7 +24,7 @@ class WarmUpLR(_Composed):
     Args:
         scheduler_or_optimizer: the schedule after it, or the optimizer, whose base rate follows then.
         warmup_factor: the factor of step 0.
-        warmup_iters: how many steps it takes.
+        warmup_iters: the number of warm-up steps.
         warmup_method: ``"linear"`` rises steadily, ``"constant"`` keeps the factor until the end.
         warmup_prefix: the schedule begins after the warm-up; otherwise both count the same steps.
     """
