@@ -204,7 +204,7 @@ class GraphConfig(PlannerConfig):
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
 
     def casting(self) -> Casting | None:
-        """Return how ``build`` is cast: by `enable_amp`, else by the `sbpjax.autocast` block around the call."""
+        """Return the casting of ``build``: that of `enable_amp`, else of the enclosing `sbpjax.autocast` block."""
         if self.amp:
             return Casting(self.amp_dtype, self.amp_lists, "cuda")
         return None if _mode.autocast is None else _mode.autocast.again()
@@ -337,7 +337,7 @@ class GraphConfig(PlannerConfig):
         self.block_scan = flag("enable_block_scan", mode)
 
     def least_iterations(self, on_cpu: bool) -> int:
-        """Return how often equal layers must repeat to be compiled as a loop; 0 for never."""
+        """Return the least number of equal layers that is compiled as a loop; 0 for never."""
         return {None: _MANY_ON_CPU if on_cpu else _MANY_LAYERS, True: LEAST_ITERATIONS, False: 0}[self.block_scan]
 
     def set_max_programs(self, value: int = 10) -> None:

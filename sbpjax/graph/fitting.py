@@ -110,7 +110,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
             "a graph is a whole program; what runs inside another one is its modules",
             "call the module in build, and leave the graph out",
         )
-    # A failed trace must leave no moments behind: they would have layouts of a program that was never made.
+    # A failed trace must keep no moments: they would have layouts of a program that was never made.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
     # Before the state is listed: master weights are a part of it.
     undo = keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
@@ -215,7 +215,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
 
 
 def options_of(graph: Any, state: State, place: Any = None) -> Options:
-    """Return how a program is compiled on a placement; on that of the options, or of the state, by default."""
+    """Return the compile options for a placement; for that of the options, or of the state, by default."""
     auto = graph.config.auto()
     if place is not None and auto is not None:
         auto = replace(auto, placement=place)

@@ -1,4 +1,4 @@
-"""Activation checkpointing policies by name: the values that a checkpointed module keeps for its backward.
+"""Activation checkpointing policies by name: the values kept by a checkpointed module for its backward.
 
 A policy is an argument of `sbpjax.graph.program.forward_backward`: ``"nothing"``, None for everything, or a function of
 a primitive.

@@ -206,7 +206,7 @@ def _value(value):
         raise NotPlain("it has a generator of its own")
     if isinstance(value, Tensor):
         raise NotPlain("it has a tensor that is neither parameter nor buffer")
-    # Equal by identity alone: two layers may share a config object, but what is in it is not compared.
+    # Equal by identity alone: two layers may share a config object, but its contents are not compared.
     return "object", id(value)
 
 

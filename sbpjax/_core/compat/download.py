@@ -148,7 +148,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
 
 
 def _total(source: Any, size: int) -> int | None:
-    """Return how many bytes the whole file has, if the server sends it."""
+    """Return the number of bytes of the whole file, if the server sends it."""
     if size:
         unit, _, rest = (source.headers.get("Content-Range") or "").partition(" ")
         place, _, total = rest.partition("/")

@@ -1,4 +1,4 @@
-"""`Peer`: a foreign package name, the table of sbpjax modules behind it, and the switch of ``sys.modules``.
+"""`Peer`: a foreign package name, its table of sbpjax modules, and the switch of ``sys.modules``.
 
 While a peer is enabled, its finder is first in ``sys.meta_path`` and the real package, if it was loaded, is set aside
 with all its submodules. Afterwards ``sys.modules`` holds the real package again, and modules that were imported in the

@@ -124,7 +124,7 @@ class Finder:
     """Makes the modules of `ROOMS`; Python calls it for modules without a file."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return how a module of the table is made, None for any other."""
+        """Return the spec of a module of the table, None for any other."""
         if not name.startswith("sbpjax.") or name[7:] not in ROOMS:
             return None
         return ModuleSpec(name, self, origin="sbpjax", is_package=bool(_inside(name[7:])))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import os
 
 
 def device_num() -> int:
-    """Return how many devices a test on one node may use: ``ONEFLOW_TEST_DEVICE_NUM``, 1 by default."""
+    """Return the number of devices that a test on one node may use: ``ONEFLOW_TEST_DEVICE_NUM``, 1 by default."""
     return int(os.environ.get("ONEFLOW_TEST_DEVICE_NUM", "1"))
 
 

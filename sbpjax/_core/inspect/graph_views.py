@@ -57,7 +57,7 @@ def explain(graph: Any, program: Any, check: bool) -> Any:
 
 @shows
 def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
-    """Return when each stage of a pipeline works and waits."""
+    """Return the busy and idle times of each pipeline stage."""
     from sbpjax._core.inspect.pipeline.report import report
 
     return report(graph, program, rounds)
@@ -65,7 +65,7 @@ def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
 
 @shows
 def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | os.PathLike | None) -> Profile:
-    """Return where the time of a step goes; without arguments zeros of the last call's signature are taken."""
+    """Profile a step by op and module; without arguments zeros of the last call's signature are taken."""
     if not args and not kwargs:
         leaves, structure = tree.flatten(graph.program.arguments)
         zeros = iter(example_arguments(graph.program))

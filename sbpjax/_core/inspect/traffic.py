@@ -56,7 +56,7 @@ class Traffic(Shown):
         return sorted({*self.planned, *self.compiled})
 
     def difference(self, kind: str | None = None) -> float:
-        """Return by which share of the planned bytes the compiled ones differ, for a kind or in total."""
+        """Return the relative difference of compiled and planned bytes, for a kind or in total."""
         if kind is None:
             planned, compiled = sum(self.planned.values()), sum(self.compiled.values())
         else:
@@ -107,7 +107,7 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
 
 
 def planned_launches(plan, placement) -> dict[str, int]:
-    """Return how many collectives one run of a plan launches, by HLO's name of the kind.
+    """Return the number of collectives that one run of a plan launches, by HLO's name of the kind.
 
     Args:
         plan: the plan.

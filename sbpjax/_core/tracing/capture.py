@@ -291,7 +291,7 @@ def info(t: Tensor) -> tuple:
 
 
 def _default_sharding():
-    """Return where a local tensor without data would be made."""
+    """Return the device on which a local tensor without data would be made."""
     return jax.sharding.SingleDeviceSharding(default_jax_device())
 
 

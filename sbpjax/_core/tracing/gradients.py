@@ -1,4 +1,4 @@
-"""`grad`, `grad_and_value`, `vjp`: gradients of functions, on the tape, so that the function may be any Python.
+"""`grad`, `grad_and_value`, `vjp`: gradients of any Python function, on the tape.
 
 A gradient is itself on the tape (``create_graph``), so these nest, and gradients flow through them to tensors that the
 function closed over.

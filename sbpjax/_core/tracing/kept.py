@@ -2,7 +2,7 @@
 
 Worked case: ``if self.mask is None: self.mask = triu(ones(n, n))`` in `forward`. A trace runs that on tracers, and a
 tracer is dead when the trace is over. So every tensor that a trace makes is noted (`mode.made`), and those that outlive
-it are handled by what they depend on:
+it are handled by their dependencies:
 
     constants, tensors that the program only reads    computed once, now: the tensor holds its value from here on, and
                                                       the function is traced again and finds it (`Recaptured`)

@@ -248,7 +248,7 @@ def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]
 
 
 def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
-    """Return how many of equal layers to checkpoint, by modelled time; None if no plan fits.
+    """Return the number of equal layers to checkpoint, by modelled time; None if no plan fits.
 
     A checkpointed layer computes its forward twice; one that is not makes the rest keep to less memory. The fewest
     that fit are looked for by halves, and of all numbers tried the fastest is taken.

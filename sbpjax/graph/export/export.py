@@ -1,4 +1,4 @@
-"""`Graph.export`: one compiled program of a graph as files that run without the code of the model.
+"""`Graph.export`: writes a compiled program of a graph to files, to run without the model's code.
 
     graph.export("gpt", tokens)                        # a directory
     graph = sbpjax.load_graph("gpt")                   # elsewhere, without the classes of the model

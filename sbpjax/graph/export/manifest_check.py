@@ -103,7 +103,7 @@ def _sbp(sbp: Any, where: str, axes: int | None) -> None:
 
 
 def _leaves(structure: Any) -> int:
-    """Return how many leaves a structure has, −1 if it is nested absurdly or no structure."""
+    """Return the number of leaves of a structure, −1 if it is nested absurdly or no structure."""
     # A list of the remaining parts: a crafted structure could be deeper than Python's stack.
     count, waiting = 0, [(structure, 0)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Micro-batch loop of a traced step: splits the step into the part before the loop, its body, and the part after it.
+"""Micro-batch loop of a traced step: splits the step into prologue, loop body and epilogue.
 
 A step under gradient accumulation is traced as
 

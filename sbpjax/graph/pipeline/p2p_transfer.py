@@ -149,7 +149,7 @@ class Courier:
         groups: dict[tuple, list[Send]] = {}
         for send in sends:
             source = self._layouts[send.value]
-            # One program per pair of placements: a transfer costs 50 µs to issue whatever it carries, and each is a
+            # One program per pair of placements: a transfer costs 50 µs to issue at any size, and each is a
             # rendezvous.
             groups.setdefault((source.placement, send.target, self._kind(source, send)), []).append(send)
         found = []

@@ -1,6 +1,6 @@
 """Forward/backward partition: one trace of a block becomes two programs.
 
-A block is traced once on its inputs and on *cotangents* of its outputs that stand for those arriving in backward. The
+A block is traced once on its inputs and on *cotangents* of its outputs in place of those arriving in backward. The
 equations that read no cotangent are the forward; their values that the others read are saved between the two:
 
     forward   inputs → outputs, saved

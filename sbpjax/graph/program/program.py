@@ -218,7 +218,7 @@ class Program:
         return self._compiled
 
     def _where(self, place: int) -> Any:
-        """Return where an input that is no tensor goes: with the others, if any of them is bound to a device."""
+        """Return the device of an input that is no tensor: that of the others, if any of them is bound to one."""
         bound = (struct.sharding for struct in self.structs if struct.sharding is not None)
         return self.structs[place].sharding or next(bound, None)
 

@@ -1,4 +1,4 @@
-"""Parameter names for converted values of a step that have no source line (ZeRO, optimizers).
+"""Parameter names for converted values of a step without a source line (ZeRO, optimizers).
 
     f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
     f32[256,64] S0 → B    update of blocks.0.mlp.up.weight

@@ -13,7 +13,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return how many there are on this process."""
+    """Return the number of accelerators of this process."""
     return jax.local_device_count() if is_available() else 0
 
 

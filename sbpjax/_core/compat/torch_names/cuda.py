@@ -1,4 +1,4 @@
-"""Names of `torch.cuda` that belong to CUDA itself."""
+"""Names of `torch.cuda` about CUDA itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.distributed`: names beside the collectives; these are `sbpjax.distributed`."""
+"""`torch.distributed`: names besides the collectives of `sbpjax.distributed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `torch` that take more options than sbpjax's own."""
+"""Functions of `torch` with more options than sbpjax's own."""
 
 from __future__ import annotations
 

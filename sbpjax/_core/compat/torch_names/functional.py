@@ -1,4 +1,4 @@
-"""`torch.nn.functional`: names beside the functions, which are `sbpjax.nn.functional`."""
+"""`torch.nn.functional`: names besides the functions of `sbpjax.nn.functional`."""
 
 from __future__ import annotations
 

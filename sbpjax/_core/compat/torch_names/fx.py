@@ -1,4 +1,4 @@
-"""`torch.fx`: programs are captured as jaxprs, so its names can be mentioned but not used."""
+"""`torch.fx`: absent names; programs are captured as jaxprs here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.jit`: every function is its own script, since JAX traces programs; files of TorchScript are not read."""
+"""`torch.jit`: `script` and `trace` return their argument, since JAX traces programs; no TorchScript files."""
 
 from __future__ import annotations
 

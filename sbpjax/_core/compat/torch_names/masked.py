@@ -89,7 +89,7 @@ def amin(
 def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Any:
-    """Return where the largest element with a True mask is, in the dtype of the input, as PyTorch does."""
+    """Return the index of the largest element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
     return _kept(input, mask, _end(input, -1)).argmax(dim, keepdim).to(input.dtype)
 
@@ -97,7 +97,7 @@ def argmax(
 def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Any:
-    """Return where the least element with a True mask is, in the dtype of the input, as PyTorch does."""
+    """Return the index of the least element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
     return _kept(input, mask, _end(input, 1)).argmin(dim, keepdim).to(input.dtype)
 

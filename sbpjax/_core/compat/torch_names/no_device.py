@@ -1,4 +1,4 @@
-"""`torch.xpu`, `torch.mps`, `torch.mtia`: kinds of device that JAX's backends here do not have."""
+"""`torch.xpu`, `torch.mps`, `torch.mtia`: device kinds without a JAX backend here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.onnx`: graphs are written as StableHLO here, so its names can be mentioned but not used."""
+"""`torch.onnx`: absent names; graphs are exported as StableHLO here."""
 
 from __future__ import annotations
 

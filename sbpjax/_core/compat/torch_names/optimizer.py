@@ -1,4 +1,4 @@
-"""`torch.optim.optimizer`: names that optimizers of other packages import beside `Optimizer`."""
+"""`torch.optim.optimizer`: names besides `Optimizer`, for optimizers of other packages."""
 
 from __future__ import annotations
 

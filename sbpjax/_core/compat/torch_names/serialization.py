@@ -139,7 +139,7 @@ def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | 
         options: accepted.
 
     Raises:
-        CheckpointError: the file is damaged, or names what `weights_only` refuses.
+        CheckpointError: the file is damaged, or names anything that `weights_only` refuses.
         FileNotFoundError: there is no such file.
     """
     if callable(map_location) or isinstance(map_location, dict):

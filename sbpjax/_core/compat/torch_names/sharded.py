@@ -1,4 +1,4 @@
-"""Placeholders of PyTorch's sharded tensors (DTensor, FSDP, device meshes), with errors that name the replacement.
+"""Placeholders of PyTorch's sharded tensors (DTensor, FSDP, device meshes); errors name the replacement.
 
 Model libraries check ``isinstance(x, DTensor)`` everywhere; the answer here is always no, since a sharded tensor is a
 `Tensor` with a placement and an sbp.

@@ -70,7 +70,7 @@ class FileStorage:
         return found if isinstance(index, slice) else int(found)
 
     def nbytes(self) -> int:
-        """Return how many bytes there are."""
+        """Return the number of bytes."""
         return len(self)
 
     size = nbytes

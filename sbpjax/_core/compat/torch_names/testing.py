@@ -1,4 +1,4 @@
-"""`torch.testing`: an older name."""
+"""`torch.testing`: the older name `assert_allclose`."""
 
 from __future__ import annotations
 

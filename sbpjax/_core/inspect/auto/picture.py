@@ -100,7 +100,7 @@ class Box:
 
     Attributes:
         name: its name, ``*`` for equal layers.
-        count: how many layers it stands for.
+        count: the number of layers that it represents.
         chips: its parameters.
         order: when it first computes.
     """
@@ -167,7 +167,7 @@ class _Stars:
         }
 
     def __call__(self, path: str) -> str:
-        """Return how a module is called in the picture."""
+        """Return the name of a module in the picture."""
         starred = NUMBER.sub("*", path)
         heads = _heads(f"{starred}.")
         name = starred if heads and heads[-1] in self._equal else path

@@ -1,1 +1,1 @@
-"""The folder that is put on the path."""
+"""Folder of the stub module `oneflow`, first on the path of child processes."""

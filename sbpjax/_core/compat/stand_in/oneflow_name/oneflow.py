@@ -1,4 +1,4 @@
-"""`oneflow` in a process that a script under ``python -m sbpjax.run --as oneflow`` started."""
+"""Stub module `oneflow` for child processes of ``python -m sbpjax.run --as oneflow``."""
 
 from sbpjax._core.compat import oneflow_alias
 from sbpjax._core.compat.stand_in import take_over

@@ -1,4 +1,4 @@
-"""`torch` in a process that a script under ``python -m sbpjax.run --as torch`` started."""
+"""Stub module `torch` for child processes of ``python -m sbpjax.run --as torch``."""
 
 from sbpjax._core.compat import torch_alias
 from sbpjax._core.compat.stand_in import take_over
