@@ -2,7 +2,7 @@
 
     write(folder)      # api/index.rst, api/sbpjax.rst, api/sbpjax.nn.functional.rst, …; conf.py calls it
 
-An object is described once, in the first of `modules()` that shows it; other modules name the place. So cross
+An object is described once, in the first of `modules()` that shows it; other modules link to it. So cross
 references have one target.
 """
 
@@ -23,7 +23,7 @@ EXPLICIT = re.compile(r"^from \S+ import \w+ as (\w+)", re.MULTILINE)
 def modules(path: str = PACKAGE) -> list[str]:
     """Return a public module and the public ones in it; objects are described in this order.
 
-    Public are the modules that a package names in ``from . import name as name``, or hands on when they are asked for.
+    Public are the modules that a package names in ``from . import name as name``, or loads on first use.
     """
     module = importlib.import_module(path)
     if not hasattr(module, "__path__"):
@@ -31,7 +31,7 @@ def modules(path: str = PACKAGE) -> list[str]:
     names = EXPLICIT.findall(inspect.getsource(module)) if getattr(module, "__file__", None) else []
     names += getattr(getattr(module, "__getattr__", None), "modules", [])
     own = [name for name in names if name[0] != "_" and isinstance(getattr(module, name), types.ModuleType)]
-    own.sort(key=lambda name: name != "nn")  # `nn.Graph` is what users call the class of `sbpjax.graph`
+    own.sort(key=lambda name: name != "nn")  # users write `nn.Graph` for the class of `sbpjax.graph`
     before, behind = [], [path]
     for full in [f"{path}.{name}" for name in own if importlib.util.find_spec(f"{path}.{name}")]:
         # One without a file of its own is another package's place of names that are described here.
@@ -70,7 +70,7 @@ def public(path: str) -> dict[str, Any]:
     found = {name: value for name in names if not isinstance(value := getattr(module, name), types.ModuleType)}
     if hasattr(module, "__getattr__") or not getattr(module, "__file__", None):
         return found
-    # Code imports more than it offers: its names are what it defines, and what it names once more.
+    # Code imports more than it offers: public are its own definitions, and its explicit re-exports.
     named = EXPLICIT.findall(inspect.getsource(module))
     return {name: v for name, v in found.items() if name in named or getattr(v, "__module__", None) == path}
 

@@ -1,6 +1,6 @@
 """Sphinx's configuration: `make docs` builds the site from these pages and the docstrings; warnings are errors.
 
-The pages are written for readers of the repository too, so they have no directives. What Sphinx needs besides is added
+The pages are written for readers of the repository too, so they have no directives. Sphinx's own needs are added
 while they are read: the links of an index page are its table of contents, and a link to a file outside `docs/` becomes
 the file's name.
 """
@@ -45,7 +45,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def contents(page: str, text: str) -> list[str]:
-    """Return what an index page links to, in order: its table of contents."""
+    """Return the links of an index page, in order: its table of contents."""
     found = re.findall(r"^\| \[[^\]]*\]\(([\w/]+)\.md\) \|", text, flags=re.MULTILINE)
     return [*found, API] if page == root_doc else found
 
@@ -83,7 +83,7 @@ def absolute_values(app, what: str, name: str, value, options, lines: list[str])
 
 
 def without_repetition(app, what: str, name: str, value, skip: bool, options) -> bool | None:
-    """Leave out a layer's ``forward`` that says no more than that of every module."""
+    """Leave out a layer's ``forward`` without a docstring of its own."""
     return True if name == "forward" and not getattr(value, "__doc__", None) else None
 
 

@@ -1,4 +1,4 @@
-"""What recipes share: the plot of a run's metrics, and the score that a run has to reach."""
+"""Helpers of the recipes: a plot of a run's metrics, and a check of its score."""
 
 from __future__ import annotations
 

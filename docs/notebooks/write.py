@@ -27,7 +27,7 @@ def notebook(page: str) -> dict:
             examples = doctest.DocTestParser().get_examples(part)
             for at, example in enumerate(examples):
                 last = at == len(examples) - 1
-                if at == 0 or examples[at - 1].want:  # what shows something ends a cell
+                if at == 0 or examples[at - 1].want:  # an output ends a cell
                     source, outputs = "", []
                 source += example.source
                 outputs += [example.want] if example.want else []

@@ -1,4 +1,4 @@
-"""Draw `layouts.svg`: one logical matrix, and what four devices hold of it under each sbp.
+"""Draw `layouts.svg`: one logical matrix, and the parts of it on four devices under each sbp.
 
 ``python docs/pictures/layouts.py`` writes it. It needs nothing but Python.
 """

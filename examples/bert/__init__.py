@@ -1,1 +1,1 @@
-"""A BERT, pre-trained on the sources of Python's standard library and then taught to tell its packages apart."""
+"""A BERT, pre-trained on the sources of Python's standard library and then fine-tuned to classify its packages."""

@@ -1,4 +1,4 @@
-"""The text: sources of packages that every Python carries, cut into passages of about 400 characters.
+"""Data of the BERT example: sources of packages of Python's library, in passages of about 400 characters.
 
 Every eighth passage is held out: neither the tokenizer nor the pre-training sees it.
 """
@@ -42,7 +42,7 @@ def passages_of(package: str) -> list[str]:
 
 
 def write(folder: Path, vocabulary: int, packages: tuple[str, ...] = PACKAGES) -> None:
-    """Write what the recipe reads.
+    """Write the files of the recipe.
 
     Args:
         folder: gets ``tokenizer.json``, ``pages.bin`` and ``.idx`` (documents of passages that follow each other),
@@ -69,6 +69,6 @@ def write(folder: Path, vocabulary: int, packages: tuple[str, ...] = PACKAGES) -
 
 
 def majority(folder: Path) -> float:
-    """Return the share of the largest class among what is held out: the accuracy of a model that always says it."""
+    """Return the share of the largest class in the held-out part: the accuracy of always predicting it."""
     packages = [json.loads(line)["package"] for line in (folder / "held_out.jsonl").read_text().splitlines()]
     return max(map(packages.count, set(packages))) / len(packages)

@@ -1,7 +1,7 @@
-"""Pre-train a BERT, then teach it which package a passage is of: ``python -m examples.bert.train``.
+"""Pre-train a BERT, then fine-tune it to classify passages by package: ``python -m examples.bert.train``.
 
 Both runs take `--data` × `--tensor` devices, resume from their last checkpoint with `--resume`, and leave their metrics
-in the output directory, with `loss.png` and the two models as folders of Hugging Face.
+in the output directory, with `loss.png` and the two models as Hugging Face folders.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Options:
     """A run.
 
     Attributes:
-        out: where everything goes.
+        out: the output directory.
         vocabulary: tokens of the tokenizer.
         length: tokens of an input.
         width: size of a token's vector.
@@ -61,7 +61,7 @@ class Options:
 
 
 def pretrain(options: Options, resume: bool = False) -> float:
-    """Train on hidden tokens and the order of pieces; write the model, and return the last loss."""
+    """Train on masked tokens and the order of pieces; write the model, and return the last loss."""
     folder = options.out / "data"
     tokenizer = read_tokenizer(folder)
     pairs = MaskedPairs(

@@ -4,7 +4,7 @@
 
 Eight devices as ``data=2 × expert=4``: the batch is split over all eight, each rank has two of the eight experts, and
 the tokens go to the ranks of their experts and back by all-to-all. The run ends with an error unless the validation
-loss is at most `SCORE`; a model that knows how frequent each byte is has about 3.1.
+loss is at most `SCORE`; a model of byte frequencies has about 3.1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONFIG = MixtralConfig(
     num_local_experts=8,
     num_experts_per_tok=2,
     capacity_factor=1.5,  # each expert has rows for one and a half times its even share of a sequence
-    output_router_logits=True,  # the loss has a term for equal use
+    output_router_logits=True,  # adds the load-balancing loss
     router_aux_loss_coef=0.01,
     router_z_loss_coef=0.001,
 )
@@ -155,7 +155,7 @@ def train(options: Options, parallel: models.Parallel, config: MixtralConfig, ou
 
 
 def main() -> None:
-    """Train, tell, and fail if the score is missed."""
+    """Train, print the results, and fail if the score is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/experts"), help="a folder for losses, plot and weights")
     parser.add_argument("--steps", type=int, default=Options.steps)

@@ -1,4 +1,4 @@
-"""Faces that are generated: each person a smooth pattern, each image of him another light, place and noise."""
+"""Generated faces: each person is a smooth pattern, each image has another light, position and noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIZE = 16
 
 
 def faces(people: int, images: int, world: int = 0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return images `(people · images, SIZE, SIZE)` uint8 and who is on each, `(people · images,)`.
+    """Return images `(people · images, SIZE, SIZE)` uint8 and their people, `(people · images,)`.
 
     Args:
         people: how many.
@@ -37,10 +37,10 @@ def faces(people: int, images: int, world: int = 0, seed: int = 0) -> tuple[np.n
 
 
 def pairs(who: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of images `(2 · count, 2)`, half of them of one person, and which those are.
+    """Return pairs of images `(2 · count, 2)`, half of them of one person, and a mask of that half.
 
     Args:
-        who: who is on each image.
+        who: the person on each image.
         count: how many pairs of each kind.
         seed: of the choice.
     """
@@ -57,7 +57,7 @@ def pairs(who: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def verification(features: np.ndarray, chosen: np.ndarray, same: np.ndarray) -> float:
-    """Return how many pairs are told right, by a threshold that the other nine tenths of the pairs set (LFW's way).
+    """Return the verification accuracy by LFW's protocol: the threshold of a tenth comes from the other nine.
 
     Args:
         features: `(images, D)`, of length 1.

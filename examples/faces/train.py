@@ -1,7 +1,7 @@
 """Train a face recogniser with a margin and partial FC on generated faces: ``python -m examples.faces.train``.
 
-The network learns to tell 4,000 people apart, each step by a quarter of them, and is judged by strangers: whether two
-images are of one person. Images are divided over all `--devices`, and so are the people of the classifier. The run
+The network learns to distinguish 4,000 people, each step by a quarter of them, and is evaluated on strangers: whether
+two images are of one person. Images are divided over all `--devices`, and so are the people of the classifier. The run
 leaves `loss.png` and the exported network in the output directory.
 """
 
@@ -33,7 +33,7 @@ class Options:
     """A run.
 
     Attributes:
-        out: where everything goes.
+        out: the output directory.
         people: classes.
         images: of each person.
         strangers: people of the evaluation.
@@ -89,7 +89,7 @@ class Train(nn.Graph):
 
 
 class Features(nn.Graph):
-    """What is evaluated and exported."""
+    """The features of images, for evaluation and export."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def pixels_of(images: np.ndarray) -> np.ndarray:
 
 
 def train(options: Options) -> float:
-    """Train, draw the loss, export the network, and return how many pairs of strangers are told right."""
+    """Train, draw the loss, export the network, and return the verification accuracy on strangers."""
     options.out.mkdir(parents=True, exist_ok=True)
     images, who = faces(options.people, options.images)
     place, split = flow.placement("cpu", list(range(options.devices))), flow.sbp.split(0)

@@ -1,6 +1,6 @@
-"""The text: the language reference that every Python carries, as bytes, and batches that depend on the step alone.
+"""Data of the GPT example: Python's language reference as bytes, in batches that depend on the step alone.
 
-A batch is drawn by a counter-based generator from (seed, step), so a resumed run sees the very batches that the
+A batch is drawn by a counter-based generator from (seed, step), so a resumed run sees the batches that the
 interrupted one would have seen, and every layout sees the same ones.
 """
 
@@ -42,7 +42,7 @@ class Corpus:
         return [_windows(self.valid, part, context) for part in np.split(starts, count)]
 
     def unigram_entropy(self) -> float:
-        """Return the validation loss, in nats per byte, of knowing nothing but how frequent each byte is."""
+        """Return the validation loss, in nats per byte, of a model of byte frequencies."""
         counts = np.bincount(self.train, minlength=VOCAB_SIZE) + 1.0
         return float(-np.log(counts / counts.sum())[self.valid].mean())
 
@@ -71,5 +71,5 @@ def encode(text: str) -> np.ndarray:
 
 
 def decode(tokens: np.ndarray) -> str:
-    """Return the text of bytes; what is no UTF-8 shows as a replacement character."""
+    """Return the text of bytes; invalid UTF-8 becomes a replacement character."""
     return bytes(np.asarray(tokens, np.uint8)).decode(errors="replace")

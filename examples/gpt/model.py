@@ -1,4 +1,4 @@
-"""A GPT in the words of PyTorch: nothing here says how many devices there are. `sharding.py` says that.
+"""A GPT in PyTorch's style, without a mention of devices; `sharding.py` has its layouts.
 
 Shapes at the line ends: B batch, T context, D width, H heads, V vocabulary.
 """
@@ -101,7 +101,7 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         self.apply(self._initialise)
         for name, parameter in self.named_parameters():
-            if name.endswith(("out.weight", "down.weight")):  # what adds to the stream: smaller with depth
+            if name.endswith(("out.weight", "down.weight")):  # outputs added to the stream: smaller with depth
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.layers))
 
     @staticmethod
@@ -112,7 +112,7 @@ class GPT(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(self, tokens: flow.Tensor) -> flow.Tensor:
-        """Return the logits `(B, T, V)` of the token behind each of `tokens` `(B, T)`."""
+        """Return the logits `(B, T, V)` of the token after each of `tokens` `(B, T)`."""
         length = tokens.shape[1]
         x = self.token(tokens) + self.position.weight[:length]  # (B, T, D)
         for block in self.blocks:

@@ -1,4 +1,4 @@
-"""What a run shows and leaves behind: the progress bar, `losses.csv` and `loss.png`."""
+"""Output of a run: the progress bar, `losses.csv` and `loss.png`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def progress_bar() -> Progress:
 
 
 def communication(plan: Explanation) -> Table:
-    """Return what one step sends over the wire, equal conversions in one row, the largest first."""
+    """Return a table of the collectives of one step, equal conversions in one row, the largest first."""
     rows: dict[tuple[str, str, str], list[int]] = {}
     for boxing, collective, size, _, line in plan.conversions():
         if int(size):
@@ -66,7 +66,7 @@ class History:
                         getattr(self, row["kind"])[int(row["step"])] = float(row["loss"])
 
     def save(self) -> None:
-        """Write the file anew; a crash leaves the one before."""
+        """Rewrite the file; a crash leaves the previous one."""
         fresh = self.path.with_suffix(".new")
         with fresh.open("w", newline="") as file:
             writer = csv.writer(file)

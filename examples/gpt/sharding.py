@@ -1,16 +1,16 @@
-"""Where the GPT runs and how its tensors lie: the only file of this example that knows of devices.
+"""Layouts of the GPT: the only file of this example that mentions devices.
 
-A layout is a placement and, for each of its axes, what that axis is for. On a *data* axis the batch is ``split(0)``
+A layout is a placement and the purpose of each of its axes. On a *data* axis the batch is ``split(0)``
 and the parameters are ``broadcast``. On a *tensor* axis the batch is ``broadcast`` and the matrices are split as in
 Megatron-LM: the first of a pair by rows (each rank has some heads, some hidden units), the second by columns, so
-that only its result, a partial sum, has to travel. For ``2d``, 2 × 4 ranks:
+that only its result, a partial sum, is communicated. For ``2d``, 2 × 4 ranks:
 
     placement   [[0, 1, 2, 3],      batch                  (split(0), broadcast)
                  [4, 5, 6, 7]]      attention.qkv.weight   (broadcast, split(0))
                                     attention.out.weight   (broadcast, split(1))
 
 In two *stages* half of the ranks of every row have the first half of the blocks, the others the second: 2 × 2 × 2. The
-embedding is also the head, so what comes out of the last block goes back to the first stage.
+embedding is also the head, so the output of the last block goes back to the first stage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sbpjax import nn, sbp
 
 DATA, TENSOR = "data", "tensor"
 
-# What a tensor axis does to a parameter, by the end of its name; all others are broadcast.
+# Split of a parameter over a tensor axis, by the end of its name; all others are broadcast.
 TENSOR_PARALLEL = {
     "qkv.weight": sbp.split(0),
     "qkv.bias": sbp.split(0),
@@ -72,7 +72,7 @@ class Layout:
         return [tensor if axis == TENSOR else sbp.broadcast for axis in self.axes]
 
     def lay_out(self, model: nn.Module) -> None:
-        """Bring every parameter of the model into its place, and tell graphs which block belongs to which stage."""
+        """Lay out every parameter of the model, and assign each block to a stage."""
         places = self.placements
         stage_of = {}
         for i, block in enumerate(model.blocks):

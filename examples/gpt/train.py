@@ -7,9 +7,9 @@
     --amp                              matrices in bfloat16
     --checkpointing                    compute a block's activations again for its backward instead of keeping them
     --no-block-scan                    trace and compile every block by itself
-    --resume                           go on from the last checkpoint if there is one, bit by bit as if nothing had
-                                       happened; a start by the launcher after a failure does so by itself
-    --explain                          print what every step communicates, and stop
+    --resume                           continue from the last checkpoint if there is one, with the same bits as an
+                                       uninterrupted run; a restart by the launcher does so by itself
+    --explain                          print the communication of a step, and stop
 
 Several processes run it too: ``python -m sbpjax.distributed.launch --nproc_per_node 2 --cpu_devices 4 -m
 examples.gpt.train --pipeline 2``.
@@ -55,8 +55,8 @@ class Options:
         eval_batches: batches of a validation loss.
         model: the model's size.
         accumulate: into how many micro-batches a batch is split.
-        zero: what is divided over the data-parallel ranks: 1 optimizer state, 2 gradients too, 3 parameters too.
-        amp: compute in bfloat16 what gains from it.
+        zero: divided over the data-parallel ranks: 1 optimizer state, 2 gradients too, 3 parameters too.
+        amp: compute matrix products in bfloat16.
         checkpointing: keep only the inputs of blocks for the backward pass.
         block_scan: trace equal blocks once; True compiles them as one loop however few they are.
         pipeline: into how many stages the blocks are cut; the stages share the micro-batches of a batch.
@@ -191,7 +191,7 @@ class Trainer:
         utils.save(state, path)
 
     def load(self, path: Path) -> None:
-        """Go on where a checkpoint was written, in whatever layout that was."""
+        """Resume from a checkpoint, in any layout."""
         state = utils.load(path, global_src_rank=0)  # global, as the parameters are
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -200,9 +200,9 @@ class Trainer:
         self.step = state["step"]
 
     def sample(self, prompt: str, length: int, temperature: float = 0.8) -> str:
-        """Return `prompt` with `length` bytes of the model's own behind it.
+        """Return `prompt` followed by `length` bytes of the model's own.
 
-        The context window is always full (padded behind, and cut off), so one compiled program serves every byte.
+        The context window is always full (padded at the end, and cut off), so one compiled program serves every byte.
         """
         context = self.options.model.context
         random = np.random.default_rng(self.options.seed)
@@ -236,7 +236,7 @@ def train(options: Options, out: Path, resume: bool = False, text: str | None = 
     trainer = Trainer(options, corpus)
     if resume and any((out / name).exists() for name in ("checkpoint", "checkpoint.old")):
         trainer.load(out / "checkpoint")
-    first_rank = flow.env.get_rank() == 0  # it writes and prints; all take part in what it writes
+    first_rank = flow.env.get_rank() == 0  # it writes and prints; all take part in reading global tensors
     console.quiet = not first_rank
     history = History(out / "losses.csv", upto=trainer.step)
     parameters = sum(p.numel() for p in trainer.model.parameters())

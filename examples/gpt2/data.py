@@ -1,4 +1,4 @@
-"""The text: Python's own sources and the language reference that comes with it, as files of tokens.
+"""Data of the GPT-2 example: Python's sources and its language reference, as files of tokens.
 
 The first run trains a byte-level BPE on the text and writes ``train`` and ``valid``, in Megatron's layout; later runs
 map them into memory. Every tenth file is for validation.
@@ -27,7 +27,7 @@ def documents() -> list[str]:
 
 
 def write(directory: str | os.PathLike, vocabulary: int) -> None:
-    """Write the tokenizer and both files of tokens, unless they are there; what is there is whole."""
+    """Write the tokenizer and both files of tokens, unless they exist; existing files are complete."""
     folder = Path(directory)
     if (folder / "valid.idx").exists() and (folder / "train.idx").exists():
         return
@@ -52,7 +52,7 @@ def tokens(directory: str, part: str, *, vocabulary: int, length: int, samples: 
     Args:
         directory: where the files are.
         part: ``"train"`` or ``"valid"``.
-        vocabulary: how many kinds of tokens there are.
+        vocabulary: the size of the vocabulary.
         length: tokens of a sample.
         samples: how many a run takes; one epoch by default.
     """
@@ -64,7 +64,7 @@ def tokens(directory: str, part: str, *, vocabulary: int, length: int, samples: 
 
 
 def unigram_entropy(directory: str, vocabulary: int) -> float:
-    """Return the validation loss, in nats per token, of knowing nothing but how frequent each token is."""
+    """Return the validation loss, in nats per token, of a model of token frequencies."""
     train, valid = (TokenFile(os.path.join(directory, part)).tokens for part in ("train", "valid"))
     counts = np.bincount(train, minlength=vocabulary) + 1.0
     return float(-np.log(counts / counts.sum())[valid].mean())

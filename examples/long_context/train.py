@@ -4,7 +4,7 @@
     --by ring | ulysses  how attention reads the keys of other ranks
     --tokens T           the length of a sequence
     --steps K            how many steps
-    --memory             print what a step holds on one device and sends, and stop
+    --memory             print memory and communication of a step on one device, and stop
 
 The run leaves `losses.csv` and `loss.png` in its output directory, and fails if the loss is not below `GOAL`.
 """
@@ -79,7 +79,7 @@ def train(corpus: Corpus, context: int, by: str, tokens: int, steps: int, told=l
 
 
 def reports(context: int, by: str, tokens: int) -> str:
-    """Return what a step holds on one device, and what it sends."""
+    """Return the reports of a step's memory and communication on one device."""
     step, spec = made(context, by)
     sequence = spec.place(np.zeros((1, tokens), np.int64))
     moved = f"\n{step.traffic(sequence, sequence)}" if context > 1 else ""

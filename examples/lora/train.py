@@ -1,4 +1,4 @@
-"""A small Llama reads Python's sources, is written as a Hugging Face folder, and learns the documentation by LoRA.
+"""Train a small Llama on Python's sources, save it as a Hugging Face folder, and fine-tune it by LoRA.
 
 SBPJAX_CPU_DEVICES=8 NPROC=32 python -m examples.lora.train --out runs/lora
 """
@@ -39,7 +39,7 @@ def documentation() -> np.ndarray:
 
 
 def batch(text: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return tokens and targets, two `(BATCH, LENGTH)`, from places that are drawn."""
+    """Return tokens and targets, two `(BATCH, LENGTH)`, from random places."""
     starts = random.integers(0, len(text) - LENGTH - 1, BATCH)
     windows = text[starts[:, None] + np.arange(LENGTH + 1)]
     return windows[:, :-1], windows[:, 1:]
@@ -99,7 +99,7 @@ def score(model: nn.Module, text: np.ndarray, spec: models.Parallel) -> float:
 
 
 def run(out: Path, base_steps: int, steps: int, say: Callable[[str], None] = print) -> tuple[float, float]:
-    """Return the loss on documentation that was not trained on, before and behind LoRA.
+    """Return the loss on held-out documentation, before and after LoRA.
 
     Args:
         out: a folder for `base`, the Llama; `adapter`; and `tuned`, the sum of both.

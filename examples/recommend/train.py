@@ -29,7 +29,7 @@ from sbpjax.train.evaluation import AUC
 
 BOUND = 0.995  # of the best AUC
 KINDS = ("DLRM", "WideDeep")
-PAIRS = tuple((len(SIZES) - 1 - 2 * k, len(SIZES) - 2 - 2 * k) for k in range(4))  # which Wide & Deep is told to cross
+PAIRS = tuple((len(SIZES) - 1 - 2 * k, len(SIZES) - 2 - 2 * k) for k in range(4))  # crossed by Wide & Deep
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
     """A run.
 
     Attributes:
-        out: where everything goes.
+        out: the output directory.
         samples: how many are generated for training.
         held_out: how many for evaluation.
         epochs: how often they are seen.
@@ -80,7 +80,7 @@ def logged(options: Options):
 
 
 class Predict(nn.Graph):
-    """What is exported: the probability of a click."""
+    """The exported graph: the probability of a click."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The parts of the detection run: a narrow SSD300, what it detects, and COCO's scores of that."""
+"""Parts of the detection run: a narrow SSD300, its detections, and their COCO scores."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .shapes import KINDS
 
 
 class SmallSSD(SSD300):
-    """SSD300 for the three kinds of shapes, with few channels, and batch norms so that it learns from nothing.
+    """SSD300 for the three kinds of shapes, with few channels, and batch norms so that it trains from scratch.
 
     The paper begins with a VGG16 that was trained on ImageNet. Twenty convolutions that were not, and have no norms,
-    hand on so little of an image that a detector sees no shapes in it for a thousand steps.
+    pass on so little of an image that a detector finds no shapes in it for a thousand steps.
 
     Args:
         width: channels of the first convolutions; 64 in the paper.
@@ -41,7 +41,7 @@ class SmallSSD(SSD300):
 
 
 def detections(model: SSD300, images: flow.Tensor, **_: Any) -> dict[str, flow.Tensor]:
-    """Return what is detected, see `SSD300.detect`."""
+    """Return the detections, see `SSD300.detect`."""
     return model.detect(images)
 
 
@@ -49,7 +49,7 @@ class CocoScores:
     """An evaluator: pycocotools' scores of detections.
 
     Args:
-        annotations: the file of the truth, in COCO's format.
+        annotations: the ground-truth file, in COCO's format.
     """
 
     def __init__(self, annotations: str) -> None:

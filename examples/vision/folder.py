@@ -11,11 +11,11 @@ seed = 0
 model = "resnet50"
 root = "photos"
 classes = 1000
-options = None  # of the model, where it is another than its name stands for: options.image_size=64
+options = None  # fields of the model's configuration: options.image_size=64
 checkpoint = None  # a file of weights to begin with, of timm for instance
 trained_classes = 1000  # of the model in that file
-backbone_lr_scale = 1.0  # the rate of what that file has given, in parts of that of the fresh classifier
-freeze_steps = 0  # how many steps leave it as it is
+backbone_lr_scale = 1.0  # rate of the parameters from that file, relative to the fresh classifier's
+freeze_steps = 0  # steps in which those parameters are frozen
 size = 224
 batch = 64
 samples = 1_000_000  # of all epochs together

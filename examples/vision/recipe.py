@@ -1,4 +1,4 @@
-"""What the runs on digits have in common: all of a trainer but the model, the mesh and the rate."""
+"""Configuration shared by the runs on digits: all of a trainer but the model, the mesh and the rate."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def classifier(
 ) -> nn.Module:
     """Return a model of the zoo: a fresh one, or one with weights from a file and a fresh classifier.
 
-    What a file has given is marked, for `adamw`: ``parameter.is_trained``.
+    Parameters from a file are marked for `adamw`: ``parameter.is_trained``.
 
     Args:
         name: a name of `vision.list_models`.
         num_classes: classes.
         checkpoint: the file.
         trained_classes: classes of the model in it.
-        options: fields of the model's configuration that are others than the name stands for.
+        options: fields of the model's configuration that differ from those of the name.
     """
     if checkpoint is None:
         return vision.create_model(name, num_classes=num_classes, **options or {})
@@ -63,12 +63,12 @@ def classifier(
 
 
 def adamw(groups: Groups, *, lr: float, weight_decay: float, backbone_lr_scale: float = 1.0) -> optim.AdamW:
-    """Return AdamW with a rate of its own for what a file has given: groups that are called ``backbone``.
+    """Return AdamW with its own rate for parameters from a file: the groups named ``backbone``.
 
     Args:
         groups: of parameters.
         lr: the rate of the others.
-        weight_decay: of groups that say none.
+        weight_decay: of groups without one.
         backbone_lr_scale: the factor of the rate.
     """
     found: Groups = []
@@ -80,7 +80,7 @@ def adamw(groups: Groups, *, lr: float, weight_decay: float, backbone_lr_scale: 
 
 
 class Freeze(Hook):
-    """Leave the groups that are called ``backbone`` as they are for the first steps: their rate is 0.
+    """Freeze the groups named ``backbone`` for the first steps: their rate is 0.
 
     Args:
         steps: how many.
@@ -90,7 +90,7 @@ class Freeze(Hook):
         self.steps = steps
 
     def before_step(self, trainer: Trainer) -> None:
-        """Set the rate, which the schedule sets anew behind the step."""
+        """Set the rate, which the schedule resets after the step."""
         if trainer.step < self.steps:
             for group in trainer.optimizer.param_groups:
                 group["lr"] = 0.0 if group.get("name") == "backbone" else group["lr"]

@@ -1,14 +1,14 @@
-"""A notebook in text: what a network knows of digits helps with another question about them."""
+"""Transfer learning as a notebook in text: a network trained on digits learns to count their holes."""
 
 # %% [markdown]
 # # Transfer: a network that knows digits learns to count holes
 #
-# A ViT learns to tell the ten digits apart. Then it gets a fresh classifier, and learns how many holes a digit has, of
-# three images of each: none in 1 to 5 and 7, one in 0, 6 and 9, two in 8. Beside it a network learns that from nothing,
-# with the same images. Pictures show what they predict, what they mix up, and where they look.
+# A ViT learns to classify the ten digits. Then it gets a fresh classifier, and learns how many holes a digit has, from
+# three images of each: none in 1 to 5 and 7, one in 0, 6 and 9, two in 8. For comparison a network learns that from
+# scratch, with the same images. Pictures show predictions, confusions and attention.
 #
 # This file is a notebook in text: editors that know `# %%` show its cells, `jupytext --to ipynb` makes an `.ipynb`, and
-# `python -m examples.vision.transfer` runs it from begin to end. The pictures go to `runs/transfer`.
+# `python -m examples.vision.transfer` runs it from beginning to end. The pictures go to `runs/transfer`.
 
 # %%
 import functools
@@ -94,8 +94,8 @@ flow.checkpoint.save_safetensors(first.state_dict(), OUT / "first.safetensors")
 
 # %% [markdown]
 # ## The same network for holes
-# Weights are read by name, and the classifier begins anew. The layers below it learn too, at a lower rate than those of
-# a network that begins from nothing.
+# Weights are read by name, and the classifier is fresh. The layers below it learn too, at a lower rate than those of a
+# network trained from scratch.
 
 # %%
 tuned = vision.create_model(NAME, num_classes=10, checkpoint=OUT / "first.safetensors", **SMALL)
@@ -106,7 +106,7 @@ alone = fitted(alone, images_of(few, holes, TUNING_STEPS * 30), TUNING_STEPS, 3e
 
 # %% [markdown]
 # ## Predictions
-# A trained model lies on the devices of its trainer; read its weights into a local one to call it with local tensors.
+# A trained model is on the devices of its trainer; read its weights into a local one to call it with local tensors.
 
 
 # %%
@@ -141,7 +141,7 @@ figure.tight_layout()
 figure.savefig(OUT / "predictions.png")
 
 # %% [markdown]
-# ## What is mixed up
+# ## Confusion matrix
 # A row for each true number, a column for each answer.
 
 # %%
@@ -160,9 +160,9 @@ figure.tight_layout()
 figure.savefig(OUT / "confusion.png")
 
 # %% [markdown]
-# ## Where it looks
-# The class token reads the patches by attention. Its shares in the last block, the mean of all heads, say from where.
-# A hook takes what goes into that block's attention; queries and keys of it give the shares.
+# ## Attention
+# The class token reads the patches by attention. Its weights in the last block, averaged over heads, show the source.
+# A hook takes the input of that block's attention; its queries and keys give the weights.
 
 
 # %%
