@@ -1,4 +1,4 @@
-"""Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors."""
+"""Neural networks: modules, layers, losses and initialisers of `torch.nn` over global tensors."""
 
 from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of all
 
@@ -175,7 +175,7 @@ from .parameter import Parameter as Parameter
 from .parameter_containers import ParameterDict as ParameterDict
 from .parameter_containers import ParameterList as ParameterList
 
-# Rarely used layers are imported when they are asked for: importing sbpjax stays quick.
+# Rarely used layers are imported on first access: importing sbpjax stays quick.
 _LATER = {
     "layers.adaptive": """AdaptiveLogSoftmaxWithLoss""",
     "data_parallel": """DataParallel""",
@@ -189,8 +189,8 @@ _LATER = {
  TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
 }
 _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
-# Graphs build on this package, so their names come when they are asked for.
-_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")  # of a room above, too
+# Graphs build on this package, so their names are imported on first access.
+_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")  # of a higher package, too
 _MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
 __getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
 
@@ -198,7 +198,7 @@ _tell(globals(), Module)
 
 
 def _repr_html_(self: Module) -> str:
-    from sbpjax._core.inspect.summary import summary  # of a room above, which notebooks alone need here
+    from sbpjax._core.inspect.summary import summary  # of a higher package, needed here in notebooks only
 
     return summary(self)._repr_html_()
 

@@ -1,4 +1,4 @@
-"""`Sequential`, `ModuleList`, `ModuleDict`: modules that hold others."""
+"""Container modules: `Sequential`, `ModuleList`, `ModuleDict`."""
 
 from __future__ import annotations
 

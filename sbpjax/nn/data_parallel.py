@@ -1,4 +1,4 @@
-"""`DataParallel`: PyTorch's wrapper for one process and several devices, where a split batch does the same."""
+"""`DataParallel`: PyTorch's single-process wrapper; calls the module unchanged, as global tensors do the work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sbpjax.nn.module import Module
 class DataParallel(Module):
     """A module called as it is, with PyTorch's names: its state begins with ``module.``.
 
-    One process drives all devices through global tensors here, so there is nothing to copy or scatter: lay the module
-    out as `broadcast` and its input as ``split(0)``.
+    One process drives all devices through global tensors here, so there is nothing to copy or scatter: make the module
+    `broadcast` and its input ``split(0)``.
 
     Args:
         module: the module.

@@ -1,4 +1,4 @@
-"""OneFlow's data layers that need no file format of their own.
+"""OneFlow's data layers without a file format: `CoinFlip`, `CropMirrorNormalize`.
 
     mirror = nn.CoinFlip(batch_size=8)       # each call gives the next batch
     images = nn.CropMirrorNormalize("RGB", crop_h=224, crop_w=224)(raw, mirror())
@@ -54,17 +54,17 @@ class CoinFlip(Module):
 
 
 class CropMirrorNormalize(Module):
-    """Images cut, mirrored where a coin says so, brought to mean 0 and deviation 1, and laid out anew.
+    """Images cropped, mirrored where a coin is 1, normalized to mean 0 and deviation 1, and transposed.
 
     Args:
-        color_space: ``"BGR"``, ``"RGB"`` or ``"GRAY"``; says how many channels there are.
+        color_space: ``"BGR"``, ``"RGB"`` or ``"GRAY"``; sets the number of channels.
         output_layout: ``"NCHW"`` or ``"NHWC"``.
         crop_h: height of the cut; 0 keeps all.
         crop_w: width of the cut; 0 keeps all.
-        crop_pos_y: where it lies, from 0 (top) to 1.
-        crop_pos_x: where it lies, from 0 (left) to 1.
-        mean: taken from each channel.
-        std: what each channel is divided by.
+        crop_pos_y: its position, from 0 (top) to 1.
+        crop_pos_x: its position, from 0 (left) to 1.
+        mean: subtracted from each channel.
+        std: the divisor of each channel.
         output_dtype: of the result.
     """
 

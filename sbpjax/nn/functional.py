@@ -1,4 +1,4 @@
-"""The functions behind the layers, with PyTorch's signatures."""
+"""Functional forms of the layers, with PyTorch's signatures."""
 
 from sbpjax._core.functions.table.table import face as _face
 

@@ -1,4 +1,4 @@
-"""`HookMethods`: the `register_..._hook` methods of `Module`; `sbpjax.nn.hooks` runs the hooks."""
+"""`HookMethods`: the ``register_..._hook`` methods of `Module`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sbpjax._core.tensor.nodes.node import RemovableHandle
 
 
 class HookMethods:
-    """The methods of `Module` that take hooks; each returns a handle whose `remove` takes the hook away."""
+    """Methods of `Module` that register hooks; each returns a handle whose `remove` unregisters the hook."""
 
     def _add_hook_to(self, table: str, value: Any, prepend: bool = False) -> RemovableHandle:
         handle = RemovableHandle(self.__dict__[table], value)
@@ -20,13 +20,13 @@ class HookMethods:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before every forward; what it returns (not None) replaces the arguments."""
+        """Call ``hook(module, args)`` before every forward; its result (if not None) replaces the arguments."""
         return self._add_hook_to("_forward_pre_hooks", (hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after every forward; what it returns (not None) replaces the output."""
+        """Call ``hook(module, args, output)`` after every forward; its result (if not None) replaces the output."""
         return self._add_hook_to("_forward_hooks", (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:

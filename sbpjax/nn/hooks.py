@@ -1,7 +1,7 @@
-"""Hooks of modules: removable handles, hooks for all modules, and the call that runs them.
+"""Module hooks: removable handles, hooks for all modules, and the module call that runs them.
 
 A forward pre-hook may change a module's arguments, a forward hook its result, a backward hook the gradients that
-leave it. `Module.__call__` takes the short way where no hook exists; `call_with_hooks` is the long way.
+leave it. `Module.__call__` calls `forward` directly where no hook exists, `call_with_hooks` otherwise.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _pre_result(result: Any, args: tuple) -> tuple:
 class _BackwardHooks:
     """Runs a module's backward hooks once per backward, when the gradients of its inputs are known.
 
-    An identity node stands before the inputs and one behind the outputs. The one behind sees `grad_output` first
-    (pre-hooks may change it); the one before sees `grad_input` last, then the backward hooks run with both.
+    One identity node is inserted at the inputs and one at the outputs. The one at the outputs sees `grad_output` first
+    (pre-hooks may change it); the one at the inputs sees `grad_input` last, then the backward hooks run with both.
     """
 
     def __init__(self, module: Module):

@@ -1,8 +1,8 @@
 """Initialisers: fill a tensor in place with a constant or with random numbers of a given distribution.
 
-`fans` says how many inputs and outputs one element of a weight connects to; `xavier_*` and `kaiming_*` scale by them so
-that signals keep their variance from layer to layer. All of them leave the tape alone and return the tensor. Random
-ones draw from sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the
+`fans` gives the number of inputs and outputs that one element of a weight connects to; `xavier_*` and `kaiming_*` scale
+by them so that signals keep their variance from layer to layer. All of them leave the tape alone and return the tensor.
+Random ones draw from sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the
 layout.
 """
 
@@ -85,7 +85,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with normal numbers, conditioned on lying in [a, b]."""
+    """Fill with normal numbers, truncated to [a, b]."""
     if not a <= b:
         _refuse(f"trunc_normal_(a={a}, b={b})", tensor, "a is not above b", f"trunc_normal_(a={b}, b={a})")
 
@@ -132,7 +132,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution's weight keep as many input channels as possible, per group."""
+    """Make a convolution's weight preserve as many input channels as possible, per group."""
     if tensor.ndim not in (3, 4, 5):
         _refuse("dirac_", tensor, "Only tensors with 3, 4, or 5 dimensions are supported", "eye_ for a matrix")
     if tensor.shape[0] % groups != 0:
@@ -187,9 +187,9 @@ def kaiming_uniform_(
 
     Args:
         tensor: the weight.
-        a: the negative slope of the leaky relu behind the layer.
+        a: the negative slope of the leaky relu after the layer.
         mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
-        nonlinearity: what follows the layer.
+        nonlinearity: the activation after the layer.
         generator: where the numbers come from.
         data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
@@ -217,7 +217,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+    """Fill with a (semi-)orthogonal matrix; all dims after the first count as one.
 
     Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
     """
@@ -252,7 +252,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def _like(tensor: Tensor, value: Tensor) -> Tensor:
-    """Return a local value where `tensor` is, in its dtype."""
+    """Return a local value on the device or placement of `tensor`, in its dtype."""
     value = value.to(tensor.dtype)
     if tensor.is_global:
         return value.to_global(placement=tensor.placement, sbp=[broadcast] * len(tensor.placement.hierarchy))
@@ -279,7 +279,7 @@ def calc_fan(shape: tuple[int, ...], mode: str, data_format: str) -> int | float
 
 
 def _old(initialise):
-    """Return an initialiser under its old name, without the underscore; it fills in place all the same."""
+    """Return an initialiser under its old name, without the underscore; it fills in place nevertheless."""
 
     def old(*args: Any, **kwargs: Any) -> Tensor:
         import warnings

@@ -1,4 +1,4 @@
-"""Layers that learn the number of their input's channels from the first input.
+"""Lazy layers: their number of input channels is inferred from the first input.
 
     layer = nn.LazyLinear(8)         # weight: an UninitializedParameter
     layer(x)                         # x (N, 5): now a Linear(5, 8), and of that class
@@ -29,7 +29,7 @@ class UninitializedTensorMixin:
     _becomes: type = Tensor
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Give the tensor a shape and memory, and the class of an ordinary one.
+        """Allocate the tensor with a shape, and give it the class of an ordinary one.
 
         Args:
             shape: the sizes.
@@ -72,7 +72,7 @@ def _made(kind: Any, device: str, dtype: Any) -> Any:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet.
+    """Parameter without a shape yet.
 
     Args:
         requires_grad: whether it gets a gradient.
@@ -88,7 +88,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is not known yet.
+    """Buffer without a shape yet.
 
     Args:
         requires_grad: accepted for compatibility.
@@ -113,14 +113,14 @@ def is_lazy(x: Any) -> bool:
 
 
 class LazyModuleMixin:
-    """Base of layers that wait for their first input; it stands first, before the layer that they become."""
+    """Base of layers that wait for their first input; list it before the layer that they become."""
 
     cls_to_become: Any = None
     _size = "in_channels"
     _channel = 1
 
     def _declare(self, *args: Any, **options: Any) -> None:
-        """Make the layer for one channel, then put tensors without a shape where the channels count."""
+        """Create the layer for one channel, then replace its channel-dependent tensors by ones without a shape."""
         self_: Any = self
         where = {"device": options.get("device"), "dtype": options.get("dtype")}
         size = options.get("groups", 1) if self._size == "in_channels" else 1
@@ -146,7 +146,7 @@ class LazyModuleMixin:
             self._materialize(int(input.shape[self._place(input)]))
 
     def _place(self, input: Any) -> int:
-        """Return the dim of the channels."""
+        """Return the index of the channel dim."""
         return self._channel
 
     def _materialize(self, channels: int) -> None:
@@ -167,7 +167,7 @@ class LazyModuleMixin:
             super().reset_parameters()  # type: ignore[misc]
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *rest: Any) -> None:
-        """Take the shapes of the tensors that are loaded."""
+        """Adopt the shapes of the loaded tensors."""
         self_: Any = self
         for table in ("_parameters", "_buffers"):
             for name, tensor in self_.__dict__[table].items():
@@ -178,7 +178,7 @@ class LazyModuleMixin:
 
 
 def _infer(module: Any, args: tuple) -> None:
-    """Make a lazy layer an ordinary one before its first forward."""
+    """Convert a lazy layer to an ordinary one before its first forward."""
     module.initialize_parameters(*args)
     weight = module._parameters.get("weight")
     if weight is not None and getattr(module, module._size) == 0:  # loaded before the first call
@@ -207,7 +207,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
-    """Base of lazy convolutions: it says where the channels lie."""
+    """Base of lazy convolutions: defines the dim of the channels."""
 
     def _place(self, input: Any) -> int:
         self_: Any = self

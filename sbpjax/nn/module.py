@@ -1,4 +1,4 @@
-"""`Module`: the base of every layer and model, with PyTorch's semantics.
+"""`Module`: base class of layers and models, with PyTorch's semantics.
 
     class MLP(nn.Module):
         def __init__(self):
@@ -10,8 +10,8 @@
             return self.down(nn.functional.gelu(self.up(x)))
 
 Assigning a `Parameter`, a `Module` or (through `register_buffer`) a tensor to an attribute registers it by that
-name. What a module computes says nothing of where it runs: `to_global` lays its tensors out, each layer as it
-likes:
+name. The code of a module is independent of its devices: `to_global` lays its tensors out, with other layouts for
+single layers:
 
     mlp = MLP().to_global(placement, sbp.broadcast)      # every tensor
     mlp.up.to_global(placement, sbp.split(0))            # then this layer's otherwise
@@ -39,7 +39,7 @@ from sbpjax.nn.parameter import Buffer, Parameter
 
 from .placing import Moving
 
-if TYPE_CHECKING:  # a call takes and returns what the subclass's `forward` does
+if TYPE_CHECKING:  # a call has the signature of the subclass's `forward`
     from typing import ParamSpec, Protocol, TypeVar
 
     _P = ParamSpec("_P")
@@ -97,7 +97,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
             raise _names.takes_nothing(self, args, kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a pickled or copied state; tables that an older one lacks start empty."""
+        """Restore a pickled or copied state; tables that an older one lacks start empty."""
         fields = self.__dict__
         fields.update(state)
         for table in _TABLES:
@@ -351,8 +351,8 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
         Args:
             target: the dotted name.
-            module: what stands there afterwards.
-            strict: raise if nothing stands there yet.
+            module: the new module.
+            strict: raise if the name does not exist yet.
         """
         path, _, name = target.rpartition(".")
         if not name:
@@ -413,7 +413,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace every parameter, its gradient and every buffer by `fn` of it; parameters keep their identity."""
+        """Replace all parameters, gradients and buffers by the results of `fn`; parameters keep their identity."""
         from sbpjax._core.tensor.tape.grad_mode import no_grad
 
         done: set[int] = set()
@@ -495,7 +495,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """Return what stands in the parentheses of this module's repr; override."""
+        """Return the text in the parentheses of this module's repr; override."""
         return ""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Errors of a module about names and values: what cannot be registered, or is not there.
+"""Errors about the names and values of a module: invalid registrations, missing attributes.
 
     net.register_parameter("a.b", p)      KeyError: a name has no dot
     net.register_buffer("train", x)       KeyError: Module has a method of that name
@@ -83,7 +83,7 @@ def no_leaf(module: Module, name: str) -> OpValueError:
 
 
 def no_module(asked: str, value: Any) -> OpTypeError:
-    """Return the error for something that is no module where one is needed."""
+    """Return the error for a value that is no module where one is needed."""
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     fix = f"make an instance: {kind}(...)" if isinstance(value, type) else "pass an nn.Module"
     return OpTypeError(asked, repr(value)[:60], f"{kind} is not a Module subclass", fix)
@@ -113,7 +113,7 @@ def takes_nothing(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
 
 
 def no_forward(module: Module) -> ModuleMethodError:
-    """Return the error for a module that computes nothing."""
+    """Return the error for a module without a `forward`."""
     name = type(module).__name__
     return ModuleMethodError(
         f"{name}(...)",
@@ -134,7 +134,7 @@ def no_extra_state(module: Module, method: str) -> OpError:
 
 
 def no_attribute(module: Module, name: str) -> ModuleAttributeError:
-    """Return the error for an attribute that is not there; its fix names what is."""
+    """Return the error for a missing attribute; its fix lists existing names."""
     kind = type(module).__name__
     fields = module.__dict__
     tables = [fields.get(table, ()) for table in _TABLES]
@@ -149,7 +149,7 @@ def no_attribute(module: Module, name: str) -> ModuleAttributeError:
 
 
 def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> ModuleAttributeError:
-    """Return the error for a dotted name that leads nowhere."""
+    """Return the error for a dotted name that does not exist."""
     asked = f"{type(module).__name__}: looking up {target!r}"
     names = [n for n in known if n]
     seen = f"{len(names)} names, e.g. {', '.join(names[:4])}" if names else "no names"
@@ -157,7 +157,7 @@ def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> M
 
 
 def no_key(module: Module, key: Any) -> ModuleKeyError:
-    """Return the error for a key that a dict of modules or parameters has not."""
+    """Return the error for a key that a dict of modules or parameters lacks."""
     known: list[str] = [*module._modules, *module._parameters]
     seen = f"keys {', '.join(map(repr, known))}" if known else "no keys"
     rule = f"{key!r} is no key of this {type(module).__name__}"
@@ -165,7 +165,7 @@ def no_key(module: Module, key: Any) -> ModuleKeyError:
 
 
 def needs_tensor(asked: str, value: Any) -> OpTypeError:
-    """Return the error for something that is no tensor where one is needed."""
+    """Return the error for a value that is no tensor where one is needed."""
     return OpTypeError(asked, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
 
 

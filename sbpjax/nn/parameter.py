@@ -1,4 +1,4 @@
-"""`Parameter`: a tensor that a module owns and an optimizer updates."""
+"""`Parameter` and `Buffer`: tensors that a module registers on assignment."""
 
 from __future__ import annotations
 

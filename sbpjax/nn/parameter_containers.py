@@ -1,7 +1,6 @@
-"""`ParameterList` and `ParameterDict`: modules that hold parameters, and whatever else one puts there.
+"""`ParameterList` and `ParameterDict`: modules that hold parameters and other values.
 
-A plain tensor becomes a parameter; anything that is no tensor is kept as it is, outside of `parameters()` and the
-state.
+A plain tensor becomes a parameter; other values are kept unchanged, outside of `parameters()` and the state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Moving`: how a module's tensors are cast, moved, laid out and given memory; part of `Module`."""
+"""`Moving`: the methods of `Module` that cast, move, distribute and allocate its tensors."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _cast(module: Any, dtype: Any) -> Any:
 
 
 def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
-    """Warn, once in a run, where the parts that a layout joins are the same whole module on every process.
+    """Warn, once in a run, if the parts that a layout joins are equal on every process.
 
-    OneFlow joins them without a word; here the text says how the whole is divided instead.
+    OneFlow joins them silently; the warning explains how to divide the whole instead.
     """
     world = _world.current()
     if world.size < 2 or calls.mode() == "off" or _SAID_PARTS in world.agreed:
@@ -66,7 +66,7 @@ def _has_own_value(parameter: Tensor) -> bool:
 
 
 def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
-    """Refuse a layout that one of a module's tensors cannot have, by the tensor's name, before any is laid out.
+    """Raise, before any tensor is laid out, for a layout that one of a module's tensors cannot have, by its name.
 
     Raises:
         SbpError: the sbp does not fit a tensor.
@@ -99,7 +99,7 @@ def _rule_of(error: SbpError) -> str:
 
 
 class Moving:
-    """The methods of `Module` that change where and as what its tensors are stored, in place."""
+    """Methods of `Module` that change the device, layout and dtype of its tensors, in place."""
 
     _apply: Any
 
@@ -112,9 +112,9 @@ class Moving:
         from sbpjax._core.tensor.handle.dtype import dtype as dtype_class
 
         if len(args) == 1 and isinstance(args[0], type):
-            if issubclass(args[0], Moving):  # what a graph's proxy of a module stands for
+            if issubclass(args[0], Moving):  # the module of a graph's proxy
                 return self
-            if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: what graphs keep about this module
+            if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: the graph's settings of this module
                 return args[0].of_module(self)
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)
@@ -169,14 +169,14 @@ class Moving:
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def to_global(self, placement: Placement | None = None, sbp: SbpLike | None = None) -> Self:
-        """Lay out all parameters, gradients and buffers, in place.
+        """Distribute all parameters, gradients and buffers, in place.
 
         In a job of several processes every process's tensor is one part, as of `Tensor.to_global`. A module that all
-        processes build alike is a whole on each, so first make it broadcast, then split it.
+        processes build alike is complete on each, so first make it broadcast, then split it.
 
         Args:
             placement: the devices; None keeps that of tensors which are global already.
-            sbp: the layout of every tensor; lay single layers out otherwise with a call of their own afterwards.
+            sbp: the layout of every tensor; give single layers another one by a call of their own afterwards.
 
         Returns:
             The module itself.
@@ -186,7 +186,7 @@ class Moving:
             MixedTensorError: a tensor is local, and placement or sbp is not given; none is laid out then.
 
         Warns:
-            UserWarning: a split or partial_sum of local parameters that are equal on all processes; said once.
+            UserWarning: a split or partial_sum of local parameters that are equal on all processes; warned once.
 
         Example:
             >>> model.to_global(flow.placement.all("cpu"), flow.sbp.broadcast)
@@ -199,7 +199,7 @@ class Moving:
     def to_empty(
         self, *, device: DeviceLike | None = None, placement: Placement | None = None, sbp: SbpLike | None = None
     ) -> Self:
-        """Give memory, with unspecified content, to all tensors, in place; the way out of ``device="meta"``.
+        """Allocate memory, with unspecified content, for all tensors, in place; for modules on ``device="meta"``.
 
         Args:
             device: where local tensors are made; for global ones give ``placement`` or nothing.
@@ -226,7 +226,7 @@ class Moving:
         return self._apply(lambda t: t.to_local() if t.is_global else t)
 
     def type(self, dst_type: DTypeLike) -> Self:
-        """Cast all tensors, integers included, to a dtype or to what a type such as ``"torch.FloatTensor"`` names."""
+        """Cast all tensors, integers included, to a dtype or to that of a type name such as ``"torch.FloatTensor"``."""
         return self._apply(lambda t: t.type(dst_type))
 
     def share_memory(self) -> Self:
@@ -234,7 +234,7 @@ class Moving:
         return self
 
     def to_memory_format(self, memory_format: Any) -> Self:
-        """Return self: how dims lie in memory is XLA's choice."""
+        """Return self: XLA chooses the memory format."""
         return self
 
     def make_contiguous_params_group(self) -> None:

@@ -1,4 +1,4 @@
-"""Quantisation-aware training: observers of ranges, and numbers rounded as the quantised model will round them.
+"""Quantisation-aware training: range observers, fake quantisation, and convolutions with both.
 
     scale, zero_point = MinMaxObserver()(weight)
     weight = FakeQuantization()(weight, scale, zero_point)      # float32 with 256 different values
@@ -126,7 +126,7 @@ class MinMaxObserver(_Options):
 
 
 class MovingAverageMinMaxObserver(_Options):
-    """Scale and zero point of a range that follows what it sees.
+    """Scale and zero point of a moving average of the observed range.
 
     Args:
         stop_update_after_iters: keep the range after so many calls in training.
@@ -154,7 +154,7 @@ class MovingAverageMinMaxObserver(_Options):
         """Return `(scale, zero_point)`, each `(1,)`.
 
         Args:
-            input: what is observed.
+            input: the tensor to observe.
             current_train_step: the step, if the module does not count itself.
         """
         if self.training:
@@ -205,7 +205,7 @@ class Quantization(FakeQuantization):
 
 
 class _Qat:
-    """Base of quantisation-aware convolutions; it stands first, before a convolution."""
+    """Base of quantisation-aware convolutions; list it before the convolution."""
 
     def __init__(
         self,

@@ -1,10 +1,9 @@
-"""`state_dict` and `load_state_dict`: a module's parameters and persistent buffers by name, out and in again.
+"""`state_dict` and `load_state_dict` of modules: parameters and persistent buffers by name.
 
-Loading copies values into the tensors that are there, so a module keeps its own dtype, placement and sbp: a state
-saved under one layout loads into any other. Local tensors go into local ones and global into global ones; the other
-kind is refused, as everywhere, and `sbpjax.utils.global_view` turns a whole state from one kind into the other.
-Nothing is copied before the whole state is known to fit. With ``assign=True`` the saved tensors themselves take the
-place.
+Loading copies values into the existing tensors, so a module keeps its own dtype, placement and sbp: a state
+saved under one layout loads into any other. Local tensors load into local ones and global into global ones; the other
+kind raises, as everywhere, and `sbpjax.utils.global_view` converts a whole state from one kind to the other. Nothing is
+copied before the whole state is known to fit. With ``assign=True`` the saved tensors themselves take the place.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class ExtraState:
         raise no_extra_state(self, "get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take the state that `get_extra_state` returned; override together with it."""
+        """Restore the state that `get_extra_state` returned; override together with it."""
         raise no_extra_state(self, "set_extra_state")
 
 
@@ -88,10 +87,10 @@ def save_own(module: Module, destination: dict, prefix: str, keep_vars: bool) ->
 
 
 class Findings(list):
-    """Errors of a state, one text each, and the writes that wait until it is known that there are none.
+    """Errors found in a state, one text each, and the writes deferred until there are none.
 
     Attributes:
-        writes: for every tensor that fits, what loads it.
+        writes: for every tensor that fits, the function that loads it.
         kinds: of the first pair of a local and a global tensor, its name and the target; None if there is none.
     """
 
@@ -228,14 +227,14 @@ def load_own(
 
 
 def _as_lies(value: np.ndarray, target: Tensor) -> Tensor:
-    """Return an array as a tensor on the target's devices; of a global one it is the logical value."""
+    """Return an array as a tensor on the target's devices; for a global target it is the logical value."""
     if not target.is_global:
         return _tensor(value)
     return _tensor(value, placement=target.placement, sbp=[broadcast] * len(target.placement.hierarchy))
 
 
 def _write(errors: list[str], write: Callable[[], None]) -> None:
-    """Let `load_state_dict` write when all is found to fit; at once where a module's own loading calls alone."""
+    """Defer the write to `load_state_dict`, or write at once where a module's own loading is called alone."""
     if isinstance(errors, Findings):
         errors.writes.append(write)
     else:

@@ -1,1 +1,1 @@
-"""Layers."""
+"""Layers: `Module` subclasses with parameters or options."""

@@ -1,7 +1,7 @@
-"""Activation functions as layers. Those without a state of their own come from the table of ops, the others are here.
+"""Activation layers: stateless ones are generated from the table of ops, the others are defined here.
 
-A layer of a row, ``nn.ELU(alpha=1.0, inplace=False)``, keeps its options as attributes and calls its function in
-`sbpjax.nn.functional` with them. Its text is that of the op.
+A generated layer, ``nn.ELU(alpha=1.0, inplace=False)``, keeps its options as attributes and calls its function in
+`sbpjax.nn.functional` with them. Its docstring is that of the op.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`AdaptiveLogSoftmaxWithLoss`: a softmax over very many classes, the rare ones in clusters of their own.
+"""`AdaptiveLogSoftmaxWithLoss`: softmax over very many classes, with the rare ones in clusters.
 
 Worked case, cutoffs 10 and 100 of 1000 classes: the head has 12 outputs, the ten frequent classes and two clusters;
 class 37 has the log probability of its cluster plus its own among the 90 classes there.

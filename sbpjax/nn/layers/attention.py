@@ -1,4 +1,4 @@
-"""`MultiheadAttention`: attention with learned projections, PyTorch's interface."""
+"""`MultiheadAttention` layer: attention with learned projections."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class MultiheadAttention(Module):
             need_weights: also return the weights.
             attn_mask: `(L, S)` or `(N H, L, S)`; true hides, numbers are added.
             average_attn_weights: average the weights over the heads.
-            is_causal: says that `attn_mask`, which must be given, is the causal one.
+            is_causal: whether `attn_mask`, which must be given, is the causal one.
         """
         if query.ndim == 3 and self.batch_first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))

@@ -1,7 +1,7 @@
-"""`BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d`: normalisation over the batch, with running statistics.
+"""Batch normalisation layers: `BatchNorm1d` to `3d`, synchronised and fused variants.
 
-Under ``split(0)`` of the batch the statistics are those of the whole logical batch: what other frameworks call
-synchronised batch normalisation is the only kind here, since values do not depend on the layout.
+Under ``split(0)`` of the batch the statistics are those of the whole logical batch: synchronised batch normalisation is
+the only kind here, since values do not depend on the layout.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget the batches seen so far."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
-        """Set `weight` to one and `bias` to zero, and forget the batches seen so far."""
+        """Set `weight` to one and `bias` to zero, and reset the running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -93,7 +93,7 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    """Normalise every channel over the batch and all dims behind it, then scale and shift.
+    """Normalise every channel over the batch and all dims after the channels, then scale and shift.
 
     Args:
         num_features: the number of channels C.

@@ -1,4 +1,4 @@
-"""`Conv1d`, `Conv2d`, `Conv3d`: convolution layers."""
+"""Convolution layers: `Conv1d`, `Conv2d`, `Conv3d`."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ class _Conv(Module):
         return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _padded(self, input: Tensor) -> tuple[Tensor, Any]:
-        """Return the input with the cells that a convolution does not add itself, and the padding that is left."""
+        """Return the input with the padding that the convolution op cannot add, and the remaining padding."""
         if self.padding_mode == "zeros":
             return input, self.padding
         return F.pad(input, self._sides(), mode=_MODES[self.padding_mode]), 0
 
     def _sides(self) -> list[int]:
-        """Return the padding as `functional.pad` wants it: last dim first, before and behind."""
+        """Return the padding in the order of `functional.pad`: last dim first, before and after."""
         sides: list[int] = []
         for i in reversed(range(self._spatial)):
             if self.padding == "valid":

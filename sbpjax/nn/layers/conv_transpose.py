@@ -1,4 +1,4 @@
-"""`ConvTranspose1d`, `2d`, `3d`: convolutions run backwards, from few cells to many."""
+"""Transposed convolution layers: `ConvTranspose1d`, `ConvTranspose2d`, `ConvTranspose3d`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances and similarities of pairs of vectors, as layers."""
+"""Distance layers: `CosineSimilarity`, `PairwiseDistance`."""
 
 from __future__ import annotations
 

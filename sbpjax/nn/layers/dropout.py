@@ -1,4 +1,4 @@
-"""Dropout layers: random zeros in training mode, nothing in evaluation mode.
+"""Dropout layers, of single elements and of whole channels.
 
 The mask is a function of the element's place in the logical tensor, so it is the same under every layout.
 """

@@ -1,4 +1,4 @@
-"""`Embedding`: rows of a table by number."""
+"""Embedding layers: `Embedding` looks up rows of a table, `EmbeddingBag` reduces them per bag."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sbpjax.nn.parameter import Parameter, parameter
 class Embedding(Module):
     """Look up rows of a learned table.
 
-    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up
-    what it has, the result is a partial sum. ``split(1)`` divides the features.
+    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up its
+    own rows, the result is a partial sum. ``split(1)`` divides the features.
 
     Args:
         num_embeddings: the number of rows.
@@ -25,7 +25,7 @@ class Embedding(Module):
         padding_idx: a row that starts at zero and gets no gradient.
         max_norm: rows that are looked up are scaled down to this norm first, in place.
         norm_type: p of that norm.
-        scale_grad_by_freq: divide each row's gradient by how often the batch has it.
+        scale_grad_by_freq: divide each row's gradient by its count in the batch.
         sparse: the gradient is one of rows: ``weight.grad`` holds the numbers that were looked up and a row for each,
             and an optimizer with sparse updates reads and writes these rows alone, so that a step costs the same
             however large the table is. Others make it dense.
@@ -133,7 +133,7 @@ class EmbeddingBag(Module):
         embedding_dim: the size of a row.
         max_norm: rows that are looked up are scaled down to this norm first, in place.
         norm_type: p of that norm.
-        scale_grad_by_freq: divide each row's gradient by how often the batch has it.
+        scale_grad_by_freq: divide each row's gradient by its count in the batch.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
         sparse: the gradient is one of rows, see `Embedding`.
         _weight: a table to start from.

@@ -1,4 +1,4 @@
-"""`InstanceNorm1d`, `2d`, `3d`: normalisation of every channel of every sample by itself."""
+"""Instance normalisation layers: `InstanceNorm1d`, `InstanceNorm2d`, `InstanceNorm3d`."""
 
 from __future__ import annotations
 

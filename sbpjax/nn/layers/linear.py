@@ -1,4 +1,4 @@
-"""`Linear`, `Bilinear`, `Identity`, `Flatten`, `Unflatten`: matrix products and changes of shape."""
+"""Linear layers and reshapes: `Linear`, `Bilinear`, `Identity`, `Flatten`, `Unflatten`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss functions as layers; each is its function in `sbpjax.nn.functional` with fixed options."""
+"""Loss layers; each calls its function in `sbpjax.nn.functional` with fixed options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sbpjax.nn.module import Module
 Flag = bool | None
 
 _REDUCTIONS = ("none", "mean", "sum")
-# What is alike in all losses.
+# The part common to all losses.
 _ARGUMENTS = {
     "reduction": '``"mean"``, ``"sum"``, or ``"none"`` for one value per element or example.',
     "size_average": "the old form of `reduction`.",
@@ -28,7 +28,7 @@ _RETURNS = "A number, or one per element or example; the mean or sum of split el
 
 
 class _Loss(Module):
-    """Base of the losses; the text of each is completed by what is alike in all."""
+    """Base of the losses; the docstring of each is completed by the part common to all."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -135,7 +135,7 @@ class CrossEntropyLoss(_Weighted):
     Args:
         weight: `(C,)`, one weight per class.
         ignore_index: targets of this number count nothing.
-        label_smoothing: what of the target's probability is spread over all classes.
+        label_smoothing: the share of the target probability spread over all classes.
 
     Example:
         >>> x = flow.tensor([[2.0, 0.0], [0.0, 1.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
@@ -169,10 +169,10 @@ class CrossEntropyLoss(_Weighted):
 
 @dataclasses.dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """PyTorch's choices of chunks for `LinearCrossEntropyLoss`; the device chooses them here, and values do not change.
+    """PyTorch's chunk options of `LinearCrossEntropyLoss`; accepted without effect, the device chooses the chunks.
 
     Attributes:
-        allow_retain_graph: keep what a second backward needs; it is always kept.
+        allow_retain_graph: keep the tensors that a second backward needs; they are always kept.
         batch_chunk_size: rows of a chunk.
         chunking_method: how the rows are chosen.
         acc_policy: where sums are wide; they are float32 at least.
@@ -201,7 +201,7 @@ class LinearCrossEntropyLoss(_Weighted):
         dtype: their dtype.
         weight: `(C,)`, one weight per class.
         ignore_index: targets of this number count nothing; None is -100.
-        label_smoothing: what of the target's probability is spread over all classes.
+        label_smoothing: the share of the target probability spread over all classes.
         options: `LinearCrossEntropyOptions`, without effect.
 
     Example:

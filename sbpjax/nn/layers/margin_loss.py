@@ -1,4 +1,4 @@
-"""Losses with a margin as layers, of one label or several.
+"""Margin loss layers, for one label or several.
 
 `size_average` and `reduce` are PyTorch's old forms of `reduction`, which is ``"mean"``, ``"sum"`` or ``"none"``.
 """

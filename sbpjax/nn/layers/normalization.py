@@ -1,4 +1,4 @@
-"""`LayerNorm`, `RMSNorm`, `GroupNorm`: normalisation within one sample."""
+"""Normalisation layers within one sample: `LayerNorm`, `RMSNorm`, `GroupNorm`, `LocalResponseNorm`."""
 
 from __future__ import annotations
 
@@ -199,10 +199,10 @@ class LocalResponseNorm(Module):
     """Divide `(N, C, ...)` by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 
     Args:
-        size: how many channels count.
+        size: the number of neighbouring channels.
         alpha: factor of the mean.
         beta: exponent.
-        k: what is added.
+        k: the constant added.
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
@@ -220,10 +220,10 @@ class CrossMapLRN2d(LocalResponseNorm):
     """The old name of `LocalResponseNorm`.
 
     Args:
-        size: how many channels count; one less if even, so that the window is symmetric.
+        size: the number of neighbouring channels; one less if even, so that the window is symmetric.
         alpha: factor of the mean.
         beta: exponent.
-        k: what is added.
+        k: the constant added.
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):

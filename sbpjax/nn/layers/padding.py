@@ -1,4 +1,4 @@
-"""Padding layers: cells of a constant, of the mirrored, the repeated or the opposite edge, around 1 to 3 dims."""
+"""Padding layers for 1 to 3 dims: constant, zero, reflection, replication, circular."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sbpjax.nn.module import Module
 
 
 class _Pad(Module):
-    """Add cells around the dims behind the channels.
+    """Add cells around the dims after the channels.
 
     Args:
-        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+        padding: cells at every end, or ``(before, after)`` of the last dim, then of the one before it, and so on.
     """
 
     _spatial = 0
@@ -33,10 +33,10 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad):
-    """Add cells of a constant around the dims behind the channels.
+    """Add cells of a constant around the dims after the channels.
 
     Args:
-        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+        padding: cells at every end, or ``(before, after)`` of the last dim, then of the one before it, and so on.
         value: the constant.
     """
 
@@ -52,10 +52,10 @@ class _ConstantPad(_Pad):
 
 
 class _ZeroPad(_ConstantPad):
-    """Add zeros around the dims behind the channels.
+    """Add zeros around the dims after the channels.
 
     Args:
-        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+        padding: cells at every end, or ``(before, after)`` of the last dim, then of the one before it, and so on.
     """
 
     def __init__(self, padding: Any):
@@ -113,7 +113,7 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
 
 
 class _ReflectionPad(_Pad):
-    """The mirrored edge around the dims behind the channels."""
+    """Pads with the mirrored edge around the dims after the channels."""
 
     _mode = "reflect"
 
@@ -148,7 +148,7 @@ class ReflectionPad3d(_ReflectionPad):
 
 
 class _ReplicationPad(_Pad):
-    """The repeated edge around the dims behind the channels."""
+    """Pads with the repeated edge around the dims after the channels."""
 
     _mode = "replicate"
 
@@ -172,10 +172,10 @@ class ReplicationPad3d(_ReplicationPad):
 
 
 class _CircularPad(_Pad):
-    """Add the cells of the opposite edge around the dims behind the channels.
+    """Add the cells of the opposite edge around the dims after the channels.
 
     Args:
-        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+        padding: cells at every end, or ``(before, after)`` of the last dim, then of the one before it, and so on.
     """
 
     _mode = "circular"

@@ -1,4 +1,4 @@
-"""Pooling layers: the largest or the mean of windows that slide over the dims behind the channels."""
+"""Pooling layers: max and mean pooling, fixed and adaptive, of 1 to 3 dims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`QuantizedLinear`: a linear layer for inference whose weight has 8 bits, and `quantize_weights`, which makes them."""
+"""`QuantizedLinear`: inference layer with 8-bit weights, and `quantize_weights`, which converts a model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _FORMATS = (dtypes.int8, dtypes.float8_e4m3fn)
 class QuantizedLinear(Module):
     """``y = x (scale · W)ᵀ + b`` with a weight of 8 bits and a scale for each output; not trained further.
 
-    `weight`, `(out_features, in_features)`, and `scale`, `(out_features,)` float32, are buffers, and lie as the weight
-    that they were made of did: ``split(0)`` divides the outputs over the ranks, ``split(1)`` the inputs. A gradient
-    passes to x.
+    `weight`, `(out_features, in_features)`, and `scale`, `(out_features,)` float32, are buffers with the layout of the
+    original weight: ``split(0)`` divides the outputs over the ranks, ``split(1)`` the inputs. A gradient passes to x.
 
     Args:
         linear: the layer whose weight is rounded; its bias is taken over.
@@ -70,12 +69,12 @@ def quantize_weights(model: Module, dtype: Any = dtypes.int8, skip: Iterable[str
     """Replace the linear layers of a model by `QuantizedLinear`, in place, for inference.
 
     Each output has a scale of its own, so int8 is off by at most 0.4 % of the largest weight of an output. The weights
-    take a quarter of their bytes in float32; what a layer computes in is the dtype of its input.
+    take a quarter of their bytes in float32; a layer computes in the dtype of its input.
 
     Args:
         model: any module; itself may not be a linear layer.
         dtype: ``int8`` or ``float8_e4m3fn``.
-        skip: names of modules, as of `named_modules`, that stay as they are with what is in them, such as a head.
+        skip: names of modules, as of `named_modules`, that stay unchanged with all submodules, such as a head.
 
     Returns:
         The names of the layers that were replaced.

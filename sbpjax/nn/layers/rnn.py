@@ -1,4 +1,4 @@
-"""`RNN`, `LSTM`, `GRU` and their cells: recurrent layers over one loop that is compiled once for any length.
+"""Recurrent layers and cells: `RNN`, `LSTM`, `GRU`, over one loop that is compiled once for any length.
 
     lstm = nn.LSTM(16, 32, num_layers=2, bidirectional=True, batch_first=True)
     out, (h, c) = lstm(x)                        # x (N, T, 16), out (N, T, 64), h and c (4, N, 32)
@@ -31,7 +31,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """Recurrent layers, one on the other.
+    """Base of stacked recurrent layers.
 
     Args:
         mode: ``"LSTM"``, ``"GRU"``, ``"RNN_TANH"`` or ``"RNN_RELU"``.
@@ -115,14 +115,14 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        """The parameters, one list per layer and direction."""
+        """Parameters, one list per layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
         """Do nothing: weights are not copied for a kernel here."""
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """Return the outputs of the last layer, and the state behind the last step of every layer.
+        """Return the outputs of the last layer, and the state after the last step of every layer.
 
         Args:
             input: `(T, N, I)`, `(N, T, I)` with `batch_first`, `(T, I)` for one sequence, or a `PackedSequence`.
@@ -157,7 +157,7 @@ class RNNBase(Module):
         return state.unsqueeze(1)
 
     def _packed(self, input: packing.PackedSequence, states: tuple) -> tuple[Any, Any]:
-        """Run on padded sequences with their lengths, which steps over the padding."""
+        """Run on padded sequences with their lengths, skipping the padding."""
         order, back = input.sorted_indices, input.unsorted_indices
         counts = packing.lengths_of(input.batch_sizes)
         states = tuple(s if order is None else s.index_select(1, order) for s in states)
@@ -397,7 +397,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state `(N, H)` behind a step from `hx`, zeros by default."""
+        """Return the state `(N, H)` after a step from `hx`, zeros by default."""
         if self.nonlinearity not in ("tanh", "relu"):
             rule = f"Unknown nonlinearity: {self.nonlinearity}"
             fail("shape", "RNNCell(x)", f"nonlinearity={self.nonlinearity!r}", rule, "nonlinearity='tanh'")
@@ -422,7 +422,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return `(h, c)` behind a step from `hx`, zeros by default."""
+        """Return `(h, c)` after a step from `hx`, zeros by default."""
         h, c = hx if hx is not None else (None, None)
         return self._step(input, h, c)
 
@@ -444,5 +444,5 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state `(N, H)` behind a step from `hx`, zeros by default."""
+        """Return the state `(N, H)` after a step from `hx`, zeros by default."""
         return self._step(input, hx)

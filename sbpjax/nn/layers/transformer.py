@@ -1,4 +1,4 @@
-"""`Transformer`, its encoder and decoder and their layers, with PyTorch's interface and state.
+"""`Transformer`, encoder, decoder and their layers, with PyTorch's interface and state.
 
 Source: Vaswani et al., Attention Is All You Need (2017).
 """
@@ -40,7 +40,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
-    """Return whether a mask is said, or seen, to be the causal one; it only decides how a layer may compute."""
+    """Return whether a mask is declared, or found, to be the causal one; it only selects the computation."""
     return bool(is_causal) and mask is not None
 
 
@@ -55,7 +55,7 @@ class _Layer(Module):
         activation: ``"relu"``, ``"gelu"`` or a function.
         layer_norm_eps: eps of the norms.
         batch_first: `(N, L, E)` rather than `(L, N, E)`.
-        norm_first: norms stand before attention and network rather than behind the residuals.
+        norm_first: apply norms before attention and network rather than after the residuals.
         bias: whether linear layers and norms have one.
         device: where the parameters are made.
         dtype: their dtype.
@@ -128,7 +128,7 @@ class TransformerEncoderLayer(_Layer):
             src: `(L, N, E)`, or `(N, L, E)` with `batch_first`, or `(L, E)`.
             src_mask: `(L, L)` or `(N H, L, L)`; true hides, numbers are added.
             src_key_padding_mask: `(N, L)`; true hides a key.
-            is_causal: says that `src_mask` is the causal one.
+            is_causal: whether `src_mask` is the causal one.
         """
         own = (src_mask, src_key_padding_mask, is_causal)
         x = src
@@ -166,8 +166,8 @@ class TransformerDecoderLayer(_Layer):
             memory_mask: `(L, S)`.
             tgt_key_padding_mask: `(N, L)`; true hides a key.
             memory_key_padding_mask: `(N, S)`.
-            tgt_is_causal: says that `tgt_mask` is the causal one.
-            memory_is_causal: says that `memory_mask` is the causal one.
+            tgt_is_causal: whether `tgt_mask` is the causal one.
+            memory_is_causal: whether `memory_mask` is the causal one.
         """
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
@@ -183,12 +183,12 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, one behind the other.
+    """Stack of copies of an encoder layer.
 
     Args:
         encoder_layer: the layer.
         num_layers: how many.
-        norm: a norm behind the last, or None.
+        norm: a norm after the last, or None.
         enable_nested_tensor: accepted for compatibility; padding stays where it is.
         mask_check: accepted for compatibility.
     """
@@ -220,12 +220,12 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, one behind the other.
+    """Stack of copies of a decoder layer.
 
     Args:
         decoder_layer: the layer.
         num_layers: how many.
-        norm: a norm behind the last, or None.
+        norm: a norm after the last, or None.
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
@@ -348,7 +348,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """Return `(sz, sz)` with minus infinity above the diagonal: each place sees itself and what is before."""
+        """Return `(sz, sz)` with minus infinity above the diagonal: each position sees itself and earlier ones."""
         return creation.full((sz, sz), float("-inf"), device=device, dtype=dtype or dtypes.float32).triu(1)
 
     def _reset_parameters(self) -> None:

@@ -1,4 +1,4 @@
-"""Layers that undo a pooling, pool by a p-norm, or over windows of random width."""
+"""Unpooling, power pooling and fractional max pooling layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sbpjax.nn.module import Module
 
 
 class _MaxUnpool(Module):
-    """Put pooled values back where they came from, zeros elsewhere.
+    """Put pooled values back at their original places, zeros elsewhere.
 
     Args:
         kernel_size: the size of the pooling's window.
@@ -33,8 +33,8 @@ class _MaxUnpool(Module):
         """Return the values at their places.
 
         Args:
-            input: what the pooling gave.
-            indices: the places it gave with ``return_indices=True``.
+            input: the result of the pooling.
+            indices: its indices, from ``return_indices=True``.
             output_size: the sizes before the pooling, where several pool to the same.
         """
         unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._spatial - 1]

@@ -1,4 +1,4 @@
-"""Layers of images: resizing, patches and columns, channels exchanged for pixels or dealt out anew."""
+"""Image layers: resizing, im2col (`Unfold`, `Fold`), pixel and channel shuffles."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sbpjax.nn.module import Module
 
 
 class Upsample(Module):
-    """Resize the dims behind the channels.
+    """Resize the dims after the channels.
 
     Args:
         size: the new sizes, a number or one per dim; or
-        scale_factor: what the sizes are multiplied by.
+        scale_factor: the factor of the sizes.
         mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
         align_corners: let the corners' centres coincide rather than their edges.
         recompute_scale_factor: compute the scale anew from the rounded sizes.
@@ -60,7 +60,7 @@ class UpsamplingNearest2d(Upsample):
 
     Args:
         size: the new height and width; or
-        scale_factor: what they are multiplied by.
+        scale_factor: the factor of both.
     """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
@@ -72,7 +72,7 @@ class UpsamplingBilinear2d(Upsample):
 
     Args:
         size: the new height and width; or
-        scale_factor: what they are multiplied by.
+        scale_factor: the factor of both.
     """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
