@@ -1,4 +1,4 @@
-"""Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
+"""Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, pruning, packed sequences."""
 
 from sbpjax._core.functions.table.table import face as _face
 from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights

@@ -1,4 +1,4 @@
-"""Clipping of gradients: by their total norm, or element by element; one compiled program per placement."""
+"""Gradient clipping by total norm or by value; one compiled program per placement."""
 
 from sbpjax.optim.clip_grad import clip_and_norm as clip_and_norm
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_

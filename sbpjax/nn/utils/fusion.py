@@ -1,4 +1,4 @@
-"""A batch norm in evaluation mode is one factor and one shift per channel: folded into the layer before it."""
+"""Batch norm fusion for inference: fold a batch norm into the convolution or linear layer before it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a convolution with the batch norm behind it.
+    """Return the weight and bias of a convolution fused with the batch norm after it.
 
     Args:
         conv_w: the convolution's weight.
         conv_b: its bias, or None.
         bn_rm: the running mean.
         bn_rv: the running variance.
-        bn_eps: what is added to it.
+        bn_eps: added to it.
         bn_w: the norm's weight, or None for ones.
         bn_b: the norm's bias, or None for zeros.
         transpose: the convolution is a transposed one, whose output channels are dim 1.
@@ -47,7 +47,7 @@ def fuse_conv_bn_weights(
 
 
 def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
-    """Return a copy of a convolution that also does the batch norm behind it; both in evaluation mode."""
+    """Return a copy of a convolution fused with the batch norm after it; both in evaluation mode."""
     _check(conv, bn, "fuse_conv_bn_eval")
     fused: Any = copy.deepcopy(conv)
     with no_grad():
@@ -65,12 +65,12 @@ def fuse_linear_bn_weights(
     bn_w: Tensor,
     bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a linear layer with the batch norm behind it; arguments as of a convolution."""
+    """Return weight and bias of a linear layer fused with the batch norm after it; arguments as of a convolution."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
 def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
-    """Return a copy of a linear layer that also does the batch norm behind it; both in evaluation mode."""
+    """Return a copy of a linear layer fused with the batch norm after it; both in evaluation mode."""
     _check(linear, bn, "fuse_linear_bn_eval")
     return fuse_conv_bn_eval(linear, bn)
 

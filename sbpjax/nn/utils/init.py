@@ -1,4 +1,4 @@
-"""Modules without the cost of first values that are overwritten anyway."""
+"""`skip_init`: construct a module without initialising its parameters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sbpjax.nn.module import Module
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
-    """Return a module whose tensors have memory and no particular values.
+    """Return a module with uninitialised tensors.
 
     It is made without data (``device="meta"``) and then given memory, so nothing is drawn or written.
 
     Args:
         module_cls: a `Module` class whose constructor takes ``device``.
         args: its arguments.
-        kwargs: its arguments by name; ``device`` says where the tensors are made.
+        kwargs: its arguments by name; ``device`` is the device of the tensors.
 
     Raises:
         OpError: it is no Module class, or its constructor takes no ``device``.

@@ -1,4 +1,4 @@
-"""Ready parametrisations: length and direction, spectral norm, orthogonal matrices."""
+"""Predefined parametrisations: weight norm, spectral norm, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 class _SpectralNorm(Module):
-    """A weight divided by its largest singular value, found by power iteration as training goes on."""
+    """Weight divided by its largest singular value, found by power iteration as training goes on."""
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
@@ -94,7 +94,7 @@ class _SpectralNorm(Module):
         return weight / (u * (matrix @ v)).sum()
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """Return the value: it counts as already normalised."""
+        """Return the value: it is assumed to be normalised."""
         return value
 
 
@@ -120,7 +120,7 @@ def spectral_norm(
 
 
 class _Orthogonal(Module):
-    """A matrix of which the orthogonal one is computed: its exponential, its Cayley map, or its Householder product."""
+    """Orthogonal matrix computed from another: by exponential, Cayley map, or Householder product."""
 
     def __init__(self, how: str, base: Any):
         super().__init__()
@@ -156,7 +156,7 @@ class _Orthogonal(Module):
         return Q.transpose(-1, -2) if wide else Q
 
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """Take the orthogonal matrix next to a given one as the base from which the parameter counts."""
+        """Use the orthogonal matrix nearest to a given one as the base of the parameter."""
         from sbpjax._core.functions.linear_algebra import linalg  # which few scripts need
 
         rows, columns = Q.shape[-2:]

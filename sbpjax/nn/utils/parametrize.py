@@ -1,4 +1,4 @@
-"""Parametrisations: a tensor of a module as a function of others, computed whenever it is read.
+"""Parametrisation of module tensors: a tensor computed from others whenever it is read.
 
     parametrize.register_parametrization(layer, "weight", Symmetric())
     layer.weight                             # Symmetric()(layer.parametrizations.weight.original)
@@ -27,7 +27,7 @@ _cache: list[dict[tuple[int, str], Tensor]] = []
 
 @contextlib.contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrised tensor once within the block."""
+    """Within the block, compute each parametrised tensor only once."""
     _cache.append({} if not _cache else _cache[-1])
     try:
         yield
@@ -36,12 +36,12 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The functions of one tensor, applied one after the other, and what the first is applied to.
+    """Functions of one tensor, applied in order, and the tensors that the first is applied to.
 
     Args:
         modules: the functions.
         original: the tensor before.
-        unsafe: do not check what the functions return.
+        unsafe: do not check the results of the functions.
     """
 
     def __init__(self, modules: Any, original: Tensor, unsafe: bool = False):
@@ -75,7 +75,7 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Write into the originals what gives `value`."""
+        """Write the originals that give `value`."""
         with no_grad():
             values: Any = value
             for module in reversed(list(self)):
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
                 target.copy_(new)
 
     def forward(self) -> Tensor:
-        """Return the tensor."""
+        """Return the computed tensor."""
         first, *rest = list(self)
         value = first(*self._originals())
         for module in rest:
@@ -146,7 +146,7 @@ def _become(module: Any, names: tuple[str, ...]) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Make a parameter or buffer a function of what it was; return the module.
+    """Make a parameter or buffer a function of its former value; return the module.
 
     Args:
         module: the module; it is changed.

@@ -1,4 +1,4 @@
-"""Pruning: a parameter times a mask of zeros and ones, kept up by a forward pre-hook.
+"""Pruning: multiply a parameter by a mask of zeros and ones, in a forward pre-hook.
 
 Half of the weights of a layer, the smallest ones, are left out::
 
@@ -6,7 +6,7 @@ Half of the weights of a layer, the smallest ones, are left out::
 
 The parameter becomes ``weight_orig``, the mask the buffer ``weight_mask``, and ``layer.weight`` the product of both,
 computed anew before every forward. `remove` makes the product the parameter again. A second pruning of the same
-parameter prunes what the first left: a `PruningContainer` holds both.
+parameter prunes the elements that the first kept: a `PruningContainer` holds both.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sbpjax.errors import OpError, OpTypeError, OpValueError
 
 
 class BasePruningMethod(ABC):
-    """A rule that says which elements of a parameter stay; subclasses give `compute_mask` and `PRUNING_TYPE`."""
+    """Base of pruning methods; subclasses give `compute_mask` and `PRUNING_TYPE`."""
 
     PRUNING_TYPE = "unstructured"
     _tensor_name: str
 
     def __call__(self, module, inputs) -> None:
-        """Put the masked parameter into a module; a forward pre-hook."""
+        """Set the masked parameter of a module; a forward pre-hook."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
@@ -55,9 +55,9 @@ class BasePruningMethod(ABC):
         Args:
             module: the module.
             name: the parameter's name in it.
-            *args: what the method is made with.
-            importance_scores: what decides instead of the values; of the parameter's shape.
-            **kwargs: what the method is made with.
+            *args: arguments of the method's constructor.
+            importance_scores: scores to use instead of the values; of the parameter's shape.
+            **kwargs: arguments of the method's constructor.
 
         Returns:
             The hook: this method, or the container that holds it and earlier ones.
@@ -91,7 +91,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):
-        """Return a tensor with what this method prunes set to 0."""
+        """Return a tensor with its pruned elements set to 0."""
         scores = t if importance_scores is None else importance_scores
         default = like.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, default_mask=default)
@@ -117,7 +117,7 @@ def _hook_of(module, name: str):
 
 
 class PruningContainer(BasePruningMethod):
-    """Prunings of one parameter, one after the other."""
+    """Chain of prunings of one parameter."""
 
     def __init__(self, *args) -> None:
         self._pruning_methods: tuple = ()
@@ -148,7 +148,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t, default_mask):
-        """Return the earlier mask with the last method's laid over what it left."""
+        """Return the earlier mask combined with the last method's on the elements kept so far."""
         method = self._pruning_methods[-1]
         mask = default_mask.clone()
         if method.PRUNING_TYPE == "unstructured":
@@ -175,7 +175,7 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """A method that prunes a number or a share of something."""
+    """Base of methods that prune a number or a share of elements."""
 
     def __init__(self, amount) -> None:
         if not isinstance(amount, numbers.Real):
@@ -187,7 +187,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int, cap: bool = True) -> int:
-        """Return how many of ``size`` are pruned."""
+        """Return the number of pruned elements of ``size``."""
         if not isinstance(self.amount, numbers.Integral):
             return round(self.amount * size)
         if self.amount > size and cap:
@@ -270,7 +270,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices along a dim whose norm of order n is smallest."""
+    """Prunes the slices along a dim with the smallest norm of order n."""
 
     def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -336,7 +336,7 @@ def random_structured(module, name: str, amount, dim: int):
 
 
 def ln_structured(module, name: str, amount, n, dim: int, importance_scores=None):
-    """Prune the slices of a parameter along a dim whose norm of order n is smallest; return the module."""
+    """Prune the slices of a parameter along a dim with the smallest norm of order n; return the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -353,8 +353,8 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     Args:
         parameters: ``(module, name)`` of each.
         pruning_method: a class of unstructured pruning.
-        importance_scores: by ``(module, name)``, what decides instead of the values.
-        **kwargs: what the method is made with, such as ``amount``.
+        importance_scores: by ``(module, name)``, scores to use instead of the values.
+        **kwargs: arguments of the method's constructor, such as ``amount``.
     """
     if not isinstance(parameters, Iterable):
         seen = type(parameters).__name__

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: padded to one tensor, or packed without the padding.
+"""Variable-length sequences: padding them to one tensor, or packing them without padding.
 
 A `PackedSequence` holds all first steps, then all second steps, and so on, of sequences sorted by length. Worked case:
 `abc`, `d`, `ef` sorted are `abc`, `ef`, `d`; packed they are `a e d b f c` with batch sizes 3, 2, 1.
@@ -33,9 +33,9 @@ class PackedSequence(_Fields):
 
     Attributes:
         data: `(sum of lengths, ...)`, all first steps, then all second steps, and so on.
-        batch_sizes: how many sequences have each step, int64 on the CPU.
-        sorted_indices: which sequence stands at each place of the sorted batch, or None.
-        unsorted_indices: at which place each sequence stands, or None.
+        batch_sizes: the number of sequences that have each step, int64 on the CPU.
+        sorted_indices: the sequence at each position of the sorted batch, or None.
+        unsorted_indices: the position of each sequence in the sorted batch, or None.
     """
 
     __slots__ = ()
@@ -97,7 +97,7 @@ def _numbers(lengths: Any) -> np.ndarray:
 
 
 def _where(indices: np.ndarray, like: Tensor) -> Tensor:
-    """Return host numbers as an index tensor that lies where `like` does."""
+    """Return host numbers as an index tensor on the device or placement of `like`."""
     made = from_data.tensor(np.asarray(indices, np.int64))
     return made.to_global(like.placement, [broadcast] * len(like.sbp)) if like.is_global else made
 
@@ -153,7 +153,7 @@ def pad_packed_sequence(
     Args:
         sequence: packed sequences.
         batch_first: return `(N, T, ...)` rather than `(T, N, ...)`.
-        padding_value: what stands behind the end of a sequence.
+        padding_value: the value after the end of a sequence.
         total_length: T; at least the longest length.
     """
     sizes = _numbers(sequence.batch_sizes)
@@ -195,8 +195,8 @@ def pad_sequence(
     Args:
         sequences: the tensors; equal but for dim 0.
         batch_first: return `(N, T, ...)`.
-        padding_value: what fills the rest.
-        padding_side: ``"right"`` or ``"left"``: where the rest is.
+        padding_value: the value of the padding.
+        padding_side: ``"right"`` or ``"left"``: the side of the padding.
     """
     if padding_side not in ("left", "right"):
         rule = "padding_side must be 'left' or 'right'"
@@ -241,17 +241,17 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 
 def lengths_of(batch_sizes: Tensor) -> np.ndarray:
-    """Return the lengths of the sorted sequences, from how many have each step."""
+    """Return the lengths of the sorted sequences from the batch sizes of the steps."""
     sizes = _numbers(batch_sizes)
     return (np.arange(sizes[0])[None] < sizes[:, None]).sum(0)
 
 
 def padded(sequence: PackedSequence) -> Tensor:
-    """Return sorted sequences as `(T, N, ...)`, whatever order they were given in."""
+    """Return sorted sequences as `(T, N, ...)`, in their sorted order."""
     return pad_packed_sequence(PackedSequence(sequence.data, sequence.batch_sizes))[0]
 
 
 def packed_like(padded: Tensor, sequence: PackedSequence) -> PackedSequence:
-    """Return `(T, N, ...)` outputs packed as another batch is."""
+    """Return `(T, N, ...)` outputs packed like another batch."""
     made = pack_padded_sequence(padded, lengths_of(sequence.batch_sizes))
     return PackedSequence(made.data, sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)

@@ -1,4 +1,4 @@
-"""Spectral normalisation in its older form: a weight divided by its largest singular value, recomputed per forward.
+"""Spectral normalisation, older form: a forward pre-hook that divides a weight by its largest singular value.
 
 The module keeps ``<name>_orig`` as the parameter and ``<name>_u``, ``<name>_v`` as buffers; ``<name>`` is computed
 before every forward. `sbpjax.nn.utils.parametrizations.spectral_norm` is the newer form.

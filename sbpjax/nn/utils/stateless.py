@@ -1,3 +1,3 @@
-"""The older home of `sbpjax.func.functional_call`."""
+"""`functional_call` under PyTorch's older name; see `sbpjax.func.functional_call`."""
 
 from sbpjax._core.tracing.stateless import functional_call as functional_call

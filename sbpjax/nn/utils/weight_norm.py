@@ -1,4 +1,4 @@
-"""Weight normalisation: a weight as a direction and a length, ``w = g * v / |v|``, both of them parameters.
+"""Weight normalisation: a weight reparametrised as direction and length, ``w = g * v / |v|``.
 
     layer = weight_norm(nn.Linear(20, 40))       # weight_g (40, 1), weight_v (40, 20), no parameter `weight`
     layer.weight                                 # computed from both whenever it is read
@@ -37,12 +37,12 @@ def lengths(v: jax.Array, /, dim: int | None) -> jax.Array:
 
 
 def scaled(v: jax.Array, g: jax.Array, /, dim: int | None) -> jax.Array:
-    """Return `v` with its slices along `dim` made as long as `g` says."""
+    """Return `v` with its slices along `dim` scaled to the lengths `g`."""
     return v * (g / lengths(v, dim))
 
 
 def dim_of(asked: str, weight: Tensor, dim: int | None) -> int | None:
-    """Return the dim of lengths counted from the front; None for one length, which -1 also asks for, as in PyTorch."""
+    """Return the dim of lengths counted from the front; None for one length, which -1 also means, as in PyTorch."""
     if dim in (None, -1):
         return None
     n = weight.ndim
