@@ -1,4 +1,4 @@
-"""The sbp algebra and compiler: placements, sbp, layouts, the primitive table, planning, boxing and lowering."""
+"""Distributed layouts of OneFlow: placements, sbp (split, broadcast, partial_sum), layouts and boxing."""
 
 from .algebra import broadcast as broadcast
 from .algebra import partial_sum as partial_sum

@@ -1,8 +1,8 @@
-"""Payloads without data: what a tensor on a machine that is not there, or of a model too big to build, holds.
+"""Abstract arrays (shape, dtype, sharding) of tensors on absent devices or of models too big to build.
 
-A 70B model in float32 is 280 GB; to ask what a step of it needs on 512 chips takes its shapes, dtypes and layouts
-alone. An `Abstract` stands where the physical `jax.Array` of a tensor would: shape, dtype and sharding, and no element.
-JAX takes it for tracing and lowering as it is; here ops on it are planned as ever, and give abstract results.
+A 70B model in float32 is 280 GB; the memory of its step on 512 chips follows from shapes, dtypes and layouts alone. An
+`Abstract` replaces the physical `jax.Array` of a tensor: shape, dtype and sharding, and no element. JAX accepts it for
+tracing and lowering; ops on it are planned as usual, and give abstract results.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Abstract(jax.ShapeDtypeStruct):
 
 
 def of_layout(layout: Layout) -> Abstract:
-    """Return the payload of a global tensor that has no data."""
+    """Return the abstract array of a global tensor."""
     found = layout.__dict__.get("abstract")
     if found is None:
         found = layout.__dict__["abstract"] = Abstract(layout.physical_shape, layout.dtype, sharding=layout.sharding)
@@ -40,12 +40,12 @@ def of_layout(layout: Layout) -> Abstract:
 
 
 def of_aval(aval) -> Abstract:
-    """Return the payload of a local tensor that has no data."""
+    """Return the abstract array of a local tensor."""
     return Abstract(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
 
 
 def among(arrays) -> bool:
-    """Return whether one of the payloads has no data."""
+    """Return whether one of the arrays is abstract."""
     return Abstract in map(type, arrays)
 
 
@@ -60,7 +60,7 @@ def no_data(asked: str, seen: str) -> AbstractError:
 
 
 def absent(asked: str, seen: str, placement) -> AbstractError:
-    """Return the error for data that would have to go to a machine that is not there."""
+    """Return the error for data that would have to go to absent devices."""
     return AbstractError(
         asked,
         seen,

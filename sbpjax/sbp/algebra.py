@@ -1,8 +1,8 @@
 """The sbp algebra: split, broadcast, partial_sum, and tuples of them.
 
-On four ranks an ``(8, 4)`` tensor may lie as ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on
-each) or ``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per
-placement dimension.
+On four ranks an ``(8, 4)`` tensor may be ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on each) or
+``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per placement
+dimension.
 
 Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index
 quickly. In a traced program an entry may also be `FREE`: the plan decides it, see `sbpjax.sbp.undecided`.
@@ -23,7 +23,7 @@ FREE = -3
 
 
 class sbp:
-    """One sbp entry; make it with `split`, `broadcast` or `partial_sum`. Equal entries have equal codes."""
+    """An sbp entry; make it with `split`, `broadcast` or `partial_sum`. Equal entries have equal codes."""
 
     __slots__ = ("code",)
 
@@ -125,7 +125,7 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
         value: an `sbp`, a list or tuple of them, or a string such as ``"S0,B"``.
         hierarchy: the placement's hierarchy; one entry per dim is needed.
         ndim: the number of dims of the tensor; None if not known yet.
-        allow_free: accept entries that the plan decides, as `FREE`; for what a program that is being traced pins.
+        allow_free: accept entries that the plan decides, as `FREE`; for pins in a program that is being traced.
 
     Raises:
         SbpError: wrong number of entries, a split dim outside the tensor, or an entry that a plan decides.
@@ -177,5 +177,5 @@ def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:
 
 
 def shifted(codes: tuple[int, ...], by: int) -> tuple[int, ...]:
-    """Return the codes of a tensor whose dims are ``by`` further: a stack of it, or (-1) a slice of it."""
+    """Return the codes with split dims shifted by ``by``: of a stack of the tensor, or (-1) of a slice of it."""
     return tuple(c + by if c >= 0 else c for c in codes)

@@ -1,8 +1,8 @@
-"""Assembly: a global tensor from what each rank contributes.
+"""Assembly of a global tensor from the local tensors of the ranks.
 
 Four ranks that hold 2, 1, 1 and 1 rows of width 3 make a ``(5, 3)`` tensor under ``S0``, a sum of the four under ``P``,
 and under ``B`` the block of the first rank, as OneFlow does when every process calls ``to_global`` on a local tensor.
-The blocks must be what the balanced rule gives: 1, 1, 1 and 2 rows are an error, because no layout describes them.
+The blocks must have the sizes of the balanced rule: 1, 1, 1 and 2 rows are an error, because no layout has them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
     """Return the global tensor whose parts are ``blocks``.
 
     Args:
-        blocks: rank → what that rank holds: its part under split, its summand under partial_sum. Under broadcast the
-            first rank of the axis speaks for all. Blocks of ranks outside the placement are ignored.
-        placement: where the tensor lies.
-        sbp: the nd-sbp it has.
+        blocks: rank → its block: its part under split, its summand under partial_sum. Under broadcast the block of the
+            first rank of the axis counts for all. Blocks of ranks outside the placement are ignored.
+        placement: the tensor's placement.
+        sbp: the tensor's nd-sbp.
 
     Returns:
         The physical array and its layout.

@@ -1,9 +1,9 @@
-"""Boxing: the cheapest way from one nd-sbp to another on one placement.
+"""Boxing: the cheapest conversion between two nd-sbps on one placement.
 
-From ``(S0, S0)`` to ``(B, S0)`` on a 2 × 2 placement one all-gather is not enough, because the inner cut lies
-inside the outer one: the path is ``(S0,S0) → (S0,B) → (B,B) → (B,S0)``, or through an all-to-all where that moves
-less. `path` finds the cheapest sequence of single-axis steps by Dijkstra's algorithm over nd-sbps; eager ops,
-traced programs and `to_global` all use it.
+From ``(S0, S0)`` to ``(B, S0)`` on a 2 × 2 placement one all-gather is not enough, because the inner cut is inside the
+outer one: the path is ``(S0,S0) → (S0,B) → (B,B) → (B,S0)``, or through an all-to-all where that moves less. `path`
+finds the cheapest sequence of single-axis steps by Dijkstra's algorithm over nd-sbps; eager ops, traced programs and
+`to_global` all use it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`to_global` inside a traced program: a primitive that is the identity and pins a layout.
 
-The planner must give its output the wanted nd-sbp; everything else about it is free. Its gradient asks for
+The planner must give its output the wanted nd-sbp; everything else about it is free. Its gradient is pinned to
 ``grad_sbp``, or leaves the choice to the planner. On an axis whose entry is `algebra.FREE` it pins nothing.
 """
 

@@ -1,4 +1,4 @@
-"""Single-axis conversion steps: what they cost and how they run on local blocks.
+"""Single-axis conversion steps: their cost in bytes, and their collectives on local blocks.
 
 On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes leave it:
 
@@ -7,8 +7,8 @@ On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes
     P → B   psum           2 (n-1)/n · b
     S → S   all_to_all       (n-1)/n² · b          S → P   zero_fill   0
 
-A step on axis ``a`` that changes dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies
-inside the outer one, so gathering the outer axis alone would interleave the rows.
+A step on axis ``a`` that changes dim ``d`` is legal only while no inner axis splits ``d``: the inner cut is inside the
+outer one, so gathering the outer axis alone would interleave the rows.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ from .tpu_tiles import least_in_tiles
 
 @dataclass(frozen=True)
 class Step:
-    """One conversion on one mesh axis.
+    """A conversion on one mesh axis.
 
     Attributes:
         kind: ``all_gather``, ``psum_scatter``, ``psum``, ``all_to_all``, ``slice`` or ``zero_fill``.
         axis: the mesh axis.
         source: the code on that axis before.
         target: the code on that axis after.
-        bytes: what one device receives over the interconnect.
-        price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is
-            charged as
-            the all-gather it puts off, or every mixed sum would be planned as P + P.
+        bytes: the bytes that one device receives over the interconnect.
+        price: the bytes that planning charges. S → P moves nothing now, but a reader of the sum has to gather it: it is
+            charged as this deferred all-gather, or every mixed sum would be planned as P + P.
         block: bytes of one rank's block with this axis unsharded.
         shape: of that block.
         itemsize: bytes of one element.
@@ -114,7 +113,7 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     kind = kind_of(codes[axis], target)
     whole = list(local_shape(shape, codes[:axis] + (B,) + codes[axis + 1 :], sizes))
     for code in (codes[axis], target):
-        if code >= 0:  # the shards of this axis are what travels, padding included
+        if code >= 0:  # the shards of this axis travel, padding included
             cut = local_shape(shape, codes[:axis] + (code,) + codes[axis + 1 :], sizes)
             whole[code] = cut[code] * sizes[axis]
     block = math.prod(whole) * itemsize
@@ -124,7 +123,7 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
 
 
 class MeshPosition:
-    """Where this rank stands in the mesh, inside `shard_map`: sizes and names of the axes and its index on each.
+    """The position of this rank in the mesh, inside `shard_map`: sizes and names of the axes and its index on each.
 
     Args:
         sizes: of the axes.
@@ -179,7 +178,7 @@ class MeshPosition:
             return _Cut(self, shape, codes, axis, source).compact(gathered)
         written = self.written  # None elsewhere than on a TPU
         if step.kind == "psum_scatter" and written is not None and step.is_all_reduce(written[axis]):
-            # as it lies: shards would be a copy
+            # in place: shards would be a copy
             return _Cut(self, shape, codes, axis, target).take(jax.lax.psum(x, name), self.index(axis))
         if step.kind == "psum_scatter":
             return _scattered(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
@@ -196,7 +195,7 @@ def _scattered(x, name: str, size: int, dim: int):
 
     Left to itself, the TPU compiler (libtpu 0.0.42) pads shards that its buffers do not divide, 64 rows to 72, and
     sends rows where they belong in seven permutes more; shards of 128 lanes it reduces whole and cuts afterwards, which
-    is twice the bytes, and joins with other all-reduces. XLA for CPUs transposes what travels, and back.
+    is twice the bytes, and joins with other all-reduces. XLA for CPUs transposes the sent data, and back.
     """
     if stays(x.ndim, dim):
         return jax.lax.psum_scatter(x, name, scatter_dimension=dim, tiled=True)
@@ -207,10 +206,10 @@ def _scattered(x, name: str, size: int, dim: int):
 
 
 def _exchanged(x, name: str, size: int, dim: int):
-    """Return the rows that all ranks have of this rank's shard along ``dim``, one rank's behind the other's.
+    """Return the rows that all ranks have of this rank's shard along ``dim``, one rank's after the other's.
 
-    Left to itself, the TPU compiler brings numbers that lie one behind the other under one another and back again: 16
-    times the block is read or written for an all-to-all of 134 MB, here 4 times; often the producer writes shards.
+    Left to itself, the TPU compiler transposes adjacent numbers into columns and back: 16 times the block is read or
+    written for an all-to-all of 134 MB, here 4 times; often the producer writes shards.
     """
     moved = jax.lax.all_to_all(_shards(x, size, dim), name, split_axis=0, concat_axis=0, tiled=True)
     return moved.reshape(size * x.shape[0], *moved.shape[2:])

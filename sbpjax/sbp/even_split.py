@@ -1,8 +1,8 @@
-"""The balanced rule: how many rows of a dim each rank holds.
+"""Balanced splits: the rows of a dim on each rank when sizes do not divide evenly.
 
-A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the
-rule again to each part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every
-rank's shard has the same number of rows, ``ceil(n / k)``; `parts` says which of them count.
+A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the rule
+again to each part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every rank's shard
+has the same number of rows, ``ceil(n / k)``; `parts` gives those that count.
 
 `part` works on Python ints and on traced scalars alike, so that the same rule serves layouts and compiled programs.
 """

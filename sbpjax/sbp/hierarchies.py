@@ -1,9 +1,9 @@
-"""Hierarchies: the grids that a number of devices can form, and which of them a program is fastest on.
+"""Search over placement grids: shapes that a number of devices can form, and the fastest for a program.
 
     placement.auto(8).candidates()     [8], [2, 4], [4, 2]
 
 Eight devices in a line split a batch of 8 and the heads of a layer of 8; two by four split both at once, and on two
-hosts the outer axis is the slow one. Which is best depends on the program, so `placement.auto` only says which devices,
+hosts the outer axis is the slow one. Which is best depends on the program, so `placement.auto` only names the devices,
 and a graph with auto parallelism plans its step on each grid and keeps the fastest (`fastest`).
 """
 
@@ -23,12 +23,12 @@ _BETTER = 0.99  # a grid of more axes must win by a percent: its plans are harde
 
 @dataclass(frozen=True)
 class Hierarchies:
-    """Devices whose grid is to be chosen; what `placement.auto` returns.
+    """Devices whose grid is to be chosen; the result of `placement.auto`.
 
     Attributes:
         type: the device type; of a topology, that of its devices.
         count: how many devices, the first ones of that type.
-        topology: the machine that is not there, None for devices of this machine.
+        topology: the absent machine, None for devices of this machine.
         axes: the most axes of a grid.
         grid: shape → the placement of these devices in a grid of that shape.
     """
@@ -89,7 +89,7 @@ def _products(count: int, number: int) -> list[tuple[int, ...]]:
 
 
 def fastest(candidates: Sequence[Placement], plan: Callable[[Placement], tuple[Any, float]]) -> tuple[Any, Placement]:
-    """Return what a program is on the grid where it takes least time, and the grid.
+    """Return the program planned on its fastest grid, and the grid.
 
     Args:
         candidates: the grids, simple ones first.

@@ -1,8 +1,8 @@
-"""Layouts: how a logical tensor lies on a placement, and what the devices physically hold.
+"""Layouts of global tensors: placement, sbp, logical shape, and the physical array on the devices.
 
-A float32 ``(6, 4)`` tensor as ``(S0, P)`` on a 4 × 2 placement is physically an array of shape ``(2, 8, 4)`` with
-spec ``("a1", "a0", None)``: one leading dim for the P axis, which holds a summand per rank of that axis, then the
-logical dims; dim 0 is padded from 6 to 4 shards of 2 rows, of which the balanced rule says that 2, 2, 1, 1 count.
+A float32 ``(6, 4)`` tensor as ``(S0, P)`` on a 4 × 2 placement is physically an array of shape ``(2, 8, 4)`` with spec
+``("a1", "a0", None)``: one leading dim for the P axis, which holds a summand per rank of that axis, then the logical
+dims; dim 0 is padded from 6 to 4 shards of 2 rows, of which by the balanced rule 2, 2, 1, 1 count.
 
 Layouts are interned: equal ones are the same object, so they are cheap keys for caches of compiled programs.
 """
@@ -26,7 +26,7 @@ class Layout:
     """The layout of one global tensor.
 
     Args:
-        placement: where it lies.
+        placement: the tensor's placement.
         sbp: the nd-sbp, in any form `algebra.parse` accepts, or codes.
         shape: the logical shape.
         dtype: the dtype of the elements.

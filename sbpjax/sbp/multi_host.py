@@ -1,9 +1,9 @@
-"""Arrays on devices of several processes: putting values there, and this process's part of what lies there.
+"""Multi-host arrays: put values on devices of several processes, and read this process's part.
 
 With two processes of two devices each, ``placement("cpu", [0, 1, 2, 3])`` spans both, and process 1 can put and read
 the blocks of ranks 2 and 3 only. Every process makes its own blocks and names the same sharding; JAX takes them
-together as one array. What must be equal everywhere is either the same on every process by construction (a constant,
-a loaded value), or the first rank speaks for all (`from_first`).
+together as one array. Values that must be equal everywhere are either the same on every process by construction (a
+constant, a loaded value), or taken from the first rank (`from_first`).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     """Wait until every process that owns some of the devices is about to run a new program on them.
 
     XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
-    Gloo). One that is late, because it read data meanwhile, is waited for as long as ``SBPJAX_TIMEOUT`` says instead.
+    Gloo). This waits as long as ``SBPJAX_TIMEOUT`` instead for one that is late, because it read data meanwhile.
 
     Args:
         asked: the program.
         devices: where it runs.
-        facts: what else of it must be equal on all processes.
+        facts: further facts that must be equal on all processes.
 
     Raises:
         AgreementError: it is not; every process raises it.
@@ -54,11 +54,11 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
 
 
 def together(devices: Any, words: str, detail: str = "", **options: Any) -> calls.Call | None:
-    """Return what notes the runs of a program that this process has on devices of several, else None.
+    """Return the recorder of a program's runs on devices of several processes, None if there is one process.
 
     Args:
         devices: where it runs.
-        words: what it is, as the others, see `_core.runtime.collective_trace.Call`.
+        words: its description; as for the others, see `_core.runtime.collective_trace.Call`.
         detail: of any length.
         options: further ones.
     """
@@ -78,7 +78,7 @@ def from_logical(value, layout: Layout) -> jax.Array:
 
     Args:
         value: a NumPy array, or a `jax.Array` on devices of this process.
-        layout: what to make of it.
+        layout: the target layout.
     """
     blocks = {}
     here = jax.process_index()
@@ -100,7 +100,7 @@ def from_logical(value, layout: Layout) -> jax.Array:
 
 
 def replicated(value, placement: Placement) -> jax.Array:
-    """Return a value of this process, equal on all, as an array that lies whole on every device of a placement.
+    """Return a value of this process, equal on all, as an array replicated over a placement.
 
     A key of random numbers is taken from the first process of the placement, because a process that drew numbers of
     its own has counted on.
@@ -132,7 +132,7 @@ def from_first(value: np.ndarray, placement: Placement) -> jax.Array:
 
 
 def spoken(array: jax.Array, layout: Layout) -> jax.Array:
-    """Return the array in which, along the broadcast axes, every rank holds what the first rank of its group held."""
+    """Return the array in which, along broadcast axes, every rank holds the block of the first rank of its group."""
     if all(layout.codes[a] != B for a in range(len(layout.codes))):
         return array
     return _speaker(layout)(array)
@@ -140,7 +140,7 @@ def spoken(array: jax.Array, layout: Layout) -> jax.Array:
 
 @functools.lru_cache(maxsize=128)  # a program of several processes holds 2.5 MB
 def _speaker(layout: Layout):
-    """Return the program in which the first rank along the broadcast axes speaks; bits are summed, so it is exact."""
+    """Return the program that broadcasts from the first rank along broadcast axes; bits are summed, so it is exact."""
     names = layout.placement.axis_names
     axes = tuple(n for n, c in zip(names, layout.codes, strict=True) if c == B)
 

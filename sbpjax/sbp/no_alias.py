@@ -1,10 +1,10 @@
-"""Arrays that share no memory with another: what a conversion hands on is a tensor of its own.
+"""Aliasing protection: copies of arrays that would share memory with the source of a conversion.
 
-An optimizer's step takes the memory of the parameters that it writes (donation), unless somebody else holds their
-arrays, which the reference count tells. It does not tell of another array in the same memory, and JAX makes such ones:
-`jax.device_put` of an array to a sharding that has it whole on its own device keeps it there, whatever ``may_alias``
-says (jax 0.10), and a shard of an array is an array. After a step one of the two would be deleted, or the step would
-take one memory twice, which ends the process.
+An optimizer's step takes the memory of the parameters that it writes (donation), unless other code holds their arrays,
+which the reference count shows. It does not show another array in the same memory, and JAX makes such ones:
+`jax.device_put` of an array to a sharding that has it whole on its own device keeps it there, regardless of
+``may_alias`` (jax 0.10), and a shard of an array is an array. After a step one of the two would be deleted, or the step
+would take one memory twice, which ends the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def apart(array, sharding: Sharding | None = None):
 
 
 def _may_stay(array: jax.Array, sharding: Sharding) -> bool:
-    """Return whether a device has a block that it has there, too, as far as shapes tell."""
+    """Return whether a device, judged by shapes, has the same block in both arrays."""
     if not array.devices() & sharding.device_set:
         return False
     return array.sharding.shard_shape(array.shape) == sharding.shard_shape(array.shape)

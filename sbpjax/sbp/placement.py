@@ -1,4 +1,4 @@
-"""Placements: which devices, in which grid.
+"""Placements: grids of devices that hold a tensor or run a program.
 
 A tensor of a 2 × 4 data-and-tensor-parallel run lives on ``placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]])``: eight
 ranks in a hierarchy of two rows and four columns, so its sbp has two entries. A rank is a global device id in the
@@ -105,7 +105,7 @@ class placement:
 
     @classmethod
     def topology(cls, name: str, hierarchy: Iterable[int] | None = None, *, ranks=None) -> placement:
-        """Return a placement over the devices of a machine that is not there; see `sbpjax.sbp.topology`.
+        """Return a placement over absent devices, for ahead-of-time compilation; see `sbpjax.sbp.topology`.
 
         Programs on it can be compiled and inspected (memory, collectives), not run; tensors on it are abstract.
 
@@ -156,7 +156,7 @@ class placement:
         Args:
             count: how many devices, the first ones; all by default.
             type: the device type.
-            topology: a machine that is not there, see `topology`, instead.
+            topology: an absent machine instead, see `topology`.
             axes: the most axes that the grid may have.
 
         Returns:
@@ -261,7 +261,7 @@ class placement:
 
     @property
     def topology_name(self) -> str | None:
-        """The machine that is not there, as given to `topology`; None for devices of this machine."""
+        """The absent machine, as given to `topology`; None for devices of this machine."""
         return self._topology
 
     @property

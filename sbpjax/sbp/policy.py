@@ -1,4 +1,4 @@
-"""Boxing policy: what happens when an op has to move data.
+"""Boxing policy: allow, report or forbid automatic conversions by eager ops.
 
 Automatic boxing is convenient and sometimes a mistake: ``with boxing_policy("warn")`` names every conversion of an
 eager op, ``with boxing_policy("error")`` refuses it before anything runs. Conversions that move no bytes pass.

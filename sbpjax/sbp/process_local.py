@@ -1,13 +1,13 @@
-"""Local and global with several members: what each process (or thread) contributes to a tensor, and what it holds.
+"""Process-local data: global tensors from the local tensors of processes or threads, and back.
 
 Two processes own ranks 0, 1 and 2, 3 of a placement. ``to_global(placement, split(0))`` of their local ``(4, 3)``
 tensors is an ``(8, 3)`` tensor, of which each process divides its own four rows over its own two ranks. Under
 ``broadcast`` all local tensors are equal; where they differ, the first rank's owner's is taken with a warning. Under
 ``partial_sum`` each process's tensor is one summand, on the first of its ranks. `own_part` is the way back. With one
-rank per process this is what OneFlow does; with one process the local tensor is the whole tensor.
+rank per process this is OneFlow's behaviour; with one process the local tensor is the whole tensor.
 
 Gradients follow the values. Under broadcast the gradient of the first rank's owner is the tensor's, that of the others
-is zero, since nobody read theirs; and where all take their copy by ``to_local``, their gradients add up.
+is zero, since theirs were not read; and where all take their copy by ``to_local``, their gradients add up.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ def owners(placement: Placement, world: World) -> np.ndarray:
 
 
 def positions_of(member: int, grid: np.ndarray) -> list[Index]:
-    """Return where in the placement's grid a member's devices are, in row-major order."""
+    """Return the positions of a member's devices in the placement's grid, in row-major order."""
     return [tuple(int(i) for i in index) for index in np.argwhere(grid == member)]
 
 
 def from_local(
     value, placement: Placement, sbp, world: World, check: bool = True, check_values: bool | None = None
 ) -> tuple[jax.Array, Layout]:
-    """Return the global tensor that the members' local tensors make; all members call it.
+    """Return the global tensor of the members' local tensors; all members call it.
 
     Args:
         value: this member's local `jax.Array`.
-        placement: where the tensor lies; members outside contribute nothing.
-        sbp: the nd-sbp it has.
+        placement: the tensor's placement; members outside contribute nothing.
+        sbp: the tensor's nd-sbp.
         world: the members.
         check: compare shapes and dtypes first; without it all members' are taken to be equal.
         check_values: compare the values of broadcast tensors too, by a digest of each member's: where they differ, True
@@ -108,10 +108,10 @@ def ranks_of_equal_parts(asked: str, values: list, placement: Placement, sbp, wo
     All members call it.
 
     Args:
-        asked: what is being done, for errors.
+        asked: the operation, for errors.
         values: this member's local arrays.
-        placement: where the tensors are to lie.
-        sbp: the nd-sbp that they are to have.
+        placement: the placement of the tensors.
+        sbp: the nd-sbp of the tensors.
         world: the members.
     """
     grid = owners(placement, world)
@@ -124,7 +124,7 @@ def ranks_of_equal_parts(asked: str, values: list, placement: Placement, sbp, wo
 
 
 def _digest(value) -> int:
-    """Return 63 bits that tell values apart."""
+    """Return a 63-bit digest of a value."""
     data = np.ascontiguousarray(np.asarray(value)).reshape(-1).view(np.uint8)
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
 
@@ -223,7 +223,7 @@ def _assembled(values: dict[int, Any], layout: Layout, grid: np.ndarray) -> jax.
 
 
 def _one_voice(layout: Layout, grid: np.ndarray) -> bool:
-    """Return whether along the broadcast axes every rank has the same owner, so that nobody can disagree."""
+    """Return whether along the broadcast axes every rank has the same owner, so that values cannot differ."""
     for axis, code in enumerate(layout.codes):
         if code == B and (grid != np.take(grid, [0], axis)).any():
             return False
@@ -237,7 +237,7 @@ def speaks(placement: Placement, codes, world: World) -> bool:
 
 
 def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:
-    """Return what this member holds: its parts joined, its value, or the sum of its summands.
+    """Return this member's local tensor: its parts joined, its value, or the sum of its summands.
 
     A member that owns no device of the placement gets an array without elements.
     """

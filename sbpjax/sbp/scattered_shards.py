@@ -1,12 +1,12 @@
-"""Shards of a reduce-scatter: how they are sent, and which of them a TPU reduces whole.
+"""Shards of a reduce-scatter on TPU: their form when sent, and sums that XLA reduces whole.
 
 The sum of a ``[4096, 8192]`` over 64 ranks, cut along its columns, is 64 shards of ``[4096, 128]``. They are sent as
 ``[64, 4096, 128]``: each in one piece, the ranks outermost. Activations ``[2, 2048, 4096]`` cut along the tokens stay
 as they are: their shards are rows of whole tiles already, and putting the ranks outermost would take a copy.
 
-A table ``[4,000,000, 64]`` lies transposed, its rows along the lanes. Cut into eighths of 500,000 rows, which end
+A table ``[4,000,000, 64]`` is stored transposed, its rows along the lanes. Cut into eighths of 500,000 rows, which end
 within a tile, its shards would be brought into one piece by a loop of 115 ms; so such a sum is an all-reduce of the
-whole as it lies, cut behind it. Cut into columns, eight of them each, the shards are whole tiles: a reduce-scatter.
+whole in place, cut afterwards. Cut into columns, eight of them each, the shards are whole tiles: a reduce-scatter.
 
 Memory of a TPU is in tiles of 8 rows by 128 lanes. Its compiler (libtpu 0.0.42) scatters a sum only in whole tiles, two
 per rank or more; a smaller sum it makes an all-reduce, and cuts the result. The gradient of a layer norm's weight,
@@ -29,7 +29,7 @@ def stays(ndim: int, dim: int) -> bool:
 
 
 def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int) -> bool:
-    """Return whether shards of a block that lies transposed are no whole tiles: it is summed whole, as it lies.
+    """Return whether shards of a transposed block are not whole tiles, so that it is summed whole, in place.
 
     Args:
         shape: of the block, to be cut along ``dim`` over ``size`` ranks.

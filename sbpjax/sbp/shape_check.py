@@ -1,4 +1,4 @@
-"""Why parts by rank do not make one tensor: the dim in which they differ, or the ranks with too much or too little.
+"""Error texts for local shapes that do not form a global tensor: unequal dims, or unbalanced rows.
 
 split(0) of (4, 8) and (4, 9)   all dims but 0 must be equal on all ranks: dim 1 is 8 on rank 0, 9 on rank 1
 split(0) of (4, 8) and (5, 8)   rank 0 needs 5 rows, rank 1 needs 4 rows
@@ -21,7 +21,7 @@ def misfit(shapes: Shapes, expected: Shapes, codes: Sequence[int]) -> tuple[str,
 
     Args:
         shapes: those of the parts by rank, of one number of dims.
-        expected: those that balanced parts of as much in all would have; other ones.
+        expected: the shapes of balanced parts of the same total; they differ.
         codes: the nd-sbp that the tensor was to have.
     """
     split = sorted({code for code in codes if code >= 0})

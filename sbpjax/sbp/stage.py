@@ -1,4 +1,4 @@
-"""`to_global` to another placement inside a traced program: a primitive at which a program is cut into stages.
+"""Stage-transfer primitive: `to_global` to another placement in a traced program, which ends a stage.
 
     h = self.front(x)                      # parameters on ranks 0 and 1
     h = h.to_global(placement=P1)          # stage_transfer: from here on ranks 2 and 3
@@ -23,8 +23,8 @@ def stage_transfer(x, source: Placement, target: Placement):
 
     Args:
         x: a traced logical array of any shape.
-        source: where it lies.
-        target: where it goes.
+        source: its placement.
+        target: the new placement.
     """
     return stage_transfer_p.bind(x, source=source, target=target)
 

@@ -1,11 +1,11 @@
-"""Machines that are not there: placements whose devices the real compilers know, and nobody here has.
+"""Ahead-of-time compilation for a topology: placements over TPU or GPU devices that this machine lacks.
 
     p = placement.topology("v5p:4x4x4", [8, 8])        # 64 TPU chips, by libtpu's compiler
     p = placement.topology("h100:8", [2, 4])           # 8 GPUs of one node, by XLA's GPU compiler
 
-A 70B model on 64 chips is sized on a laptop: tensors on such a placement are abstract (`sbpjax.abstract`), a program
-of them is traced, planned and compiled as ever, and its memory and collectives can be read; it cannot run. TPU needs
-the wheel ``libtpu``, GPU the wheels ``jax-cuda12-plugin`` and ``jax-cuda12-pjrt`` (the extra ``aot``); no driver, no
+A 70B model on 64 chips is sized on a laptop: tensors on such a placement are abstract (`sbpjax.abstract`), a program of
+them is traced, planned and compiled as usual, and its memory and collectives can be read; it cannot run. TPU needs the
+wheel ``libtpu``, GPU the wheels ``jax-cuda12-plugin`` and ``jax-cuda12-pjrt`` (the extra ``aot``); no driver, no
 device.
 
 Ranks are positions in the list of the topology's devices. A hierarchy alone arranges them as
@@ -33,10 +33,10 @@ _FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100
 
 @dataclass(frozen=True)
 class Gpu:
-    """What XLA's compiler wants to know of a GPU; the numbers are those of the data sheets.
+    """The properties of a GPU for XLA's compiler; the numbers are those of the data sheets.
 
     Attributes:
-        name: as the driver says it.
+        name: as reported by the driver.
         capability: the compute capability.
         cores: multiprocessors.
         lanes: float32 units of one.
@@ -155,7 +155,7 @@ def _tpu_devices(name: str):
 
     if importlib.util.find_spec("libtpu") is None:
         raise _missing(name, "libtpu", "the TPU compiler")
-    if not glob.glob("/dev/accel*"):  # on a machine without TPUs: do not ask the cloud which machine this is
+    if not glob.glob("/dev/accel*"):  # on a machine without TPUs: do not query the cloud for this machine's type
         for variable, value in _TPU_ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
     try:

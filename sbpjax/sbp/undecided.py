@@ -1,16 +1,16 @@
-"""The sbp of a value inside a traced program, where the plan decides it later.
+"""Undecided sbp entries: the sbp of a traced value before the plan is made.
 
     def build(self, x):                           # x came as split(0)
-        x.sbp                                     # (sbpjax.sbp.split(dim=0),): arguments lie as they come
+        x.sbp                                     # (sbpjax.sbp.split(dim=0),): arguments keep their layout
         y = x * 2
         y.sbp                                     # (decided by the plan,): the plan is made after the trace
         len(y.sbp), y.sbp == y.sbp                # 1, True
-        z = self.other(x).to_global(sbp=y.sbp)    # nothing is asked of z either: its layout is the plan's choice too
+        z = self.other(x).to_global(sbp=y.sbp)    # z is not pinned either: its layout is the plan's choice too
         if y.sbp[0] == split(0): ...              # SbpError
     {(split(0),): 1}[y.sbp]                   # SbpError
 
-An nd-sbp is a tuple of entries as ever; entries that are known are ordinary ones. Values never depend on layouts, so
-handing such an entry on asks for nothing on that axis, and the plan lays both values out as is cheapest.
+An nd-sbp is a tuple of entries as usual; known entries are ordinary ones. Values never depend on layouts, so passing
+such an entry on pins nothing on that axis, and the plan chooses the cheapest layouts of both values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .algebra import FREE, from_code, sbp
 
 
 class Undecided(sbp):
-    """One entry that the plan decides.
+    """An entry that the plan decides.
 
     Args:
         value: the traced array whose sbp it is; entries of one array and axis are equal.
@@ -40,7 +40,7 @@ class Undecided(sbp):
 
     @property
     def is_split(self) -> bool:
-        """Not known yet."""
+        """Raise, since it is not known yet."""
         raise self._asked("sbp.is_split")
 
     def __eq__(self, other) -> bool:
@@ -51,7 +51,7 @@ class Undecided(sbp):
         raise self._asked(f"sbp == {other!r}")
 
     def __hash__(self) -> int:
-        # A dict compares only what hashes alike: a lookup among known sbps would miss without a word.
+        # A dict compares only keys of equal hash: a lookup among known sbps would miss silently.
         raise self._asked("hash(sbp), as of a key of a dict or set,")
 
     def __reduce__(self):

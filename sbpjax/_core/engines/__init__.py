@@ -1,4 +1,4 @@
-"""Other engines under a graph: OpenVINO, ONNX Runtime, XLA with its weights as constants."""
+"""Inference engines under a graph: OpenVINO, ONNX Runtime, IREE, and XLA with weights as constants."""
 
 from .options import ENGINES as ENGINES
 from .options import PRECISIONS as PRECISIONS

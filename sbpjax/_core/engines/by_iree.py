@@ -1,8 +1,7 @@
-"""A program run by IREE, which takes StableHLO as it is: nothing is converted to ONNX.
+"""IREE engine: compiles and runs a StableHLO program without conversion to ONNX.
 
-IREE is optional, the extra `iree`. It compiles for this processor, in seconds to a minute, and runs
-programs whose sizes are all fixed. What it compiled is kept in the folder of sbpjax's caches, signed: to read it is to
-run it.
+IREE is optional, the extra `iree`. It compiles for this processor, in seconds to a minute, and runs programs whose
+sizes are all fixed. Compiled programs are kept in the folder of sbpjax's caches, signed: to read one is to run it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
     Args:
         exported: the program, a `jax.export.Exported`.
         weights: inputs that stay as they are, by their numbers among all.
-        asked: for errors.
+        asked: the call, for errors.
 
     Raises:
         EngineError: IREE is not installed, does not take the program, or a size of it is free.
@@ -51,7 +50,7 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
         held = {i: runtime.asdevicearray(device, np.ascontiguousarray(a)) for i, a in weights.items()}
     except EngineError:
         raise
-    # It raises what its compiler prints.
+    # It raises errors with the output of its compiler.
     except Exception as error:
         said = [line for line in str(error).splitlines() if "error:" in line] or str(error).strip().splitlines()
         raise EngineError(
@@ -80,7 +79,7 @@ def _binary(program: bytes, asked: str) -> bytes:
     place = None if folder is None else folder / "iree"
     name = f"{key}.vmfb"
     if place is not None:
-        # What is not signed by this user is not run, but made anew.
+        # A program without this user's signature is not run, but compiled anew.
         with contextlib.suppress(SignatureError, OSError):
             found = kept.read(place, name)
             if found is not None:
@@ -93,7 +92,7 @@ def _binary(program: bytes, asked: str) -> bytes:
 
 
 def _processor() -> str:
-    """Return what the processor can: a folder of caches may be shared with another machine."""
+    """Return the features of the processor: a folder of caches may be shared with another machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

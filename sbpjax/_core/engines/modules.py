@@ -1,4 +1,4 @@
-"""A serialised program, read as a module of MLIR."""
+"""Parser of serialized programs into MLIR modules."""
 
 from __future__ import annotations
 

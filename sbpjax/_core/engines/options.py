@@ -1,4 +1,4 @@
-"""Which engine runs a program, and how."""
+"""Engine options of an inference graph: engine, precision, verification, threads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Engine:
 
     Attributes:
         name: one of `ENGINES`; ``"xla"`` is XLA with the weights as constants.
-        precision: in which type it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the processor
-            has units for it; ``"int8"`` keeps matrices of weights in 8 bits and computes in float32.
+        precision: the type in which it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the
+            processor has units for it; ``"int8"`` keeps matrices of weights in 8 bits and computes in float32.
         verify: compare the first result with XLA's.
         threads: how many it uses; None for its own choice.
     """

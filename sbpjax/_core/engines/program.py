@@ -1,7 +1,7 @@
-"""`EngineProgram`: a compiled program that another engine runs, its weights as constants.
+"""Programs on an inference engine, with their weights as constants of the engine's model.
 
     run = EngineProgram("graph", exported, weights=range(1, 63), engine=Engine("openvino"), reference=program.call)
-    outs = run(seed, *arrays, *arguments)          # what XLA's program takes and gives
+    outs = run(seed, *arrays, *arguments)          # the inputs and outputs of XLA's program
 
 The weights of the first call become constants of the engine's model: it folds norms into convolutions and packs
 matrices once. A weight that is another array in a later call means a model made anew. The first result is compared with
@@ -26,7 +26,7 @@ from .runtimes import Run, check, compiled, module
 
 log = logging.getLogger("sbpjax._core.engines")
 
-# How far results may be apart, as a part of the largest number of an output: sums in another order, and short types.
+# The tolerance of results, relative to the largest number of an output: sums in another order, and short types.
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.05, "int8": 0.1}
 
 
@@ -34,10 +34,10 @@ class EngineProgram:
     """A program on an engine.
 
     Args:
-        asked: for errors.
+        asked: the call, for errors.
         exported: the program, a `jax.export.Exported`.
         weights: which of its inputs are constants.
-        engine: which engine, and how.
+        engine: the engine and its options.
         reference: the program by XLA, a function of the same inputs.
 
     Raises:
@@ -105,14 +105,14 @@ class EngineProgram:
             given: the inputs that are not weights.
         """
         if self._engine.name == "xla":
-            return [np.array(out) for out in self._run(*given)]  # to be written: DLPack hands on nothing else
+            return [np.array(out) for out in self._run(*given)]  # to be written: DLPack shares nothing else
         return self._run(self._given(dict(zip(self._others, given, strict=True))))
 
     def _compare(self, found: Sequence[Any], wanted: Sequence[Any]) -> None:
         for number, (a, b) in enumerate(zip(found, wanted, strict=True)):
             a, b = np.asarray(a), np.asarray(b)
             if not np.issubdtype(b.dtype, np.floating):
-                # Whole numbers may be choices between floats that are nearly equal: they are looked at as a share.
+                # Whole numbers may be choices between floats that are nearly equal: they are compared as a share.
                 apart, most = float(np.mean(a != b)) if b.size else 0.0, 0.02
             else:
                 a, b = a.astype(np.float64), b.astype(np.float64)
@@ -139,7 +139,7 @@ def onnx_model(
     """Return a program as an `onnx.ModelProto`.
 
     Args:
-        asked: for errors.
+        asked: the call, for errors.
         exported: the program.
         weights: the inputs that are constants, by their numbers among all inputs.
         names: names of all inputs; without them they are numbered.

@@ -1,7 +1,7 @@
-"""An ONNX model in an engine: `compiled` gives a function of NumPy arrays.
+"""OpenVINO and ONNX Runtime engines: compile an ONNX model to a function of NumPy arrays.
 
-OpenVINO keeps what it compiled in the folder of sbpjax's caches, under the digest of the model, so that a second
-process loads it. Both engines are optional: the extras `openvino` and `onnx`.
+OpenVINO keeps compiled models in the folder of sbpjax's caches, under the digest of the model, so that a second process
+loads it. Both engines are optional: the extras `openvino` and `onnx`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def compiled(model: Any, engine: Engine, asked: str) -> Run:
 
     Args:
         model: an `onnx.ModelProto`.
-        engine: which one, and how.
-        asked: for errors.
+        engine: the engine and its options.
+        asked: the call, for errors.
 
     Raises:
         EngineError: the engine is not installed, or does not take the model.
@@ -80,7 +80,7 @@ def compiled(model: Any, engine: Engine, asked: str) -> Run:
     package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
     try:
         return make(package, content, engine)
-    # Each engine raises what it likes.
+    # Each engine raises errors of its own classes.
     except Exception as error:
         raise EngineError(
             asked,
@@ -155,7 +155,7 @@ def _compress(model: Any) -> None:
     passes, nncf = (importlib.import_module(name) for name in ("openvino.passes", "nncf"))
     nncf.set_log_level(logging.ERROR)
     manager = passes.Manager()
-    manager.register_pass(passes.ConstantFolding())  # NNCF 3.4 sees no weight behind a transposition
+    manager.register_pass(passes.ConstantFolding())  # NNCF 3.4 sees no weight after a transposition
     manager.run_passes(model)
     with contextlib.redirect_stdout(io.StringIO()):  # a progress bar
         nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
@@ -169,7 +169,7 @@ def _onnxruntime(ort: Any, content: bytes, engine: Engine) -> Run:
     providers: list[Any] = ["CPUExecutionProvider"]
     if engine.name == "tensorrt":
         short = {"trt_fp16_enable": engine.precision == "float16"}
-        providers = [(_TENSORRT, short), "CUDAExecutionProvider", *providers]  # by whom what TensorRT has not
+        providers = [(_TENSORRT, short), "CUDAExecutionProvider", *providers]  # the others: fallbacks
     session = ort.InferenceSession(content, options, providers=providers)
     names = [port.name for port in session.get_inputs()]
 

@@ -1,8 +1,8 @@
 """Host memory that this process may still allocate (Linux).
 
-The least of three: the free memory of the machine, the rest of the container's control group, and that of ``ulimit
--v``. A system that hands out more than it has ends a process when it writes there, so the size of a large array is
-compared with this first.
+The least of three: the free memory of the machine, the rest of the container's control group, and the rest of
+``ulimit -v``. A system that hands out more than it has ends a process when it writes there, so the size of a large
+array is compared with this first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Functions, loops and branches, and calls of other libraries.
+"""Conversion of control flow to ONNX: functions, loops, branches, and custom calls.
 
-ONNX's ``Loop`` asks after a turn whether there is another one, StableHLO's ``while`` before it. So the question is put
-once in front of the loop, and again at the end of each turn on the new values.
+ONNX's ``Loop`` tests its condition after an iteration, StableHLO's ``while`` before it. So the condition is computed
+once in front of the loop, and again at the end of each iteration on the new values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .values import UnsupportedError, Value, Walk, facts, rule
 
 @rule("func.call")
 def call(walk: Walk, op, operands):
-    """A function of the program."""
+    """Convert a call of a function of the program."""
     from jax.extend.mlir import ir
 
     return walk.call(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, operands)
@@ -20,7 +20,7 @@ def call(walk: Walk, op, operands):
 
 @rule("custom_call")
 def foreign(walk: Walk, op, operands):
-    """Checks of sizes, which the caller did; anything else is code of another library."""
+    """Drop checks of sizes, which the caller did; raise for other custom calls."""
     from jax.extend.mlir import ir
 
     name = ir.StringAttr(op.attributes["call_target_name"]).value
@@ -39,7 +39,7 @@ def foreign(walk: Walk, op, operands):
 
 @rule("while")
 def loop(walk: Walk, op, operands):
-    """Turn after turn, as long as a bool holds."""
+    """Convert a loop that runs while a bool holds."""
     question, turn = (region.blocks[0] for region in op.regions)
     operands = [walk.whole(v) for v in operands]
     first = _inside(walk, walk.graph, question, operands)[0]
@@ -49,7 +49,7 @@ def loop(walk: Walk, op, operands):
     for argument, value in zip(turn.arguments, before, strict=True):
         inner.values[argument] = value
     behind = [inner.whole(v) for v in inner.run(turn)]
-    # A value that goes through unchanged must have a name of its own.
+    # A value that passes unchanged must have a name of its own.
     behind = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in behind]
     again = _inside(inner, graph, question, behind)[0]
     ports = [Port(graph.fresh("turn"), "i64", ()), Port(graph.fresh("go"), "i1", ())]
@@ -82,7 +82,7 @@ def _port(value: Value) -> Port:
 
 @rule("case", "if")
 def branch(walk: Walk, op, operands):
-    """One of several blocks, by a number; by bools, the first of two if it holds."""
+    """Convert a choice of blocks by a number, or of the first of two by a bool."""
     results = [facts(r) for r in op.results]
     if op.name == "stablehlo.if":
         ask, blocks = operands[0].name, list(op.regions)
@@ -96,7 +96,7 @@ def branch(walk: Walk, op, operands):
 
 
 def _cases(walk: Walk, at: Value, regions, first: int, results):
-    """Return what a chain of questions gives; a number out of bounds means the last block."""
+    """Return the results of a chain of conditions; a number out of bounds means the last block."""
     if first == len(regions) - 1:
         return _inside(walk, walk.graph, regions[first].blocks[0], [])
     ask = walk.graph.add("Equal", at.name, walk.zero(at.kind, first))
@@ -123,5 +123,5 @@ def _joined(walk: Walk, ask: str, graphs, found, results):
 
 @rule("rng_bit_generator", "rng")
 def random(walk: Walk, op, operands):
-    """No counterpart: the same numbers on every engine are what seeds are for."""
+    """Raise: ONNX has no generator with the same numbers on every engine."""
     raise UnsupportedError(op.name, "random numbers are drawn by JAX")

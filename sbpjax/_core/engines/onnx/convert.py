@@ -1,4 +1,4 @@
-"""`convert`: a program in StableHLO, with some of its inputs as constants, as an ONNX model.
+"""Converter from StableHLO to ONNX, with some inputs of the program as constants.
 
 model = convert(module, {0: weight, 1: bias}, ["weight", "bias", "x"])
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Their rules enter themselves.
+# Importing them registers their rules.
 from . import control as _control  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import indexing as _indexing  # noqa: F401

@@ -1,4 +1,4 @@
-"""Operations that go element by element, constants and numbers that count up."""
+"""Conversion of elementwise operations, constants and iota to ONNX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .patterns import is_masked_already, is_relu, softmax
 from .pooling import pooled
 from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
 
-# What is one node of ONNX.
+# Operations that are one node of ONNX.
 _SAME = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "power": "Pow", "tanh": "Tanh",
     "exponential": "Exp", "log": "Log", "sqrt": "Sqrt", "negate": "Neg", "abs": "Abs", "sign": "Sign",
@@ -28,7 +28,7 @@ _ORDER = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE
 
 @rule(*_SAME)
 def same(walk: Walk, op, operands):
-    """One node of the same meaning."""
+    """Convert to one node of the same meaning."""
     name = op.name.removeprefix("stablehlo.")
     if (constant := _folded(walk, name, op, operands)) is not None:
         return constant
@@ -56,7 +56,7 @@ _FOLDS["rsqrt"] = lambda x: 1 / np.sqrt(x)
 
 
 def _folded(walk: Walk, name: str, op, operands) -> Value | None:
-    """Return what an operation gives of floats that are known, None if one is not."""
+    """Return the result of an operation on known floats, None if one is not known."""
     arrays = [walk.known.get(v.name) for v in operands]
     if operands[0].kind != "f32" or any(a is None for a in arrays) or any(v.target for v in operands):
         return None
@@ -85,20 +85,20 @@ def _mean(walk: Walk, operands) -> Value | None:
 
 @rule("and", "or", "xor")
 def logic(walk: Walk, op, operands):
-    """Of bools, or bit by bit."""
+    """Convert a logical operation of bools, or of bits."""
     node = _LOGIC[op.name.removeprefix("stablehlo.")][operands[0].kind != "i1"]
     return _joined(walk, op, operands, node)
 
 
 @rule("not")
 def negation(walk: Walk, op, operands):
-    """Of bools, or bit by bit."""
+    """Convert a negation of bools, or of bits."""
     return _joined(walk, op, operands, "Not" if operands[0].kind == "i1" else "BitwiseNot")
 
 
 @rule("rsqrt")
 def reciprocal_root(walk: Walk, op, operands):
-    """1 / sqrt(x)."""
+    """Convert ``1 / sqrt(x)``."""
     if (constant := _folded(walk, "rsqrt", op, operands)) is not None:
         return constant
     root = walk.graph.add("Sqrt", operands[0].name)
@@ -107,13 +107,13 @@ def reciprocal_root(walk: Walk, op, operands):
 
 @rule("chlo.square")
 def square(walk: Walk, op, operands):
-    """The square of x."""
+    """Convert the square of x."""
     return walk.joined(walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands)
 
 
 @rule("exponential_minus_one")
 def expm1(walk: Walk, op, operands):
-    """``exp(x) - 1``; near 0, where that loses its digits, ``tanh(x / 2) (exp(x) + 1)``, which is the same."""
+    """Convert ``exp(x) - 1``; near 0, where that loses its digits, ``tanh(x / 2) (exp(x) + 1)``, which is the same."""
     x, one = operands[0], walk.zero(operands[0].kind, 1)
     half = walk.graph.add("Tanh", walk.graph.add("Mul", x.name, walk.zero(x.kind, 0.5)))
     power = walk.graph.add("Exp", x.name)
@@ -125,7 +125,7 @@ def expm1(walk: Walk, op, operands):
 
 @rule("log_plus_one")
 def log1p(walk: Walk, op, operands):
-    """``log(1 + x)``; the digits that ``1 + x`` loses are put back, where it is not 1: ``log(u) x / (u - 1)``."""
+    """Convert ``log(1 + x)``; where ``u = 1 + x`` is not 1 its lost digits are restored: ``log(u) x / (u - 1)``."""
     x, one = operands[0], walk.zero(operands[0].kind, 1)
     u = walk.graph.add("Add", x.name, one)
     log, rest = walk.graph.add("Log", u), walk.graph.add("Sub", u, one)
@@ -139,7 +139,7 @@ def log1p(walk: Walk, op, operands):
 
 @rule("cbrt")
 def cube_root(walk: Walk, op, operands):
-    """The third root, of negative numbers too."""
+    """Convert the cube root, also of negative numbers."""
     x = operands[0]
     size = walk.graph.add("Pow", walk.graph.add("Abs", x.name), walk.zero(x.kind, 1 / 3))
     return walk.joined(walk.graph.add("Mul", walk.graph.add("Sign", x.name), size), op.results[0], operands)
@@ -147,7 +147,7 @@ def cube_root(walk: Walk, op, operands):
 
 @rule("atan2")
 def angle(walk: Walk, op, operands):
-    """The angle of a point `(y, x)`: that of ``y / x``, half a turn on for what is left of the axis; 0 of no point."""
+    """Convert the angle of a point `(y, x)`: that of ``y / x``, plus half a turn for negative x; 0 at the origin."""
     y, x = operands
     divisor = walk.known.get(x.name)
     if divisor is not None and np.all(divisor == 1):
@@ -164,7 +164,7 @@ def angle(walk: Walk, op, operands):
 
 @rule("is_finite")
 def is_finite(walk: Walk, op, operands):
-    """Neither infinite nor NaN: what differs from itself by 0."""
+    """Convert the test for finite numbers, which differ from themselves by 0."""
     x = operands[0]
     zero = walk.graph.add("Sub", x.name, x.name)
     return walk.joined(walk.graph.add("Equal", zero, walk.zero(x.kind)), op.results[0], operands)
@@ -172,13 +172,13 @@ def is_finite(walk: Walk, op, operands):
 
 @rule("remainder")
 def remainder(walk: Walk, op, operands):
-    """The rest of a division, with the sign of what is divided."""
+    """Convert the remainder of a division, with the sign of the dividend."""
     return _joined(walk, op, operands, "Mod", fmod=1)
 
 
 @rule("clamp")
 def clamp(walk: Walk, op, operands):
-    """Between two limits, which broadcast: numbers among tensors are 0-d."""
+    """Convert a clamp between two limits, which broadcast: numbers among tensors are 0-d."""
     low, x, high = operands
     found = walk.graph.add("Min", walk.graph.add("Max", x.name, low.name), high.name)
     same = [v for v in operands if len(v.shape) == len(x.shape)]
@@ -187,7 +187,7 @@ def clamp(walk: Walk, op, operands):
 
 @rule("compare")
 def compare(walk: Walk, op, operands):
-    """Which of two is larger; of numbers that are known, such as places in a row, the answer is known."""
+    """Convert a comparison; of known numbers, such as positions, the result is a constant."""
     order = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
     found = [walk.known.get(v.name) for v in operands]
     if found[0] is not None and found[1] is not None and all(v.target is None for v in operands):
@@ -207,7 +207,7 @@ def compare(walk: Walk, op, operands):
 
 @rule("select")
 def select(walk: Walk, op, operands):
-    """One of two by a mask, which may be one bool."""
+    """Convert a selection by a mask, which may be one bool."""
     if is_masked_already(walk, *operands):
         return operands[1]
     if is_relu(walk, *operands):
@@ -221,7 +221,7 @@ def select(walk: Walk, op, operands):
 
 @rule("convert")
 def convert(walk: Walk, op, operands):
-    """The same in another element type."""
+    """Convert a cast to another element type."""
     x, (kind, _) = operands[0], facts(op.results[0])
     if x.kind == kind:
         return x
@@ -236,7 +236,7 @@ def convert(walk: Walk, op, operands):
 
 @rule("constant")
 def constant(walk: Walk, op, operands):
-    """Numbers that stand in the program."""
+    """Convert the constants of the program."""
     kind, shape = facts(op.results[0])
     if kind not in TYPES:
         raise UnsupportedError(op.name, f"of type {kind}")
@@ -245,7 +245,7 @@ def constant(walk: Walk, op, operands):
 
 @rule("iota")
 def iota(walk: Walk, op, operands):
-    """Numbers that count up along a dim; it stays of size 1 in the others."""
+    """Convert an iota along a dim; its other dims stay of size 1."""
     kind, shape = facts(op.results[0])
     dim = number(op.attributes["iota_dimension"])
     sizes = [1] * len(shape)
@@ -255,5 +255,5 @@ def iota(walk: Walk, op, operands):
 
 @rule("optimization_barrier")
 def barrier(walk: Walk, op, operands):
-    """The same values."""
+    """Pass the same values."""
     return operands

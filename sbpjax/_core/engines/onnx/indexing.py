@@ -1,4 +1,4 @@
-"""Gathers and scatters by ``GatherND`` and ``ScatterND``.
+"""Conversion of gathers and scatters to ONNX's ``GatherND`` and ``ScatterND``.
 
 StableHLO's gather reads a window at each index. Where the windows are one element thick in the dims that are indexed
 and whole in the others, which is how ``x[i]``, embeddings, ``take`` and ``gather`` come out, it is ``GatherND`` on the
@@ -14,7 +14,7 @@ from .values import UnsupportedError, Value, Walk, facts, numbers, rule
 
 @rule("gather", "dynamic_gather")
 def gather(walk: Walk, op, operands):
-    """Windows of an array at computed places, which are moved into its bounds."""
+    """Convert a gather of windows at computed places, which are clamped into the bounds."""
     from jax.extend.mlir.dialects import stablehlo
 
     how = stablehlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
@@ -35,7 +35,7 @@ def gather(walk: Walk, op, operands):
         return _windows(walk, op, x, at, sizes, how)
     if any(sizes[d] not in (x.shape[d], None) for d in rest):
         raise UnsupportedError(op.name, "of parts of dims that are not indexed")
-    inner = [d for d in (*named, *rest) if d not in gone]  # dims of the window that stay, as they will lie
+    inner = [d for d in (*named, *rest) if d not in gone]  # dims of the window that stay, in their later order
     indices, lead = _indices(walk, at, how.index_vector_dim, at_batch)
     indices = _within(walk, indices, [x.shape[d] for d in named], x, named)
     array = walk.full(x)
@@ -104,7 +104,7 @@ def _within(walk: Walk, indices: str, sizes, x: Value, named) -> str:
 
 
 def _windows(walk: Walk, op, x: Value, at: Value, sizes, how):
-    """One window that is thicker than an element: a slice."""
+    """Convert a gather of one window that is thicker than an element: a slice."""
     kind, shape = facts(op.results[0])
     named, gone = list(how.start_index_map), list(how.collapsed_slice_dims)
     lead = [n for d, n in enumerate(at.shape) if d != how.index_vector_dim]
@@ -128,7 +128,7 @@ def _windows(walk: Walk, op, x: Value, at: Value, sizes, how):
 
 @rule("scatter")
 def scatter(walk: Walk, op, operands):
-    """An array with rows written, or added to, at computed places; those out of its bounds are left out."""
+    """Convert a scatter that writes or adds rows at computed places; rows out of bounds are dropped."""
     from jax.extend.mlir.dialects import stablehlo
 
     if len(operands) != 3:

@@ -1,4 +1,4 @@
-"""An ONNX graph as it is built: nodes, constants, names, and what of them a model needs.
+"""Builder of ONNX graphs: nodes, constants and names, without unused ones in the model.
 
     graph = Graph()
     y = graph.add("MatMul", "x", graph.constant(weight, "fc.weight"))
@@ -53,7 +53,7 @@ class Port:
 
 @dataclass
 class Node:
-    """One operation: its name in ONNX, names of what goes in and out, its attributes, and the graphs it runs."""
+    """One operation: its name in ONNX, names of its inputs and outputs, its attributes, and the graphs it runs."""
 
     op: str
     inputs: tuple[str, ...]
@@ -124,7 +124,7 @@ class Graph:
         """Return the name of a vector of whole numbers, as ONNX takes shapes and axes."""
         return self.constant(np.array(values, np.int64))
 
-    # -- what a model needs --------------------------------------------------------------------------------------------
+    # -- needed nodes --------------------------------------------------------------------------------------------------
 
     def needed(self, names: Iterable[str]) -> tuple[list[Node], set[str]]:
         """Return the nodes that lead to values, in order, and the names of all that they read."""

@@ -1,4 +1,4 @@
-"""Groups of operations that engines have as one: a softmax, what its mask makes superfluous, and a ReLU.
+"""Pattern matching of groups of operations that ONNX has as one: softmax, masked softmax, ReLU.
 
     exp(x - max(x)) / sum(exp(x - max(x)))                        Softmax(x)
     where(mask, Softmax(where(mask, x, lowest)), 0)               the same Softmax, if no row is masked as a whole
@@ -14,7 +14,7 @@ import numpy as np
 
 from .values import Value, Walk
 
-_LOWEST = -1e30  # what is below adds nothing to a sum of exponentials with any other
+_LOWEST = -1e30  # smaller numbers add nothing to a sum of exponentials
 
 
 def softmax(walk: Walk, above: Value, below: Value) -> str | None:
@@ -34,12 +34,12 @@ def softmax(walk: Walk, above: Value, below: Value) -> str | None:
 
 
 def graph_sum(walk: Walk, name: str) -> tuple[str, ...] | None:
-    """Return what is summed up, and over which dims, if a value is a sum that keeps them."""
+    """Return the summed value and the dims, if a value is a sum that keeps its dims."""
     return walk.graph.made_by(name, "ReduceSum")
 
 
 def is_masked_already(walk: Walk, mask: Value, kept: Value, fill: Value) -> bool:
-    """Return whether a softmax is 0 where a mask does not hold, before it is asked for."""
+    """Return whether a softmax is already 0 where a mask does not hold."""
     zero, rows = walk.known.get(fill.name), walk.known.get(mask.name)
     inside = walk.graph.made_by(kept.name, "Softmax")
     masked = inside and walk.graph.made_by(inside[0], "Where")

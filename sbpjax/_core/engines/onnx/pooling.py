@@ -1,10 +1,10 @@
-"""The largest of each window, written as strided parts of an array, as one pooling.
+"""Pattern matching of max pooling written as maxima of strided slices.
 
     where(b > a, b, a), a = x[..., 0::2], b = x[..., 1::2]          MaxPool(x), windows of 2 every 2
     ... of the result's rows the same way                            MaxPool(x), windows of 2 × 2
 
-`_core.ops.conv.pool` goes through the dims one by one, and asks whether a value is NaN, which wins. Each step that fits
-makes a pooling of the windows so far; those that nothing reads are left out of the model.
+`_core.ops.conv.pool` goes through the dims one by one, and checks whether a value is NaN, which wins. Each step that
+fits makes a pooling of the windows so far; those that nothing reads are left out of the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .values import Shape, Value, Walk
 
 @dataclass(frozen=True)
 class Part:
-    """Every so many elements of one dim: ``x[..., start : end : step, ...]``.
+    """A strided slice of one dim: ``x[..., start : end : step, ...]``.
 
     Attributes:
         source: the name of the array.
@@ -26,7 +26,7 @@ class Part:
         dim: the dim.
         start: the first element.
         step: from one to the next.
-        count: how many parts it is the largest of, each `hole` behind the one before.
+        count: how many parts it is the largest of, each `hole` after the one before.
         hole: see `count`; 0 if it is one.
     """
 
@@ -55,7 +55,7 @@ def pooled(walk: Walk, mask: Value, value: Value, best: Value) -> str | None:
     length, covered = found.shape[found.dim], hole * (found.count - 1) + 1
     if length is None:
         return None
-    # Before the last part of a window has come, there are more windows of what is there than results.
+    # Before the last part of a window is found, there are more windows than results.
     is_whole = (length - covered) // found.step + 1 == value.shape[found.dim]
     name = _pool(walk, found) if is_whole else walk.graph.add("Where", mask.name, value.name, best.name)
     walk.parts[name] = found
@@ -63,7 +63,7 @@ def pooled(walk: Walk, mask: Value, value: Value, best: Value) -> str | None:
 
 
 def _is_larger(walk: Walk, mask: str, value: str, best: str) -> bool:
-    """Return whether a mask says that one value is above another, or NaN."""
+    """Return whether a mask is true where one value is above another, or NaN."""
     either = walk.graph.made_by(mask, "Or")
     wrong = either and walk.graph.made_by(either[1], "Not")
     if not either or not wrong or walk.graph.made_by(wrong[0], "Equal") != (value, value):
@@ -89,7 +89,7 @@ def _pool(walk: Walk, part: Part) -> str:
 
 
 def _without_border(walk: Walk, part: Part) -> tuple[str, tuple[int, int]]:
-    """Return what a part is taken from, without a border of -inf along its dim, and the border's widths."""
+    """Return the source of a part without a border of -inf along its dim, and the border's widths."""
     padded = walk.graph.made_by(part.source, "Pad")
     widths = padded and walk.graph.constants.get(padded[1])  # those of a dynamic pad are computed
     if not padded or widths is None or np.any(walk.known.get(padded[2], np.zeros(1)) != -np.inf):

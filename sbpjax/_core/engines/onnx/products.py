@@ -1,8 +1,8 @@
-"""Products and convolutions, and sums over windows.
+"""Conversion of matmuls, convolutions and window reductions to ONNX.
 
 A product becomes ``MatMul`` on operands whose dims are, in order, those of the batch, those that only one of them has,
 and those that are summed over. Where each has one of the last two kinds nothing has to be reshaped, so that engines
-see ``x @ w.T`` and the two products of an attention as what they are.
+recognize ``x @ w.T`` and the two products of an attention.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
 
 @rule("dot_general")
 def dot(walk: Walk, op, operands):
-    """Sum over dims of both, the same position of others."""
+    """Convert a contraction over dims of both operands, with batch dims."""
     from jax.extend.mlir.dialects import stablehlo
 
     how = stablehlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
@@ -64,7 +64,7 @@ def _product(sizes) -> int | None:
 
 @rule("convolution")
 def convolution(walk: Walk, op, operands):
-    """A convolution, in any order of dims; with elements spread out it is that of a transposed one."""
+    """Convert a convolution in any order of dims; with a dilated input it is a transposed one."""
     from jax.extend.mlir.dialects import stablehlo
 
     how = stablehlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
@@ -118,7 +118,7 @@ def convolution(walk: Walk, op, operands):
 
 @rule(COMPOSITE)
 def composed_convolution(walk: Walk, op, operands):
-    """A convolution whose body is another form of it."""
+    """Convert a composite convolution, whose body is another form of it."""
     from jax.extend.mlir import ir
 
     kind, shape = facts(op.results[0])
@@ -147,7 +147,7 @@ def _moved(walk: Walk, x: Value, order) -> str:
 
 @rule("reduce_window")
 def windows(walk: Walk, op, operands):
-    """The largest or the sum of windows: a pooling, or a running sum."""
+    """Convert a maximum or sum of windows: a pooling, or a running sum."""
     from .reductions import reducer
 
     if len(operands) != 2:
@@ -200,6 +200,6 @@ def windows(walk: Walk, op, operands):
 
 
 def _is_running(shape, dim: int, sizes, steps, holes, pads) -> bool:
-    """Return whether the windows are all that is before each element, or behind it."""
+    """Return whether the windows are all elements before each element, or after it."""
     n = shape[dim]
     return n == sizes[dim] and steps[dim] == holes[dim] == 1 and sorted(pads[dim]) == [0, n - 1]

@@ -1,4 +1,4 @@
-"""Operations over whole dims: sums, the largest and where it is, sorting."""
+"""Conversion of reductions, argmax, top-k and sort to ONNX."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NODES = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin", "m
 
 
 def reducer(op) -> str:
-    """Return how a reduction joins two elements, by the one operation of its body."""
+    """Return the operation by which a reduction joins two elements: the only one of its body."""
     names = [inner.operation.name.removeprefix("stablehlo.") for inner in op.regions[0].blocks[0].operations]
     return names[0] if len(names) == 2 else ""
 
 
 @rule("reduce")
 def reduce(walk: Walk, op, operands):
-    """Over some dims, which go away; their places of size 1 are kept at hand for what broadcasts again."""
+    """Convert a reduction; the form with dims of size 1 is kept for later broadcasts."""
     axes = tuple(numbers(op.attributes["dimensions"]))
     if len(operands) == 4:
         return _place(walk, op, operands, axes)
@@ -60,7 +60,7 @@ def reduce(walk: Walk, op, operands):
 
 
 def _neutral(how: str, kind: str):
-    """Return the number that changes nothing."""
+    """Return the neutral element."""
     from .values import _numpy
 
     if how in ("add", "multiply"):
@@ -74,7 +74,7 @@ def _neutral(how: str, kind: str):
 
 
 def _place(walk: Walk, op, operands, axes):
-    """Where the largest or smallest is, and which: values and their numbers, reduced by comparing the values."""
+    """Convert an argmax or argmin: values and their indices, reduced by comparing the values."""
     x, places = operands[:2]
     orders = [
         str(inner.operation.attributes["comparison_direction"])
@@ -99,7 +99,7 @@ def _place(walk: Walk, op, operands, axes):
 
 @rule("stablehlo.composite")
 def composite(walk: Walk, op, operands):
-    """A named operation with a body; the body where the name says nothing here."""
+    """Convert a composite operation: by its name if it has a rule, else by its body."""
     from jax.extend.mlir import ir
 
     name = ir.StringAttr(op.attributes["name"]).value
@@ -114,7 +114,7 @@ def composite(walk: Walk, op, operands):
 
 @rule("chlo.top_k")
 def top_k(walk: Walk, op, operands):
-    """The largest of the last dim, falling, and where they are."""
+    """Convert a top-k of the last dim: values in descending order, and their indices."""
     kind, shape = facts(op.results[0])
     count = walk.graph.ints(shape[-1])  # type: ignore[arg-type]
     values, places = walk.graph.add_many("TopK", (walk.full(operands[0]), count), 2, axis=len(shape) - 1)
@@ -123,7 +123,7 @@ def top_k(walk: Walk, op, operands):
 
 @rule("sort")
 def sort(walk: Walk, op, operands):
-    """One array, or one and others in its order; by the last comparison of its body."""
+    """Convert a sort of one array, or of one and others in its order, by the last comparison of its body."""
     orders = [
         str(inner.operation.attributes["comparison_direction"])
         for inner in op.regions[0].blocks[0].operations

@@ -1,7 +1,7 @@
-"""Operations that move and repeat elements: broadcasts, reshapes, transposes, slices, padding; sizes that are free.
+"""Conversion of shape operations to ONNX: broadcast, reshape, transpose, slice, pad, dynamic sizes.
 
 A program with a free size computes shapes as vectors of numbers. Where a result has one free size only, ONNX's ``-1``
-says the same, and the engine need not compute anything.
+is equivalent, and the engine need not compute anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, facts, number
 
 @rule("broadcast_in_dim", "dynamic_broadcast_in_dim")
 def broadcast(walk: Walk, op, operands):
-    """New dims of size 1; what is repeated stays small until somebody needs it whole."""
+    """Convert a broadcast to new dims of size 1; repeated values stay small until needed whole."""
     x = operands[0]
     kind, shape = facts(op.results[0])
     dims = numbers(op.attributes["broadcast_dimensions"])
@@ -56,7 +56,7 @@ def _lengths(walk: Walk, sizes: Value) -> str:
 
 @rule("reshape", "dynamic_reshape")
 def reshape(walk: Walk, op, operands):
-    """Other sizes; where only dims of size 1 come or go, a small value stays small."""
+    """Convert a reshape; where only dims of size 1 come or go, a small value stays small."""
     x = operands[0]
     kind, shape = facts(op.results[0])
     if x.shape == shape:
@@ -94,7 +94,7 @@ def _ones_moved(walk: Walk, x: Value, kind: str, shape) -> Value:
 
 @rule("transpose")
 def transpose(walk: Walk, op, operands):
-    """Dims in another order."""
+    """Convert a transpose."""
     x, order = operands[0], numbers(op.attributes["permutation"])
     if x.target is not None:
         x = walk.whole(x)
@@ -104,7 +104,7 @@ def transpose(walk: Walk, op, operands):
 
 @rule("concatenate")
 def concatenate(walk: Walk, op, operands):
-    """One after the other."""
+    """Convert a concatenation."""
     if len(operands) == 1:
         return operands[0]
     dim = number(op.attributes["dimension"])
@@ -113,14 +113,14 @@ def concatenate(walk: Walk, op, operands):
 
 @rule("slice")
 def cut(walk: Walk, op, operands):
-    """A rectangular part, with strides."""
+    """Convert a slice with strides."""
     bounds = (numbers(op.attributes[key]) for key in ("start_indices", "limit_indices", "strides"))
     return _part(walk, op, operands[0], *bounds)
 
 
 @rule("real_dynamic_slice")
 def cut_dynamic(walk: Walk, op, operands):
-    """A rectangular part whose ends are computed, if only of a free size that stays whole."""
+    """Convert a slice with computed ends, if only of a free size that stays whole."""
     x, *bounds = operands
     starts, ends, steps = (_numbers_of(walk, v.name) for v in bounds)
     free = [d for d, n in enumerate(x.shape) if n is None]
@@ -146,7 +146,7 @@ def _part(walk: Walk, op, x: Value, starts, ends, steps) -> Value:
     return walk.of(made, op.results[0])
 
 
-# What may stand between a size that is free and a vector of sizes, and leaves it as it is.
+# Operations between a free size and a vector of sizes that leave it unchanged.
 _SAME_NUMBER = ("Unsqueeze", "Squeeze", "Cast", "Reshape", "Identity", "Slice", "Gather")
 
 
@@ -166,7 +166,7 @@ def _numbers_of(walk: Walk, name: str) -> list[int | None] | None:
 
 @rule("dynamic_slice")
 def cut_at(walk: Walk, op, operands):
-    """A part of given sizes that begins where numbers say, moved back where it would go over the end."""
+    """Convert a slice of given sizes at computed starts, which are clamped to fit."""
     x, *starts = operands
     sizes = numbers(op.attributes["slice_sizes"])
     dims = [d for d, n in enumerate(x.shape) if sizes[d] != n]
@@ -178,7 +178,7 @@ def cut_at(walk: Walk, op, operands):
 
 
 def _starts(walk: Walk, starts, lengths, sizes) -> str:
-    """Return where a part begins, as a vector, within the bounds."""
+    """Return the start of a part, as a vector, within the bounds."""
     if None in lengths:
         raise UnsupportedError("stablehlo.dynamic_slice", "of a free size")
     one = walk.graph.ints(1)
@@ -190,7 +190,7 @@ def _starts(walk: Walk, starts, lengths, sizes) -> str:
 
 @rule("dynamic_update_slice")
 def put_at(walk: Walk, op, operands):
-    """An array with a part written over: what is before, the part, what is behind."""
+    """Convert an update of a part: the rows before, the part, the rows after."""
     x, part, *starts = operands
     dims = [d for d, n in enumerate(x.shape) if part.shape[d] != n]
     if not dims:
@@ -208,7 +208,7 @@ def put_at(walk: Walk, op, operands):
 
 @rule("pad")
 def pad(walk: Walk, op, operands):
-    """A border of one number; a negative width takes elements away."""
+    """Convert a padding with one number; a negative width removes elements."""
     x, fill = operands
     low, high, inner = (
         numbers(op.attributes[f"{k}"]) for k in ("edge_padding_low", "edge_padding_high", "interior_padding")
@@ -254,7 +254,7 @@ def _spread_out(walk: Walk, name: str, x: Value, fill: Value, inner: list[int]) 
 
 @rule("reverse")
 def reverse(walk: Walk, op, operands):
-    """From the last to the first."""
+    """Convert a reversal of dims."""
     dims = numbers(op.attributes["dimensions"])
     ends = walk.graph.ints(*[np.iinfo(np.int64).min] * len(dims))
     picked = walk.graph.ints(*[-1] * len(dims)), ends, walk.graph.ints(*dims), walk.graph.ints(*[-1] * len(dims))
@@ -263,7 +263,7 @@ def reverse(walk: Walk, op, operands):
 
 @rule("get_dimension_size")
 def size_of(walk: Walk, op, operands):
-    """The size of a dim, as a number."""
+    """Convert the size of a dim to a number."""
     x, dim = operands[0], number(op.attributes["dimension"])
     if x.shape[dim] is not None:
         return walk.constant(np.array(x.shape[dim], np.int32))
@@ -275,7 +275,7 @@ def size_of(walk: Walk, op, operands):
 
 @rule("dynamic_iota")
 def count_up(walk: Walk, op, operands):
-    """Numbers that count up along a dim, of computed sizes."""
+    """Convert an iota of computed sizes."""
     kind, shape = facts(op.results[0])
     dim = number(op.attributes["iota_dimension"])
     sizes = _lengths(walk, operands[0])
@@ -294,7 +294,7 @@ def count_up(walk: Walk, op, operands):
 
 @rule("dynamic_pad")
 def pad_dynamic(walk: Walk, op, operands):
-    """A border whose widths are computed."""
+    """Convert a padding with computed widths."""
     x, fill, low, high, _ = operands
     widths = walk.graph.add("Concat", _lengths(walk, low), _lengths(walk, high), axis=0)
     return walk.of(walk.graph.add("Pad", walk.full(x), widths, fill.name), op.results[0])
@@ -302,7 +302,7 @@ def pad_dynamic(walk: Walk, op, operands):
 
 @rule("bitcast_convert")
 def bits(walk: Walk, op, operands):
-    """The same bits as another type."""
+    """Convert a bitcast to another type."""
     if operands[0].kind == facts(op.results[0])[0]:
         return operands[0]
     raise UnsupportedError(op.name, "ONNX has no view of bits")

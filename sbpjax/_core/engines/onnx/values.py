@@ -1,8 +1,8 @@
-"""Values of a StableHLO program as they are in the ONNX graph, and the walk through its operations.
+"""StableHLO values in the ONNX graph, and the walk that converts operations by rules.
 
 StableHLO broadcasts by an operation of its own, and its sums and products take operands of equal shapes. In ONNX they
-broadcast by themselves, so a value may stay small: `Value.actual` says which sizes it has so far, `Value.shape` which
-ones it stands for.
+broadcast by themselves, so a value may stay small: `Value.actual` has its present sizes, `Value.shape` its sizes in the
+program.
 
     %1 = broadcast_in_dim %bias, dims = [2] : tensor<32xf32> -> tensor<2x12x32xf32>     actual (1, 1, 32)
     %2 = add %x, %1                                                                     Add(x, bias), nothing is spread
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .pooling import Part
 
 Shape = tuple[int | None, ...]
-FOLDED = 2**14  # elements: what is computed of constants up to this size is a constant of the model
+FOLDED = 2**14  # elements: results of constants up to this size are constants of the model
 
 
 class UnsupportedError(Exception):
-    """An operation that has no counterpart: its name, and why."""
+    """An operation without an ONNX counterpart: its name, and the reason."""
 
     def __init__(self, op: str, why: str = "") -> None:
         super().__init__(f"{op}{': ' if why else ''}{why}")
@@ -43,9 +43,9 @@ class Value:
     Attributes:
         name: its name in the graph.
         kind: its element type.
-        shape: the sizes that it stands for; None is free.
+        shape: its sizes in the program; None is free.
         actual: the sizes that it has: those, or 1.
-        target: the name of a vector with the sizes that it stands for, if one of them is free and it is smaller.
+        target: the name of a vector with its sizes in the program, if one of them is free and it is smaller.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Value:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has the sizes that it stands for."""
+        """Whether it has its sizes in the program."""
         return self.actual == self.shape
 
 
@@ -74,7 +74,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Enter a function as the rule of operations; without a dialect they are StableHLO's."""
+    """Register a function as the rule of operations; without a dialect they are StableHLO's."""
 
     def enter(function: Rule) -> Rule:
         for name in names:
@@ -85,20 +85,20 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 class Walk:
-    """Turn the operations of a function into nodes.
+    """The conversion of a function's operations into nodes.
 
     Args:
-        graph: where they go.
+        graph: the graph of the nodes.
         functions: the functions of the program by name.
-        values: what is known of the program's values; a body of an operation sees those around it.
+        values: the known values of the program; a body of an operation sees those around it.
     """
 
     def __init__(self, graph: Graph, functions: dict[str, Any], values: dict | None = None) -> None:
         self.graph, self.functions = graph, functions
         self.values: dict[Any, Value] = {} if values is None else dict(values)
-        # Of a reduction's result: the same with dims of size 1 in the place of those that are gone, and which ones.
+        # Of a reduction's result: the same with its reduced dims of size 1, and these dims.
         self.kept: dict[str, tuple[str, tuple[int, ...]]] = {}
-        # Of a sum's result: what was added up, and how many of it make one.
+        # Of a sum's result: the summed value, its dims, and the number of summands.
         self.sums: dict[str, tuple[str, tuple[int, ...], int | None]] = {}
         self.known: dict[str, np.ndarray] = {}  # constants, by name
         self.parts: dict[str, Part] = {}  # strided parts of one dim, and the largest of several: see `pooling`
@@ -111,7 +111,7 @@ class Walk:
         return Value(name, kind, shape, shape if actual is None else actual, target)
 
     def constant(self, array: np.ndarray, shape: Shape | None = None) -> Value:
-        """Return a constant, which may stand for a larger shape."""
+        """Return a constant, which may have a larger shape in the program."""
         from .model import kind_of
 
         if not kind_of(array.dtype):
@@ -121,7 +121,7 @@ class Walk:
         return Value(name, kind_of(array.dtype), array.shape if shape is None else shape, array.shape)
 
     def full(self, value: Value) -> str:
-        """Return the name of a value in the sizes that it stands for."""
+        """Return the name of a value, broadcast to its sizes in the program."""
         if value.is_full:
             return value.name
         target = value.target
@@ -132,7 +132,7 @@ class Walk:
         return self.graph.add("Expand", value.name, target)
 
     def whole(self, value: Value) -> Value:
-        """Return a value in the sizes that it stands for."""
+        """Return a value, broadcast to its sizes in the program."""
         return value if value.is_full else replace(value, name=self.full(value), actual=value.shape, target=None)
 
     def cast(self, name: str, kind: str) -> str:
@@ -150,7 +150,7 @@ class Walk:
         for place in range(len(shape)):
             sizes = {v.actual[place] for v in operands} - {1}
             actual.append(1 if not sizes else None if None in sizes else max(sizes))  # type: ignore[type-var]
-        # A free size that is known by now was proved equal by whoever wrote the program.
+        # A free size that is known by now was proved equal by the writer of the program.
         targets = [v.target for v in operands if v.target is not None]
         found = tuple(s if a is None else a for a, s in zip(actual, shape))
         found = tuple(None if s is None and a != 1 else a for a, s in zip(found, shape))
@@ -159,7 +159,7 @@ class Walk:
     # -- operations ----------------------------------------------------------------------------------------------------
 
     def run(self, block: Any) -> list[Value]:
-        """Go through a block, and return what it returns."""
+        """Convert a block, and return its results."""
         for op in block.operations:
             operation = op.operation
             operands = [self.values[v] for v in operation.operands]
@@ -175,7 +175,7 @@ class Walk:
         return []
 
     def call(self, name: str, operands: Sequence[Value]) -> list[Value]:
-        """Go through a function of the program."""
+        """Convert a function of the program."""
         block = self.functions[name].regions[0].blocks[0]
         for argument, value in zip(block.arguments, operands, strict=True):
             self.values[argument] = value
