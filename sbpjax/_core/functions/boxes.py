@@ -1,4 +1,4 @@
-"""Regions of images: `nms` and `roi_align`."""
+"""Detection ops on boxes: `nms` and `roi_align`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def roi_align(
 ) -> Tensor:
     """Return the means of bilinear samples in each bin of each box; see `_core.ops.layers.boxes.roi_align`.
 
-    Where ``sampling_ratio`` is not positive, the boxes are read on the host to learn how many samples a bin needs.
+    Where ``sampling_ratio`` is not positive, the boxes are read on the host for the number of samples that a bin needs.
     """
     most = 1
     if sampling_ratio <= 0 and rois.shape[0]:

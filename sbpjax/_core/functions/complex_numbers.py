@@ -1,4 +1,4 @@
-"""Complex numbers: parts, conjugates, angles; ``real``, ``imag``, ``conj`` and `view_as_real` are views.
+"""Complex tensors: parts, conjugates, angles; ``real``, ``imag``, ``conj`` and `view_as_real` are views.
 
 ``z.real.zero_()`` writes through to ``z``, as in PyTorch, and so does a write to ``z.conj()``. Each is a view step with
 a partner that puts a value back. `is_conj` counts the conjugating steps: a tensor that was conjugated twice is none.

@@ -1,4 +1,4 @@
-"""`to` and its like: another dtype, another device; copies of a whole tensor; pickling."""
+"""Conversions by `to`, `cpu`, `cuda`, `type` etc.; deep copies and pickling of tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .elementwise import clone, to_dtype
 
 
 def to_device(self: Tensor, target) -> Tensor:
-    """Return the tensor on another device; itself if it is there."""
+    """Return the tensor on another device; itself if it is on it."""
     refreshed(self)
     target = Device(target)
     if isinstance(target, PlacementDevice):
@@ -74,7 +74,7 @@ def to(
     memory_format=None,
     other=None,
 ) -> Tensor:
-    """Return the tensor with another dtype, on another device, or as another tensor is.
+    """Return the tensor with another dtype, on another device, or with those of another tensor.
 
     Args:
         self: the tensor.
@@ -102,9 +102,9 @@ def to(
     if other is not None:
         args = (other, *args)
     if len(args) == 1 and isinstance(args[0], type):
-        if issubclass(args[0], Tensor):  # what a graph's proxy of a tensor stands for
+        if issubclass(args[0], Tensor):  # the tensor of a graph's proxy
             return self
-        if hasattr(args[0], "of_tensor"):  # nn.graph.GraphTensor: what graphs keep about this tensor
+        if hasattr(args[0], "of_tensor"):  # nn.graph.GraphTensor: the records of graphs about this tensor
             return args[0].of_tensor(self)
     for value in args:
         if isinstance(value, Tensor):

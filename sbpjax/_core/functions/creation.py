@@ -1,4 +1,4 @@
-"""Tensors made of other things: of arrays and buffers, of ranges, of a drawn part of a weight's classes."""
+"""Tensor creation from arrays, buffers and ranges, and sampling of a weight's classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .random import randperm
 
 
 def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
-    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for.
+    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is given.
 
     By default the result of a tensor is on the tape as that is; with ``requires_grad=False`` it is detached.
     """
@@ -29,7 +29,7 @@ def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_
 
 
 def scalar_tensor(s: float | complex | Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Return a 0-d tensor, of the default dtype unless told otherwise."""
+    """Return a 0-d tensor, of the default dtype unless one is given."""
     return tensor(
         s, dtype=dtypes.get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad
     )

@@ -1,4 +1,4 @@
-"""Elementwise functions, products and arrangements that have logic of their own; the table of ops makes them public."""
+"""Elementwise functions, products and rearrangements with custom argument handling."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
     Raises:
         OpError: the shapes do not broadcast.
         OpTypeError: ``alpha`` or a number with more than two terms.
-        MixedTensorError: some are local, others global, or they lie on different placements.
+        MixedTensorError: some are local, others global, or they are on different placements.
 
     Example:
         >>> p = flow.placement("cpu", [0, 1])
@@ -167,7 +167,7 @@ def matmul(
     Raises:
         OpError: the sizes of the contracted dim differ.
         OpTypeError: the dtypes differ.
-        MixedTensorError: one is local, the other global, or they lie on different placements.
+        MixedTensorError: one is local, the other global, or they are on different placements.
 
     Example:
         >>> p = flow.placement("cpu", [0, 1])
@@ -202,14 +202,14 @@ def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:
 def einsum(equation: Any, *operands) -> Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
 
-    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may be in both.
 
     Args:
-        equation: letters for the dims of every tensor, and of the result behind ``->``.
+        equation: letters for the dims of every tensor, and of the result after ``->``.
         operands: the tensors.
 
     Returns:
-        The dims behind the arrow. A split of a dim that stays is kept; a split of one that is summed in all that have
+        The dims after the arrow. A split of a dim that stays is kept; a split of one that is summed in all that have
         it gives a partial sum.
 
     Raises:
@@ -421,7 +421,7 @@ def promote_types(type1, type2) -> dtypes.dtype:
 
 
 def can_cast(from_, to) -> bool:
-    """Return whether a dtype may be cast to another: its kind is not higher."""
+    """Return whether a dtype may be cast to another: not to a lower kind."""
     from sbpjax._core.ops.promote import category
 
     return category(dtypes.of(from_).np) <= category(dtypes.of(to).np)

@@ -1,4 +1,4 @@
-"""Random fills and Python functions of every element, written into a tensor."""
+"""In-place fills: random distributions, and Python functions of every element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frequencies that the results of Fourier transforms belong to."""
+"""Sample frequencies of discrete Fourier transforms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sbpjax._core.tensor.handle.tensor import Tensor
 def fftfreq(
     n: int, d: float = 1.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return the frequencies of the n results of `fft`, for samples that lie ``d`` apart."""
+    """Return the frequencies of the n results of `fft`, for a sample spacing ``d``."""
     return _made(np.fft.fftfreq(n, d), dtype, device, placement, sbp, requires_grad)
 
 
 def rfftfreq(
     n: int, d: float = 1.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return the frequencies of the ``n // 2 + 1`` results of `rfft`, for samples that lie ``d`` apart."""
+    """Return the frequencies of the ``n // 2 + 1`` results of `rfft`, for a sample spacing ``d``."""
     return _made(np.fft.rfftfreq(n, d), dtype, device, placement, sbp, requires_grad)
 
 

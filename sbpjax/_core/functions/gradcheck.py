@@ -1,4 +1,4 @@
-"""`gradcheck`: gradients against finite differences, for a user's own functions."""
+"""`gradcheck`: compares gradients with finite differences, for user-defined functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sbpjax.errors import AutogradError
 
 
 class GradcheckError(AutogradError):
-    """A gradient differs from the finite difference; the text says which, and by how much."""
+    """A gradient differs from the finite difference; the text has the element and the difference."""
 
 
 def gradcheck(

@@ -1,4 +1,4 @@
-"""The functions behind the layers: what the table of ops shows as `nn.functional`, and those of them with logic."""
+"""Re-export module of `nn.functional`: functions of the table of ops, and those with custom argument handling."""
 
 from sbpjax._core.functions.table.table import face as _face
 

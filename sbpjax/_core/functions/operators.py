@@ -1,4 +1,4 @@
-"""The operators of `Tensor`: arithmetic, comparison, conversion to Python numbers.
+"""Operators of `Tensor`: arithmetic, comparison, conversion to Python numbers.
 
 Hot operators call `dispatch.binary` and `dispatch.unary` with an `Op` made here once. A number on the left side of
 ``-``, ``/`` or ``**`` has an op of its own.
@@ -61,7 +61,7 @@ def _operator(op: Op):
 
 
 def _dividing(op: Op, sign: str, swapped: bool = False):
-    """Return an operator that refuses to divide integers by 0."""
+    """Return an operator that raises for a division of integers by 0."""
 
     def method(self, other):
         if not _operand(other):

@@ -1,4 +1,4 @@
-"""Medians, differences of neighbours, membership, and running sums in place."""
+"""Medians, `diff`, `isin`, and in-place cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
 
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
-    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    """Return the lower median, ignoring NaN; along ``dim`` with its index."""
     return _middle("nanmedian", sort.nanmedian, input, dim, keepdim)
 
 

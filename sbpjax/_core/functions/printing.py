@@ -1,9 +1,9 @@
-"""How tensors print: PyTorch's layout of numbers, summarised when large, with placement and sbp for a global tensor.
+"""Tensor printing: PyTorch's format, summarised when large, with placement and sbp for a global tensor.
 
     tensor([[0., 1.],
             [2., 3.]], placement=sbpjax.placement(type="cpu", ranks=[0, 1]), sbp=(sbpjax.sbp.split(dim=0),), dtype=…)
 
-Only what is shown is read: of a large tensor the corners are cut out on the devices first.
+Only the printed elements are read: the corners of a large tensor are cut out on the devices first.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class PrintOptions:
     Attributes:
         precision: digits after the point.
         threshold: more elements than this are summarised.
-        edgeitems: how many are shown at each end of a summarised dim.
+        edgeitems: the number printed at each end of a summarised dim.
         linewidth: characters per line.
-        profile: unused; kept for its spelling.
+        profile: unused; accepted for PyTorch.
         sci_mode: scientific notation always (True), never (False), or where it is needed (None).
     """
 

@@ -1,4 +1,4 @@
-"""Operators and protocols that few scripts use: shifts of numbers, DLPack, NumPy's wrapping, facts about the device."""
+"""Rare operators and protocols: shifts of numbers, DLPack, NumPy's wrapping, device queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _one_device(x: Tensor, asked: str):
 
 
 def _dlpack(self: Tensor, **options):
-    """Hand the memory on without a copy; see the array API standard. A write in place here does not change it."""
+    """Export the memory without a copy; see the array API standard. A write in place here does not change it."""
     return _one_device(self, "x.__dlpack__()").__dlpack__(**options)
 
 
@@ -31,7 +31,7 @@ def _dlpack_device(self: Tensor) -> tuple:
 
 
 class _Capsule:
-    """A DLPack capsule in the form of an array, which is what JAX takes."""
+    """A DLPack capsule with the array interface that JAX requires."""
 
     def __init__(self, capsule) -> None:
         self._capsule = capsule
@@ -40,7 +40,7 @@ class _Capsule:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return the device that the capsule names: behind the data pointer of its DLTensor lie its type and index."""
+        """Return the device of the capsule: its type and index follow the data pointer of the DLTensor."""
         import ctypes
 
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -55,7 +55,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
     Args:
         ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
-        device: where the tensor goes; it stays by default.
+        device: the target device; unchanged by default.
         copy: whether to copy; by default only where JAX cannot read the memory in place.
 
     The memory is never written here: a write in place makes a new array.
@@ -104,7 +104,7 @@ def _on(kind: str):
     return property(lambda self: self.layout is None and not self.is_meta and self.device.type == kind)
 
 
-# Kinds of tensors, and devices, that there are none of here.
+# Kinds of tensors and devices that do not exist here.
 _NEVER = """is_sparse is_sparse_csr is_quantized is_nested is_mkldnn is_mps is_xpu is_ipu is_mtia is_vulkan""".split()
 
 attach(

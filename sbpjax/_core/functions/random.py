@@ -1,7 +1,7 @@
-"""Random tensors and random writes. Each draw takes one key from a generator; see `_core.tensor.creation.generator`.
+"""Random tensors and in-place random fills; each draw takes one key from a generator.
 
-A global random tensor has the same values as the local one of the same shape, under any sbp. It cannot be made as a
-partial sum.
+Generators are in `_core.tensor.creation.generator`. A global random tensor has the same values as the local one of
+the same shape, under any sbp. It cannot be made as a partial sum.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _draw(
 
 
 def _key(generator, options: tuple[Any, Any, Any], asked: str):
-    """Return the next key of a generator for a draw where the options say."""
+    """Return the next key of a generator for a draw with these creation options."""
     _, placement, sbp = where_to(*options, asked)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
         raise SbpError(
@@ -373,7 +373,7 @@ def randint_like(
     sbp=None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
+    """Return `randint` in the shape, dtype and layout of ``input``, unless others are given."""
     low, high = (0, low) if high is None else (low, high)
     if input.is_meta and device is None:
         return _without_data(input, dtype, placement, sbp)
@@ -478,7 +478,7 @@ def by_inverse_(
         mean: their mean before the limits.
         a: the least value.
         b: the greatest value.
-        generator: where the numbers come from.
+        generator: the source of the numbers.
     """
     asked = "trunc_normal_"
     options = place_to_fill(self)
@@ -487,7 +487,7 @@ def by_inverse_(
         return self
     static = (("shape", tuple(self.shape)), ("dtype", self.dtype.np), ("low", low), ("high", high))
     key = generator_or_default(generator).key()
-    # Each op rounds, to a narrow dtype and before the mean is added, which a block's program would not do.
+    # Each op rounds, to a narrow dtype and before the mean is added; a block's program would not.
     if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
         numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
         then = random_blocks.inverse_of_erf, [jax.device_put(x) for x in numbers]

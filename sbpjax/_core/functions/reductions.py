@@ -1,4 +1,4 @@
-"""Reductions with PyTorch's overloads: ``max`` and ``min`` of a tensor, a dim or two tensors, variances, norms."""
+"""Reductions with PyTorch's overloads: ``max``, ``min``, variances and norms."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
     Args:
         dim: a dim, several, or None for all.
         unbiased: the older form of ``correction``: 1 if true, 0 if not.
-        correction: what is taken from the count of elements.
+        correction: subtracted from the number of elements.
 
     Returns:
         Splits of other dims stay; a partial sum is reduced first.
@@ -124,7 +124,7 @@ def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
     Args:
         dim: a dim, several, or None for all.
         unbiased: the older form of ``correction``: 1 if true, 0 if not.
-        correction: what is taken from the count of elements.
+        correction: subtracted from the number of elements.
 
     Returns:
         Splits of other dims stay; a partial sum is reduced first.

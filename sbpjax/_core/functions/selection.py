@@ -1,6 +1,6 @@
-"""Functions whose result's shape depends on the data, and searches in sorted sequences.
+"""Ops with data-dependent result shapes (`nonzero`, `unique`), and searches in sorted sequences.
 
-`nonzero`, `masked_select`, `unique`, … read what they need on the host to learn the size; the elements themselves are
+`nonzero`, `masked_select`, `unique`, … read the data on the host for the size; the elements themselves are
 then gathered by an op that is on the tape and keeps a global tensor global.
 """
 
@@ -33,9 +33,9 @@ def searchsorted(
 
     Args:
         sorted_sequence: ``(..., N)``, sorted along its last dim; in any order with ``sorter``.
-        values: what is looked for.
+        values: the values to insert.
         out_int32: give int32 indices.
-        right: insert behind equal elements.
+        right: insert after equal elements.
         side: ``"right"`` is ``right=True``.
         sorter: ``(..., N)`` indices that sort the sequence.
     """
@@ -120,9 +120,9 @@ def unique(
     *,
     dtype=None,
 ):
-    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+    """Return the distinct elements (or slices of a dim), sorted; optionally each element's index in them, and counts.
 
-    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the given dtype.
 
     Args:
         sorted: accepted; elements are sorted always.
@@ -140,7 +140,7 @@ def unique(
     """
     _has_order("unique", input)
     counted = dtypes.np_of(dtype or _positions())
-    values, inverse, counts = np.unique(  # as in PyTorch every NaN is another element
+    values, inverse, counts = np.unique(  # as in PyTorch every NaN is a distinct element
         host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)

@@ -1,7 +1,7 @@
-"""Names that describe or configure: layouts, memory formats, constants, default types, threads, determinism.
+"""Settings and constants: layouts, memory formats, default types, threads, determinism.
 
-Much of it means nothing where XLA decides: memory formats are accepted and leave a tensor as it is, and programs are
-deterministic on the CPU and on TPUs whatever is asked.
+Some settings have no effect with XLA: memory formats are accepted and leave a tensor unchanged, and programs are
+deterministic on the CPU and on TPUs in any case.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
 
 class layout:
-    """How the elements of a tensor are kept; all tensors here are dense, that is strided.
+    """Storage scheme of a tensor's elements; all tensors here are dense, that is strided.
 
     Args:
         name: its name.
@@ -107,14 +107,14 @@ def typename(obj) -> str:
 
 
 def set_default_device(device) -> None:
-    """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
+    """Set the default device of new tensors; None goes back to JAX's own choice."""
     from sbpjax._core.tensor.handle.device import device as Device
 
     mode.device = None if device is None else Device(device)
 
 
 def get_default_device():
-    """Return the device on which new tensors lie that say nothing."""
+    """Return the default device of new tensors."""
     from sbpjax._core.tensor.handle.device import default_jax_device
     from sbpjax._core.tensor.handle.device import device as Device
 
@@ -127,12 +127,12 @@ _settings = {"threads": None, "interop": None, "precision": None, "deterministic
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that the CPU backend was asked to use."""
+    """Return the number of threads set for the CPU backend."""
     return _settings["threads"] or int(os.environ.get("NPROC", 0) or os.cpu_count() or 1)
 
 
 def set_num_threads(num: int) -> None:
-    """Ask for a number of threads; XLA reads it when it starts, so it counts only before the first tensor.
+    """Set the number of threads; XLA reads it when it starts, so it has effect only before the first tensor.
 
     Raises:
         RuntimeError: the number is not positive.
@@ -149,7 +149,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Note a number of threads; XLA schedules ops itself."""
+    """Store a number of threads; XLA schedules ops itself."""
     _settings["interop"] = num
 
 
@@ -168,7 +168,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what `set_float32_matmul_precision` was given; before, what XLA does on the default device.
+    """Return the value of `set_float32_matmul_precision`; by default, XLA's precision on the default device.
 
     That is ``"highest"`` on CPU, ``"high"`` (TF32) on GPUs and ``"medium"`` (bfloat16) on TPUs.
     """
@@ -179,12 +179,12 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Note the wish; programs of XLA give the same result every time on the CPU and on TPUs."""
+    """Store the setting; programs of XLA give the same result every time on the CPU and on TPUs."""
     _settings["deterministic"], _settings["warn_only"] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return what `use_deterministic_algorithms` was given."""
+    """Return the setting of `use_deterministic_algorithms`."""
     return _settings["deterministic"]
 
 

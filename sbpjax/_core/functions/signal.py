@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms and windows: ``stft istft hann_window hamming_window …``."""
+"""Short-time Fourier transforms and window functions: ``stft istft hann_window hamming_window …``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stft(
         pad_mode: how it is padded then.
         normalized: scale by ``1 / sqrt(n_fft)``.
         onesided: give the first half of the frequencies only; by default for real signals.
-        return_complex: give complex numbers, not pairs; must be said for real signals.
+        return_complex: give complex numbers, not pairs; required for real signals.
     """
     if input.ndim not in (1, 2):
         rule = f"Expected a 1D or 2D tensor,but got {input.ndim}D"
@@ -80,7 +80,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """Return the signal of which `stft` gave ``input``, with the arguments that it was given."""
+    """Return the inverse of `stft`: the signal of ``input``, for the same arguments."""
     if not input.dtype.is_complex:
         rule = "istft requires a complex-valued input tensor matching the output from stft with return_complex=True"
         raise OpError("istft(x, ...)", f"a {input.dtype!r} tensor", rule, "view_as_complex(x)")

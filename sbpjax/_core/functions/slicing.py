@@ -1,4 +1,4 @@
-"""Splits by name, slices by triples, and copies of views."""
+"""Named splits (`hsplit`, `vsplit`, `dsplit`), slices by triples, and copies of views."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def unsafe_split(input: Tensor, split_size, dim: int = 0) -> tuple:
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a copy of what `narrow` shows."""
+    """Return a copy of `narrow`."""
     return input.narrow(dim, start, length).clone()
 
 

@@ -1,4 +1,4 @@
-"""Special functions: the names of ``torch.special``; the table of ops has them (`_core.functions.rows.special`).
+"""Re-export module of ``torch.special``; the functions are in `_core.functions.rows.special`.
 
 >>> flow.special.expit(flow.tensor(0.0))
 tensor(0.5000)

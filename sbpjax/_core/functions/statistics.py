@@ -1,4 +1,4 @@
-"""Statistics that read their data, or are made of other functions: histograms, gradients, norms, binomial counts."""
+"""Statistics composed of other functions: histograms, quantiles, gradients, norms, binomial counts."""
 
 from __future__ import annotations
 

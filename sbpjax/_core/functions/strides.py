@@ -1,9 +1,9 @@
-"""Tensors by strides, and what PyTorch says of a tensor's memory: `as_strided`, `data_ptr`, `set_`, `resize_`.
+"""Strided views and memory access: `as_strided`, `data_ptr`, `set_`, `resize_`, `storage`.
 
 A view has the strides that it would have in one piece of row-major memory (`view_steps.STRIDES`), so `as_strided` can
-show any part of that memory: it is a view of the storage's root, whatever view it is asked of. Worked case: of
+show any part of that memory: it is a view of the storage's root, from any view of it. Worked case: of
 ``x = arange(6)``, ``x[2:].as_strided((2, 2), (2, 1))`` shows ``[[0, 1], [2, 3]]``: strides and offset count from the
-storage's first element. Writes go through; where elements overlap, a write in place is refused as in PyTorch.
+storage's first element. Writes go through; where elements overlap, a write in place is an error as in PyTorch.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -
 def as_strided_copy(
     input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
 ) -> Tensor:
-    """Return a copy of what `as_strided` shows."""
+    """Return a copy of `as_strided`."""
     return as_strided(input, size, stride, storage_offset).clone()
 
 
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
 ) -> Tensor:
-    """Return a copy with ``src`` where `as_strided` looks."""
+    """Return a copy with ``src`` written into the part that `as_strided` selects."""
     static = _checked("as_strided_scatter(x, ...)", input, size, stride, storage_offset or 0)
     return dispatch.run(op_of(_scattered, static), (input, src))
 
@@ -124,13 +124,13 @@ def empty_strided(
 
 
 def new_empty_strided(self: Tensor, size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Return `empty_strided` with the dtype of this tensor unless told otherwise."""
+    """Return `empty_strided` with the dtype of this tensor unless one is given."""
     dtype = self.dtype if dtype is None else dtype
     return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Return an uninitialised tensor whose dims lie in memory in the order given."""
+    """Return an uninitialised tensor whose dims are in memory in the order given."""
     order = tuple(physical_layout)
     back = [order.index(d) for d in range(len(order))]
     out = empty(*[size[d] for d in order], dtype=dtype, device=device).permute(*back).detach()
@@ -193,12 +193,12 @@ def resize_as_(self: Tensor, other: Tensor, memory_format=None) -> Tensor:
 
 
 class Storage:
-    """The memory that a tensor and its views share, as far as scripts ask for it.
+    """The memory that a tensor and its views share, with PyTorch's most used methods.
 
     Attributes:
         dtype: the element type.
         typed: whether lengths count elements, not bytes.
-        cell: what tensors over the same memory share.
+        cell: the object that tensors over the same memory share.
     """
 
     def __init__(self, x: Tensor, typed: bool) -> None:
@@ -263,9 +263,9 @@ def untyped_storage(self: Tensor) -> Storage:
 def data_ptr(self: Tensor) -> int:
     """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-    A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+    A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial is
     nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
-    long as a tensor whose address was asked for.
+    long as a tensor whose address was read.
     """
     return _address(self, _gathered)
 
@@ -311,12 +311,12 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
+    """Return the tensor; one process drives all devices, so there is no process to share memory with."""
     return self
 
 
 def offload(self: Tensor) -> Tensor:
-    """Move the elements to the host's memory until `load`; on the CPU they are there."""
+    """Move the elements to the host's memory until `load`; on the CPU they are there already."""
     if not is_offloaded(self):
         array = payload(self)
         if array.sharding.device_set and next(iter(array.sharding.device_set)).platform != "cpu":
@@ -362,7 +362,7 @@ def _no_items(self: Tensor, key) -> None:
 
 
 def _set_state(self: Tensor, state) -> None:
-    """Take attributes over from a pickle; the elements came with `__reduce_ex__`."""
+    """Set attributes from a pickle; the elements came with `__reduce_ex__`."""
     for name, value in (state or {}).items():
         setattr(self, name, value)
 

@@ -1,4 +1,4 @@
-"""Methods and functions that scripts for PyTorch ask of a tensor: kinds that all tensors share here, orders of dims."""
+"""PyTorch methods with a trivial result here (`is_coalesced`, `to_dense`), and dim orders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_coalesced(self: Tensor) -> bool:
 
 
 def to_dense(self: Tensor, dtype=None, *, masked_grad: bool = True) -> Tensor:
-    """Return the tensor itself, in another dtype if asked: all tensors are dense."""
+    """Return the tensor itself, in another dtype if given: all tensors are dense."""
     return self if dtype is None else self.to(dtype)
 
 
@@ -57,9 +57,9 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 
 
 def dim_order(self: Tensor, *, ambiguity_check: bool | list = False) -> tuple:
-    """Return the dims in the order in which they lie in memory, outermost first.
+    """Return the dims in memory order, outermost first.
 
-    With ``ambiguity_check`` a tensor whose strides allow several orders is refused, unless it has exactly one of the
+    With ``ambiguity_check`` a tensor whose strides allow several orders is an error, unless it has exactly one of the
     memory formats listed there.
     """
     strides, shape, n = self.stride(), self.shape, self.ndim
@@ -71,7 +71,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list = False) -> tuple:
             raise OpError("dim_order(ambiguity_check=...)", seen, rule, "x.dim_order()")
     if self.is_contiguous():
         return tuple(range(n))
-    # A dim that is repeated (stride 0) lies nowhere, and stays where it stands; the others are ranked around it.
+    # A repeated dim (stride 0) has no order in memory, and keeps its position; the others are ranked around it.
     ranked = iter(sorted((d for d in reversed(range(n)) if strides[d]), key=lambda d: (strides[d], shape[d])))
     return tuple(reversed([next(ranked) if strides[d] else d for d in reversed(range(n))]))
 
@@ -100,7 +100,7 @@ def to_sparse(self: Tensor, *args, **options) -> Tensor:
     """Raise: tensors are dense here.
 
     Raises:
-        NotInJaxError: always; the text says how to have the values and where they are.
+        NotInJaxError: always; the text has the calls for the values and their indices.
     """
     fix = "where = x.nonzero(as_tuple=True); values = x[where]; gradients of rows: nn.Embedding(..., sparse=True)"
     raise NotInJaxError("x.to_sparse(...)", f"{self.dtype.name}{list(self.shape)}", "all tensors are dense here", fix)

@@ -1,1 +1,1 @@
-"""Functions behind the layers that have logic of their own; `_core.functions.nn` shows them with the others."""
+"""Functional forms of layers with custom argument handling; `_core.functions.nn` re-exports them."""

@@ -1,4 +1,4 @@
-"""Activations that draw random numbers; the table of ops has the others (`_core.functions.rows.activations`)."""
+"""Random activations: `rrelu` and `gumbel_softmax`; the others are in `_core.functions.rows.activations`."""
 
 from __future__ import annotations
 

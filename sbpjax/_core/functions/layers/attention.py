@@ -1,4 +1,4 @@
-"""Scaled dot-product attention of tensors."""
+"""Scaled dot-product attention: public function and implementation contexts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACROSS: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("across", default=
 
 @contextlib.contextmanager
 def attention_by(implementation: str):
-    """Let the attention that is traced or run in a block be of one implementation.
+    """Select the implementation of attention that is traced or run in a block.
 
     Args:
         implementation: as in `_core.ops.attention.attention.scaled_dot_product_attention`.
@@ -30,7 +30,7 @@ def attention_by(implementation: str):
 
 @contextlib.contextmanager
 def attention_across(across: tuple[str, ...], head_parts: int = 1):
-    """Say how axes of the placement divide the attention that is traced or run in a block.
+    """Set the division of attention over axes of the placement, for attention traced or run in a block.
 
     Args:
         across: for every axis ``"ring"``, ``"heads"``, or ``""``, which leaves it to the planner.
@@ -67,12 +67,12 @@ def scaled_dot_product_attention(
         value: `(..., Hk, S, Dv)`.
         attn_mask: `(..., L, S)`, broadcast; true keeps, numbers are added.
         dropout_p: probability of a zero among the weights.
-        is_causal: hide every key behind its query.
+        is_causal: hide every key after its query.
         scale: factor of the scores; None is 1 / sqrt(D).
         enable_gqa: Hk may divide H; each key head then serves several query heads.
         window_size: `(left, right)`, as in FlashAttention and JAX: query t reads the keys t - left to t + right; None
             for no limit on that side. One number n is `(n, n)`. `(n - 1, 0)` is a sliding window of n tokens, and
-            `(None, 0)` causal, which may stand beside a mask.
+            `(None, 0)` causal, which may be combined with a mask.
         segment_ids: integers of 32 bits `(..., L)`, without the dim of the heads, for sequences packed into one row: a
             query reads the keys that have its number. Of other keys than queries a pair, `(..., L)` and `(..., S)`. A
             split of the batch needs no communication.

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification of tensors."""
+"""Connectionist temporal classification (CTC) loss."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sbpjax.sbp.algebra import broadcast
 
 
 def _at_most(name: str, values: list[int] | None, most: int) -> None:
-    """Raise `OpValueError` for a length that is at hand and above the size of its dim."""
+    """Raise `OpValueError` for a known length above the size of its dim."""
     if values and max(values) > most:
         rule = f"Expected {name} to have value at most {most}, but got value {max(values)}"
         raise OpValueError("ctc_loss(...)", f"{name} of up to {max(values)}", rule, f"{name}.clamp(max={most})")
 
 
 def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
-    """Return lengths as a tensor where `like` lies, and their values where they are at hand."""
+    """Return lengths as a tensor on the placement of `like`, and their values where they can be read."""
     if isinstance(lengths, Tensor):
         try:
             values = np.asarray(lengths.detach().numpy()).reshape(-1)

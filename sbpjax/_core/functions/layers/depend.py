@@ -1,4 +1,4 @@
-"""Order between tensors that compute nothing of each other."""
+"""`depend`: execution order between independent tensors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _after(x: Any, *others: Any) -> Any:
 
 
 def depend(input: Tensor, depend: Tensor | Sequence[Tensor]) -> Tensor:
-    """Return `input` as it is, in a compiled program computed behind other tensors.
+    """Return `input` unchanged, in a compiled program computed after other tensors.
 
     Args:
         input: any tensor.
-        depend: what is computed first; one tensor or several.
+        depend: the tensors computed first, one or several.
     """
     others = (depend,) if isinstance(depend, Tensor) else tuple(depend)
     return apply(_after, input, *[o.detach() for o in others])

@@ -1,4 +1,4 @@
-"""Random zeros; the mask is a function of the element's place in the logical tensor, the same under every layout."""
+"""Dropout; the mask depends on the element's index in the logical tensor, not on the layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
 
 
 def drawn_key(p: float, training: bool, generator: Any) -> Any:
-    """Return a key to draw the zeros of a dropout with; None where there are none.
+    """Return the random key of a dropout; None where nothing is dropped.
 
     Raises:
         OpValueError: p is no probability.
@@ -117,7 +117,7 @@ def feature_alpha_dropout(
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
-    """Return `nn.functional.dropout`, and where elements were kept."""
+    """Return `nn.functional.dropout`, and the mask of kept elements."""
     if not train:
         return input.clone(), input.new_ones(*input.shape).bool()
     kept = dropout(input.detach().new_ones(*input.shape), p) != 0

@@ -1,4 +1,4 @@
-"""Rows of tables by number."""
+"""Embedding lookups: `embedding`, `one_hot` and `embedding_bag`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
         off_value: the number elsewhere.
 
     Returns:
-        The input's shape with a dim of ``num_classes`` behind it; a split stays.
+        The input's shape with a last dim of ``num_classes``; a split stays.
 
     Example:
         >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3)

@@ -1,4 +1,4 @@
-"""Losses that take a number or a function beside tensors; the table has the others (`rows/layers.py`)."""
+"""Losses with a number or a function as argument; the others are in `rows/layers.py`."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def multi_head_attention_forward(
         static_k: `(N H, S, E / H)` keys instead of projected ones.
         static_v: `(N H, S, E / H)` values instead of projected ones.
         average_attn_weights: average the weights over the heads.
-        is_causal: says that `attn_mask`, which must be given, is the causal one.
+        is_causal: whether `attn_mask`, which must be given, is the causal one.
     """
     _check(query, embed_dim_to_check, num_heads, attn_mask, is_causal)
     single = query.ndim == 2

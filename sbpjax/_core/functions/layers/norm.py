@@ -1,4 +1,4 @@
-"""Normalisations that move running statistics; the table has the others (`rows/layers.py`)."""
+"""Normalisations with running statistics; the others are in `rows/layers.py`."""
 
 from __future__ import annotations
 

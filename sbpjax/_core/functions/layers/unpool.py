@@ -1,4 +1,4 @@
-"""Un-pooling, power pooling and fractional pooling of tensors."""
+"""Unpooling, power-average pooling and fractional max pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few eigenvalues of large symmetric matrices: `lobpcg`.
+"""Extreme eigenvalues of large symmetric matrices: `lobpcg`.
 
 It finds a few eigenvalues at one end of a spectrum by products with the matrix alone: every round solves the
 problem within the span of the approximations, their residuals, and the last directions (Knyazev, 2001, with the
@@ -143,7 +143,7 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
         if bool((errors[..., :k] <= tol * scale).all()):
             break
         step = residual if iK is None else iK @ residual
-        # what lies within X already is taken off first: the basis of what is left keeps its digits
+        # the part within X is subtracted first: the basis of the rest keeps its digits
         directions = [step] if last is None else [step, last]
         rest = [d - X @ (X.mH @ (d if B is None else B @ d)) for d in directions]
         rest = [d / linalg.vector_norm(d, dim=-2, keepdim=True).clamp(min=_eps(A)) for d in rest]

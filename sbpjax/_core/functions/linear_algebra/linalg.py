@@ -5,8 +5,8 @@
     tensor([1., 3.])
 
 The table of ops has them (`_core.functions.rows.linear_algebra`). Functions that fail on some matrices raise
-`LinAlgError` where their result is at hand, on the CPU and outside compiled programs; their ``_ex`` forms return `info`
-instead.
+`LinAlgError` where their result can be read, on the CPU and outside compiled programs; their ``_ex`` forms return
+`info` instead.
 """
 
 from sbpjax.errors import LinAlgError as LinAlgError

@@ -1,4 +1,4 @@
-"""Approximations of low rank by random projections."""
+"""Low-rank approximation by random projections: `svd_lowrank`, `pca_lowrank`."""
 
 from __future__ import annotations
 

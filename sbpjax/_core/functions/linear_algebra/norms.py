@@ -1,4 +1,4 @@
-"""Norms with a choice, and least squares, of ``torch.linalg``; the table has the rest (`rows/linear_algebra.py`)."""
+"""Norms, pseudoinverse and least squares of ``torch.linalg``; the rest is in `rows/linear_algebra.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def norm(A: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype=None) ->
     Args:
         A: the tensor.
         ord: the order; None is the 2-norm of all elements named.
-        dim: an int for a vector norm, two for a matrix norm; None is all, which for an order asks for 1 or 2 dims.
+        dim: an int for a vector norm, two for a matrix norm; None is all, which with an order must be 1 or 2 dims.
         keepdim: keep the reduced dims with size 1.
         dtype: compute in this dtype.
     """

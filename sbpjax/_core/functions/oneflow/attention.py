@@ -1,4 +1,4 @@
-"""OneFlow's attention of tensors in layouts such as ``"BM(HK)"``; one op, so it is planned as a whole."""
+"""OneFlow's fused attention for layouts such as ``"BM(HK)"``; one op, so it is planned as a whole."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def fused_multi_head_attention_inference_v2(
         key_layout: their layout; by default that of the queries.
         key_seq_start: not supported, as `query_seq_start`.
         key_seq_len: ``(B,)``, how many keys of each batch count; all by default.
-        key_max_seq_len: not needed: the tensors say it.
+        key_max_seq_len: ignored: known from the tensors.
         value: the values; by default in the keys' tensor.
         value_layout: their layout; by default that of the keys.
         attn_bias: added to the scores.

@@ -1,4 +1,4 @@
-"""OneFlow's kernels that have logic of their own; the others are forms of calls (`_core.functions.rows.oneflow`)."""
+"""OneFlow's fused kernels with custom argument handling; the others are in `functions.rows.oneflow`."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _layers(x: Tensor, weights, biases, skip_final_activation: bool, rates=None)
 
 
 def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool) -> Tensor:
-    """Return x through linear layers with relu between them, and behind unless skipped."""
+    """Return x through linear layers with relu between them, and after the last unless skipped."""
     return _layers(x, weights, biases, skip_final_activation)
 
 

@@ -1,4 +1,4 @@
-"""The rows of the table of ops, a file per family; importing this package reads them all."""
+"""Rows of the table of ops, a file per family; importing this package reads them all."""
 
 from . import activations as activations
 from . import arrange as arrange

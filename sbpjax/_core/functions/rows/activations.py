@@ -1,4 +1,4 @@
-"""Activations: functions of the package, of `nn.functional`, and the layers without a state. Any sbp; no partial sums.
+"""Rows of activations: functions, `nn.functional` and stateless layers. Any sbp; no partial sums.
 
 A layer has the form's attributes as options, and `inplace` where the function in `nn.functional` takes it.
 """

@@ -1,4 +1,4 @@
-"""Joining, repeating and turning tensors, and what is asked of its kind. Dims that are not moved keep a split."""
+"""Rows of rearranging ops: join, repeat, flip, and dtype queries. Dims that are not moved keep a split."""
 
 from __future__ import annotations
 

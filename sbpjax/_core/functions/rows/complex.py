@@ -1,4 +1,4 @@
-"""Complex numbers. Any sbp; conjugates and parts of a partial sum are partial sums."""
+"""Rows of complex-number ops. Any sbp; conjugates and parts of a partial sum are partial sums."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensors made of a size, of numbers or of something else, and moved to another dtype or placement.
+"""Rows of tensor creation and of conversions to another dtype or placement.
 
-Where a new tensor lies is said by ``device=``, or ``placement=`` and ``sbp=``; values never depend on it.
+``device=``, or ``placement=`` and ``sbp=``, set the place of a new tensor; values never depend on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DATA = "sbpjax._core.tensor.creation.from_data"
 CONVERT = "sbpjax._core.tensor.creation.convert"
 STRIDED = "sbpjax._core.functions.strides"
 READ = FN | METHOD
-LYING = {"layout": "", "pin_memory": ""}  # PyTorch's words on how memory lies are taken and ignored: XLA decides
+LYING = {"layout": "", "pin_memory": ""}  # PyTorch's memory options are accepted and ignored: XLA decides
 LYING_LIKE = {**LYING, "memory_format": ""}
 SIZE = {"size": "*"}
 

@@ -1,10 +1,10 @@
-"""Discrete Fourier transforms: the names of ``torch.fft``. The dims that are transformed are whole on every rank."""
+"""Rows of discrete Fourier transforms (``torch.fft``). Transformed dims are whole on every rank."""
 
 from __future__ import annotations
 
 from ..table.table import op, written
 
-_KINDS = (  # name, the op, whether it has the scale of an inverse, what it returns
+_KINDS = (  # name, the op, whether it has the scale of an inverse, its result
     ("fft", "c2c", False, "the Fourier transform"),
     ("ifft", "c2c", True, "the inverse Fourier transform"),
     ("rfft", "r2c", False, "the first half of the Fourier transform of real numbers"),

@@ -1,4 +1,4 @@
-"""Reading and writing by index, and matrices put together. An index may be split like what it reads, dim by dim."""
+"""Rows of indexing ops (gather, scatter) and of stacking. An index may be split like its tensor, dim by dim."""
 
 from __future__ import annotations
 

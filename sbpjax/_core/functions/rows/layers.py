@@ -1,6 +1,6 @@
-"""What layers compute: products, convolutions, pooling, norms, images, losses; the names of `nn.functional`.
+"""Rows of `nn.functional`: products, convolutions, pooling, norms, images, losses.
 
-A split batch needs no communication; what a split of other dims costs is said with each op.
+A split batch needs no communication; the cost of a split of other dims is documented with each op.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ..table.table import FN, NN, alias, note, op, written
 WHERE = "data_format"
 LAYERS = "sbpjax._core.functions.layers"
 
-note("recurrent cell", amp="lower")  # ops behind layers, which no row gives
+note("recurrent cell", amp="lower")  # ops of layers without a row
 
 op("nn.functional.linear(input, weight, bias=None)", "linalg.products.linear", amp="lower", out=NN)
 op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul.primitive.grouped_matmul", amp="lower")

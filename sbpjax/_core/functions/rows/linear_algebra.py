@@ -1,4 +1,4 @@
-"""Norms, decompositions, equations: the names of ``torch.linalg``, and PyTorch's older ones at the top.
+"""Rows of linear algebra: norms, decompositions, equations of ``torch.linalg``, and PyTorch's older names.
 
 Matrices are the last two dims, whole on every rank; batch dims of a global tensor may be split.
 """

@@ -1,4 +1,4 @@
-"""Methods of tensors that are functions of the package too: ``sbpjax.detach(x)`` is ``x.detach()``."""
+"""Rows of tensor methods that are also functions: ``sbpjax.detach(x)`` is ``x.detach()``."""
 
 from __future__ import annotations
 

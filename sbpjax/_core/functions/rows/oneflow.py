@@ -1,6 +1,6 @@
-"""OneFlow's ``_C``: its kernels' own names and call forms. What ``_C`` has beside them are functions of other rooms.
+"""Rows of OneFlow's ``_C``: kernel names and call forms; the rest of ``_C`` are functions of other packages.
 
-A kernel that is an op here, ``_C.fused_glu``, is planned as a whole; a form of calls that exist is an `alias`.
+A kernel that is an op here, ``_C.fused_glu``, is planned as a whole; another form of existing calls is an `alias`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sorting, ranking and running sums along a dim, which is whole on every rank; the other dims keep a split."""
+"""Rows of sorting, ranking and cumulative ops along a dim, whole on every rank; other dims keep a split."""
 
 from __future__ import annotations
 

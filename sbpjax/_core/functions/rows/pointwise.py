@@ -1,4 +1,4 @@
-"""Element by element: functions of one tensor, of two, comparisons. Any sbp; linear ones keep a partial sum."""
+"""Rows of elementwise ops: unary, binary, comparisons. Any sbp; linear ones keep a partial sum."""
 
 from __future__ import annotations
 

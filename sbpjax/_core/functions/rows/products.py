@@ -1,4 +1,4 @@
-"""Products of matrices. A split of a contracted dim gives a partial sum, splits of the others split the result."""
+"""Rows of matrix products. A split contracted dim gives a partial sum, other splits split the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, extremes, moments and norms over dims. A sum over a split dim is a partial sum, other results are whole.
+"""Rows of reductions: sums, extremes, moments, norms. Sums over a split dim are partial sums, others whole.
 
 Of a method several dims may be arguments of their own: ``x.sum(0, 1)`` is ``x.sum((0, 1))``.
 """

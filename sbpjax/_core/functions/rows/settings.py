@@ -1,4 +1,4 @@
-"""Functions that configure or describe: default types, devices, threads, precision, determinism."""
+"""Rows of settings and queries: default types, devices, threads, precision, determinism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms, and windows."""
+"""Rows of short-time Fourier transforms and window functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special functions, and pairs of whole numbers: the names of ``torch.special`` and their like at the top."""
+"""Rows of special functions (``torch.special``) and integer pairs such as `gcd`."""
 
 from __future__ import annotations
 

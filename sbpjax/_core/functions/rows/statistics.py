@@ -1,4 +1,4 @@
-"""Distances, moments, integrals and counts. Splits of the dims that are not reduced stay."""
+"""Rows of statistics: distances, moments, integrals, counts. Splits of the dims that are not reduced stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views, parts of tensors, copies of views, other shapes in place. Views show the same memory and keep a split."""
+"""Rows of views, slices, copies of views and in-place reshapes. Views share memory and keep a split."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Names of OneFlow that mean nothing here, or are older than its global tensors, and what to use instead.
+"""Names of OneFlow that do not exist here, with their replacements.
 
-OneFlow's package shows much of how it is made: kernels of gradients, readers of its own record format, updates of
-optimizers as ops, switches of its compiler. Asking for such a name raises `AbsentError`, which says what serves the
-purpose here:
+They are internals of OneFlow (kernels of gradients, readers of its own record format, updates of
+optimizers as ops, switches of its compiler), or older than its global tensors. Access to such a name raises
+`AbsentError` with the replacement:
 
     >>> sbpjax._C.dispatch_adam_update
     AbsentError: sbpjax._C.dispatch_adam_update …
       fix:  sbpjax.optim.Adam(...).step()
 
-The tables go from patterns to advice; the first that fits counts. They are written out in
+The tables map patterns to replacements; the first match counts. They are printed in
 `docs/reference/api_coverage.md` and `docs/how_to/oneflow_scripts.md`.
 """
 
@@ -77,7 +77,7 @@ OLD: tuple[tuple[str, str], ...] = (
 
 
 def row(name: str) -> tuple[str, str] | None:
-    """Return the row of the tables that a name (without ``sbpjax.``) falls under."""
+    """Return the row of the tables that matches a name (without ``sbpjax.``)."""
     for patterns, instead in (*TABLE, *OLD):
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
             return patterns, instead
@@ -89,7 +89,7 @@ def absent(space: str, name: str) -> AttributeError:
 
     Args:
         space: the package below sbpjax: ``""``, ``"nn"``, ``"_C"``.
-        name: what was asked for.
+        name: the missing name.
     """
     full = f"{space}.{name}" if space else name
     found = None if name.startswith("__") else row(full)

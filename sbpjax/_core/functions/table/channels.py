@@ -1,4 +1,4 @@
-"""The arguments by which OneFlow's functions on images say where the channels are.
+"""Channel layout arguments of OneFlow's image functions: ``data_format`` and ``channel_pos``.
 
 Worked case: ``max_pool2d(x, 2, data_format="channels_last")`` of an x of shape (N, H, W, C) pools H and W, and gives
 (N, H / 2, W / 2, C). The functions here have the channels in dim 1; the others are moved there and back, at the cost of
@@ -19,7 +19,7 @@ FIRST, LAST = "channels_first", "channels_last"
 
 
 def channels(name: str, weight: bool = False, last: bool = True) -> Callable:
-    """Return a decorator that gives a function one argument more, by which it is said where the channels are.
+    """Return a decorator that adds an argument for the position of the channels.
 
     Args:
         name: of the argument, ``"data_format"`` or ``"channel_pos"``.

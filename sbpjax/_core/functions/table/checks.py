@@ -1,4 +1,4 @@
-"""What a row's `check` looks at before the op runs; the parameters are those of the call form that it asks for."""
+"""Argument checks of rows (`check`), run before the op; parameters are arguments of the call form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = frozenset((bool, int, float, complex))
 
 
 def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
-    """Raise `OpTypeError` for the first of several arguments that is a number, where a tensor is asked for."""
+    """Raise `OpTypeError` for the first of several arguments that is a number, where a tensor is required."""
     place = next(i for i, value in enumerate(values) if value.__class__ in NUMBERS)
     kind = type(values[place]).__name__
     rule = f"{name}(): argument {parameters[place]!r} (position {place + 1}) must be Tensor, not {kind}"
@@ -42,7 +42,7 @@ def index_of_elements(asked: str, input, index) -> None:
 
 
 def index_in_batch(asked: str, input, indices) -> None:
-    """Raise `OpBoundsError` unless every number names a place in the dim behind the batch."""
+    """Raise `OpBoundsError` unless every number names a place in the dim after the batch."""
     check_size(_call(asked, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
 
 
@@ -125,14 +125,14 @@ def rounded_divisor(asked: str, input, other, rounding_mode) -> None:
 
 
 def every(asked: str, x, holds, rule: str, fix: str) -> None:
-    """Raise `OpValueError` unless a condition holds for all numbers of a tensor that is at hand on the CPU.
+    """Raise `OpValueError` unless a condition holds for all numbers of a tensor on the CPU.
 
     Args:
         asked: the call.
-        x: the tensor; others are not looked at.
+        x: the tensor; it is not checked on other devices.
         holds: takes an array and returns whether it holds.
         rule: the rule.
-        fix: what mends it.
+        fix: the line of code that mends it.
     """
     for part in bounds.parts_on_cpu(x):
         if part.size and not holds(part):
@@ -144,7 +144,7 @@ def _is_probability(part: np.ndarray) -> bool:
 
 
 def probabilities(asked: str, input, target) -> None:
-    """Raise `OpValueError` unless inputs and targets at hand on the CPU are between 0 and 1."""
+    """Raise `OpValueError` unless inputs and targets on the CPU are between 0 and 1."""
     fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
     for name, x in (("input", input), ("target", target)):
         rule = f"all elements of {name} should be between 0 and 1"
@@ -152,7 +152,7 @@ def probabilities(asked: str, input, target) -> None:
 
 
 def observation_weights(asked: str, fweights, aweights) -> None:
-    """Raise `OpValueError` if a weight of an observation that is at hand on the CPU is negative."""
+    """Raise `OpValueError` if a weight of an observation, if on the CPU, is negative."""
     for name, x in (("fweights", fweights), ("aweights", aweights)):
         if x is not None:
             rule = f"cov(): {name} cannot be negative"
@@ -244,7 +244,7 @@ def index_of_tuples_in(asked: str, index, shape) -> None:
 
 
 def enough_elements(asked: str, input, mask, source) -> None:
-    """Raise `OpError` unless a mask that is at hand, broadcast to the tensor, takes no more elements than there are."""
+    """Raise `OpError` if a mask on the CPU, broadcast to the tensor, takes more elements than there are."""
     own = tuple(input.shape)
     shape = own if asked.startswith("x.") else np.broadcast_shapes(own, mask.shape)
     asked = _call(asked, "mask", "source")
@@ -300,9 +300,9 @@ def pivoting(asked: str, pivot) -> None:
 
 
 def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction that the old options ask for, or `reduction` if neither is given.
+    """Return the reduction of the old options, or `reduction` if neither is given.
 
-    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
+    OneFlow lacks the old options, so in a call in its order the reduction itself is in the place of the first one.
     """
     if size_average is None and reduce is None:
         return reduction

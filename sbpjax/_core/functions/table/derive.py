@@ -1,4 +1,4 @@
-"""From a row of the table to its functions: the source of each is written from the call form, and compiled.
+"""Code generation for rows of the table: writes the source of each function from the call form and compiles it.
 
     op("gather(input, dim, index, sparse_grad=False)", "gather.gather", ignores="sparse_grad", check="index_in_dim")
 
@@ -41,15 +41,15 @@ from .public import public
 from .row import FN, NN, Row
 
 _MISSING = inspect.Parameter.empty
-_FOLDER = os.path.dirname(os.path.dirname(__file__))  # derived functions are the library's own in the trail of an error
+_FOLDER = os.path.dirname(os.path.dirname(__file__))  # derived functions are the library's own in a traceback
 _WITH_NUMBERS = ("arithmetic.", "compare.")  # ops whose further tensors may be numbers
 
 
 def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> Callable:
-    """Return what a row gives: its ``"function"``, the one of `nn.functional` (``"nn"``), or what writes in place.
+    """Return a function of a row: ``"function"``, ``"nn"`` (that of `nn.functional`), ``"method"`` or an in-place one.
 
-    The method that writes (``"inplace"``) and the function (``"inplace function"``) differ in the first name.
-    ``at`` gives what the table has in a room under a name, for an alias.
+    The in-place method (``"inplace"``) and function (``"inplace function"``) differ in the name of the first argument.
+    ``at`` returns the function that the table has in a package under a name, for an alias.
     """
     if row.written:
         written = row.resolve()
@@ -73,7 +73,7 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
 
 
 def _of_call(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
-    """Return the function of an alias: it evaluates the expression that it stands for."""
+    """Return the function of an alias: it evaluates the expression of the row."""
     own = {p.arg for p in ast.walk(ast.parse(f"def f({row.arguments}): 0")) if isinstance(p, ast.arg)}
     space: dict[str, Any] = {"Tensor": Tensor, "Sequence": Sequence, "__name__": __name__}
     call = ast.unparse(_Named(own, space, at).visit(ast.parse(row.call, mode="eval")))
@@ -89,7 +89,7 @@ def _named_tuple(row: Row) -> Any:
 
 
 class _Named(ast.NodeTransformer):
-    """Puts the table's functions into a namespace where an expression calls them: `nn.functional.gelu` of gelu."""
+    """Puts the table's functions that an expression calls into its namespace: `nn.functional.gelu` of gelu."""
 
     def __init__(self, own: set[str], space: dict[str, Any], at: Callable[[str, str], Callable | None]) -> None:
         self.own, self.space, self.at = own, space, at
@@ -116,7 +116,7 @@ def _with_several(function: Any) -> Any:
 
 
 def named(function: Any, name: str, doc: str | None, room: str) -> Any:
-    """Give a function its public name, text and home."""
+    """Set the public name, docstring and module of a function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.__module__ = f"sbpjax.{room}".rstrip(".") if room != "Tensor" else "sbpjax"
@@ -132,7 +132,7 @@ def source_to_function(
         name: its name.
         arguments: its arguments, each with type and default.
         body: its lines.
-        space: what the source names.
+        space: the namespace of the source.
         path: the name that a traceback shows instead of a file's.
         returns: the type that it returns.
     """
@@ -144,7 +144,7 @@ def source_to_function(
 
 
 def layer_form(row: Row) -> tuple[str, list[str], list[str], dict[str, Any]]:
-    """Return of a row's layer the name, the arguments as source, its options, and what the source names."""
+    """Return the name of a row's layer, its arguments as source, its options, and the namespace of the source."""
     name, _, given = row.layer.partition("(")
     form = Form(row, row.resolve(), given.removesuffix(")") if given else None)
     found = [p for p in form.parameters if p.name in form.attributes]
@@ -188,7 +188,7 @@ class Form:
         return named(function, name, doc, "nn.functional" if kind == "nn" else row.room)
 
     def text(self, parameters: list[str], first: str = "") -> str:
-        """Return the text of a function with these parameters, the first tensor of which may have another name."""
+        """Return the docstring of a function with these parameters; its first tensor may have another name."""
         row, check = self.row, _check_of(self.row) if self.row.check else None
         tensors = [first, *self.tensors[1:]] if first else self.tensors
         parameters = [*parameters, *row.channels.split()[:1]]
@@ -226,7 +226,7 @@ class Form:
         return bool(self.row.out & {"function": FN, "nn": NN}.get(kind, 0))
 
     def _is_pair(self) -> bool:
-        """Return whether this is a plain function of two tensors, which OneFlow lets write into the first."""
+        """Return whether this is a plain function of two tensors, which in OneFlow may write into the first."""
         return [p.name for p in self.parameters] == ["input", "other"]
 
     def must_be_tensors(self) -> bool:
@@ -300,7 +300,7 @@ class Form:
         return [*lines, "return result"]
 
     def _value(self, name: str) -> str:
-        """Return the source of what an attribute is passed as."""
+        """Return the source of the value passed for an attribute."""
         if name == "dtype":
             return "_dtype(dtype)"
         if f"*{name}" in self.row.form:
@@ -309,7 +309,7 @@ class Form:
         return f"{'_number' if kind == 'float' else '_several' if 'tuple[' in kind else '_hashable'}({name})"
 
     def _defaults(self) -> tuple | None:
-        """Return the attributes of a call that says nothing of them, None if it has to."""
+        """Return the attributes of a call without any, None if one is required."""
         found = [(p.name, p.default) for p in self.parameters if p.name in self.attributes]
         return None if any(value is _MISSING for _, value in found) else (*found, *self.row.fixed.items())
 
@@ -334,7 +334,7 @@ class Form:
 
 
 def _said(annotation: Any) -> str:
-    """Return a type as source; nothing if none was said."""
+    """Return a type as source; empty if there is none."""
     if isinstance(annotation, str):
         return annotation
     return "" if annotation is _MISSING else inspect.formatannotation(annotation)

@@ -1,6 +1,6 @@
-"""What a row's `fails` raises where the `info` of a batch of matrices says that one has not what is asked for.
+"""Errors of failed decompositions (`fails` of a row), raised from the `info` of a batch of matrices.
 
-It can be read on the CPU and outside compiled programs; elsewhere nothing is raised.
+`info` can be read on the CPU and outside compiled programs; elsewhere nothing is raised.
 """
 
 from __future__ import annotations

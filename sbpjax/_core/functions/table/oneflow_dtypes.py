@@ -1,4 +1,4 @@
-"""Dtypes of results as OneFlow has them, for scripts that import the package as oneflow."""
+"""OneFlow's result dtypes, for scripts that import the package as oneflow."""
 
 from __future__ import annotations
 

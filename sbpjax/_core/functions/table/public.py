@@ -1,6 +1,6 @@
-"""A function as users call it: with other names and orders of arguments, ``out=``, and errors in the usual words.
+"""Public wrapper of functions: argument aliases, OneFlow's argument order, ``out=`` and argument errors.
 
-One Python call stands around the function, whatever it takes:
+One Python call wraps the function, with all of these:
 
     flow.sum(x, axis=1)            → sum(x, dim=1)             NumPy's names
     flow.addmm(c, a, b, 2.0, 3.0)  → addmm(c, a, b, alpha=2.0, beta=3.0)      OneFlow's order
@@ -31,10 +31,10 @@ def public(
 
     Args:
         function: the function.
-        names: other names of arguments; those that lead to none of the function's are left out.
+        names: other names of arguments; aliases of unknown parameters are left out.
         oneflow: the form of the call in OneFlow.
         out: whether to take ``out=`` for it.
-        strict: whether to look at the types of arguments before each call.
+        strict: whether to check the types of arguments before each call.
     """
     parameters = inspect.signature(function).parameters
     first = next(iter(parameters), "")
@@ -47,7 +47,7 @@ def public(
     }
     order, same = in_oneflow(oneflow, list(parameters.values()))
     out = out and "out" not in parameters
-    # What makes a tensor of numbers makes it in the dtype of ``out=``.
+    # A function that makes a tensor of numbers makes it in the dtype of ``out=``.
     dtype_at = _place_of_dtype(parameters) if out and {"dtype", "device"} <= parameters.keys() else -1
     if not (takes or order or out):
         return told(function, strict)
@@ -99,7 +99,7 @@ def _place_of_dtype(parameters: Mapping[str, inspect.Parameter]) -> int:
 
 
 def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
-    """Return the dtype in which a function makes what goes into ``out``; one that was asked for is the same.
+    """Return the dtype of a new tensor that is written into ``out``; a given dtype must be the same.
 
     Raises:
         OpError: it is another.
@@ -111,11 +111,11 @@ def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
 
 
 def take_oneflow(space: dict[str, Any], room: str) -> None:
-    """Let functions and classes of a module take OneFlow's arguments as well.
+    """Add OneFlow's arguments to functions and classes of a module.
 
     Args:
         space: the module's ``globals()``, whose functions are replaced.
-        room: which part of `FORMS`.
+        room: the part of `FORMS`.
     """
     for form, names in FORMS[room].items():
         for name in names.split():

@@ -1,20 +1,20 @@
-"""One table of the public ops: a row says how an op is called, what computes it, and where it shows.
+"""Op registration: a table of the public ops with call form, implementation and namespaces of each.
 
     op("gcd(input, other)", "pairs.gcd", FN | METHOD | INPLACE | INPLACE_FN)
 
 is `sbpjax.gcd`, ``x.gcd(y)``, ``x.gcd_(y)`` and `sbpjax.gcd_`, with ``out=``, NumPy's and OneFlow's names of arguments,
-a signature, a docstring, and errors in the usual words. The rows stand in `_core.functions.rows`, a file per family:
+a signature, a docstring, and argument errors. The rows are in `_core.functions.rows`, a file per family:
 
-* the call form is what users write. Names that the pure op in `_core.ops` has as attributes are attributes, the
-  others are its tensors, in order. The types of attributes are the op's.
+* the call form is the signature for users. Names that the pure op in `_core.ops` has as attributes are attributes, the
+others are its tensors, in order. The types of attributes are the op's.
 * `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
-  `alias` rows are other forms of calls that exist: ``alias("_C.rint(x: Tensor)", "x.round()")``.
-* a dotted name, ``special.entr(input)``, lives in that room of the package; `also` gives further names.
-* importing sbpjax reads the rows and imports no op: a name is made when it is first asked for (`found`), a method by a
-  `Late` that stands in the class until then.
-* facts about the op itself (`saves`, `amp`) are handed to the rooms below, which declare where they go.
+  `alias` rows are other forms of existing calls: ``alias("_C.rint(x: Tensor)", "x.round()")``.
+* a dotted name, ``special.entr(input)``, is in that package; `also` gives further names.
+* importing sbpjax reads the rows and imports no op: a name is made on first access (`found`), a method by a
+`Late` that is in the class until then.
+* facts about the op itself (`saves`, `amp`) are handed to the packages below, which declare the tables for them.
 
-Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` asks `found("", "gcd")`; the row
+Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls `found("", "gcd")`; the row
 imports `_core.ops.special.pairs`, `derive` writes the function, and the package keeps it.
 """
 
@@ -38,7 +38,7 @@ from .row import OUTPUT as OUTPUT
 from .row import Row as Row
 
 ROWS: list[Row] = []
-_SHOWN: dict[str, dict[str, tuple[Row, str]]] = {}  # room: name: the row, and which kind of what it gives
+_SHOWN: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the row, and the kind of function
 
 
 def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
@@ -47,10 +47,10 @@ def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "",
     Args:
         form: how users write the call.
         home: module and name of the pure op below `_core.ops`.
-        shows: where it shows.
-        saves: what PyTorch keeps for backward where this package keeps an input: `OUTPUT` or `NOTHING_SAVED`; it
-            decides which write in place is an error.
-        amp: what autocasting does with it, see `_core.tensor.amp.lists`.
+        shows: the namespaces that expose it.
+        saves: the value that PyTorch keeps for backward where this package keeps an input: `OUTPUT` or
+        `NOTHING_SAVED`; it decides which write in place is an error.
+        amp: its autocast policy, see `_core.tensor.amp.lists`.
         **facts: further columns, see `Row`.
     """
     note(home.rpartition(".")[2], saves, amp)
@@ -64,9 +64,9 @@ def written(
 
     Args:
         name: the name, or several by spaces.
-        module: where they are defined.
-        shows: where they show.
-        own: what the function is called there, if not as the name.
+        module: the module that defines them.
+        shows: the namespaces that expose them.
+        own: the name of the function there, if it differs.
         saves: see `op`, for the op of the function's name.
         amp: likewise.
         **facts: further columns, see `Row`; ``out=True`` gives ``out=`` to a function that does not take it.
@@ -77,20 +77,21 @@ def written(
 
 
 def alias(form: str, call: str, shows: int = FN, **facts: Any) -> Row:
-    """Add a row for another form of calls that exist.
+    """Add a row for another form of existing calls.
 
     Args:
-        form: how users write the call, with types as Python has them; it returns a tensor unless it says otherwise.
-        call: the expression that it stands for. Functions have the names that they have in the package:
-            ``nn.functional.gelu(x, approximate='tanh')``.
-        shows: where it shows.
+        form: how users write the call, with types as Python has them; it returns a tensor unless it declares another
+            type.
+        call: the expression that it evaluates. Functions have their names in the package:
+        ``nn.functional.gelu(x, approximate='tanh')``.
+        shows: the namespaces that expose it.
         **facts: further columns, see `Row`; ``out=True`` gives it ``out=``.
     """
     return _add(Row(form, "", shows, call=call, **{"out": False, **facts}))
 
 
 def note(names: str, saves: str = "", amp: str = "") -> None:
-    """Hand facts about ops to the rooms below; of ops that no row gives, too."""
+    """Hand facts about ops to the packages below, also about ops without a row."""
     for name in names.split():
         if saves:
             SAVES[name] = saves
@@ -128,7 +129,7 @@ def _show(room: str, name: str, row: Row, kind: str) -> None:
 
 
 class Late:
-    """A method that is made when it is first asked for, and then stands in the class itself."""
+    """A lazy method: made on first access, which replaces it in the class."""
 
     __slots__ = ("name",)
 
@@ -142,10 +143,10 @@ class Late:
 
 
 def found(room: str, name: str) -> Callable:
-    """Return what the table gives a room under a name.
+    """Return the function that the table has in a package under a name.
 
     Raises:
-        KeyError: it gives nothing.
+        KeyError: there is none.
     """
     row, kind = _SHOWN[room][name]
     function = row.made.get(kind)
@@ -161,25 +162,25 @@ def _at(room: str, name: str) -> Callable | None:
 
 
 def has(room: str, name: str) -> bool:
-    """Return whether the table gives a room a name."""
+    """Return whether the table has a name in a package."""
     return name in _SHOWN.get(room, ())
 
 
 def names(room: str) -> list[str]:
-    """Return the names that the table gives a room."""
+    """Return the names that the table has in a package."""
     return list(_SHOWN.get(room, ()))
 
 
 def face(
     room: str, space: dict[str, Any], *beside: str, modules: str = "", tell: Callable[[dict], None] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a module that shows a room of the table.
+    """Return ``__getattr__`` and ``__dir__`` of a module that re-exports a package of the table.
 
     Args:
-        room: the room.
+        room: the package.
         space: the module's ``globals()``.
-        beside: rooms whose names it has too, the first of them first; ``"Tensor"`` has all methods.
-        modules: modules that are imported when they are asked for: ``name`` for a public one in this one, or
+        beside: further packages whose names it has, the first of them first; ``"Tensor"`` has all methods.
+        modules: modules that are imported on first access: ``name`` for a public one in this one, or
             ``name=module``, or ``name=module:class`` for a class. ``__getattr__.modules`` lists the public ones.
         tell: called with the name and the class when one of these classes is imported.
     """
@@ -187,7 +188,7 @@ def face(
     places = {name: place or within + name for name, _, place in (each.partition("=") for each in modules.split())}
 
     def attribute(name: str) -> Any:
-        if name == "__all__":  # what a star import takes
+        if name == "__all__":  # the names of a star import
             return [name for name in listed() if not name.startswith("_")]
         if name in places:
             place, _, inside = places[name].partition(":")

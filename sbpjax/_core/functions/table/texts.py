@@ -1,12 +1,12 @@
-"""The text of a derived function: what its pure op says, and what follows from the form, the code and the family.
+"""Docstring templates of derived functions: the pure op's docstring, completed from form, code and family.
 
-The pure op writes what only it knows: the formula, its own arguments and errors, an example. Worked case:
-`arithmetic.mul` says "Return x * y; of bools, their conjunction" and gives an example. ``help(flow.mul)`` says "Return
-input * other", since these are the names of the form; that either may be a number, and what ``out`` and ``inplace`` do,
-since all such arguments are alike; that the shapes broadcast and what a split and a partial sum become, since it is
+The docstring of the pure op has only its own facts: the formula, its arguments and errors, an example. Worked case:
+`arithmetic.mul` has "Return x * y; of bools, their conjunction" and an example. ``help(flow.mul)`` shows "Return
+input * other", with the names of the form; that either may be a number, and the use of ``out`` and ``inplace``,
+since all such arguments are alike; the broadcast of shapes and the result of a split and a partial sum, since it is
 pointwise and linear in each; that the shapes have to fit, and all inputs be local or all global, since there are two.
 
-`FAMILIES` says what the layout of the result is, `FAILURES` which errors a helper in the op's code implies. Both are
+`FAMILIES` has the layout of the result, `FAILURES` the errors that a helper in the op's code implies. Both are
 tested on every op.
 """
 
@@ -23,7 +23,7 @@ from .row import Row
 _HEADING = re.compile(r"^(Args|Returns|Raises|Example|Source):$", re.MULTILINE)
 _ORDER = ("Args", "Returns", "Raises", "Source", "Example")
 
-# What arguments mean wherever they are not explained.
+# Default descriptions of arguments.
 ARGUMENTS = {
     "out": "a tensor to write the result into, which is returned.",
     "inplace": "write the result into the first tensor.",
@@ -41,7 +41,7 @@ ARGUMENTS = {
 
 SEVERAL_DIMS = "a dim, several, or None for all."
 IGNORED = "taken and ignored."
-# What they mean where a tensor is made.
+# Descriptions of the arguments of tensor creation.
 MAKING = {
     "size": "the shape, as numbers or one tuple.",
     "dtype": "the dtype; the default dtype, or that of the values or the other tensor, if None.",
@@ -51,7 +51,7 @@ MAKING = {
     "requires_grad": "whether ops on it are recorded.",
 }
 
-# ----------------------------------------------------------------------------------------- what families have in common
+# ------------------------------------------------------------------------------------------------- facts of families
 
 _POINTWISE = "elementwise arithmetic compare pairs special bessel polynomials complex activation".split()
 _ONE = "The shape of {0}. A split stays"
@@ -82,7 +82,7 @@ FAMILIES = {
     "sort.sort sort.argsort sort.topk sort.kthvalue sort.mode cumulative.cumprod": ALONG,
     "cumulative.cumsum arrange.cat arrange.flip": MOVED,
     "linalg.mm linalg.bmm linalg.matmul": PRODUCT,
-    "activation.glu activation.prelu complex.isreal": "",  # not pointwise, or only in part: they say it themselves
+    "activation.glu activation.prelu complex.isreal": "",  # not pointwise, or only in part: documented by the op
 }
 VIEW = (
     "A split stays with its dim, and with the first of dims that are joined. A part of a split dim is a partial sum, "
@@ -95,7 +95,7 @@ _VIEWS = (
 )
 _FAMILY_OF = {op: text for ops, text in FAMILIES.items() for op in ops.split()}
 
-# What the names of helpers in the code of an op imply: an error, or the dtype of the result.
+# Helpers called by the code of an op → the error, or the dtype of the result, that they imply.
 FAILURES = {
     "_float_only": ("OpTypeError", "{0} is not floating point."),
     "_not_bool": ("OpTypeError", "{0} is bool."),
@@ -115,14 +115,14 @@ def of_op(
     check: Any = None,
     own_text: str = "",
 ) -> str:
-    """Return the text of a function that is derived from a pure op.
+    """Return the docstring of a function that is derived from a pure op.
 
     Args:
         home: module and name of the op below `_core.ops`.
         fn: the op.
         tensors: the names of its tensors in the form, in the op's order.
         parameters: the names of all that the function takes.
-        ignores: those that mean nothing.
+        ignores: those without effect.
         check: the row's `check`.
         own_text: the row's `text`, of which only the arguments are the op's.
     """
@@ -150,12 +150,12 @@ def of_op(
 
 
 def _joined(head: str, said: dict[str, str]) -> str:
-    """Return a text from what stands before its sections and these."""
+    """Return a docstring from the part before its sections and the sections."""
     return "\n\n".join([head, *[f"{title}:\n{said[title].rstrip()}" for title in _ORDER if said.get(title)]])
 
 
 def of_written(home: str, function: Callable, parameters: list[str]) -> str:
-    """Return the text of a function that is written by hand: what it says, and arguments that are alike everywhere.
+    """Return the docstring of a function that is written by hand, with the default descriptions of arguments added.
 
     Args:
         home: its module and name.
@@ -181,7 +181,7 @@ def own_tensors(fn: Callable) -> list[str]:
 
 
 def _parts(text: str) -> tuple[str, dict[str, str]]:
-    """Return what stands before the sections of a text, and the sections."""
+    """Return the part of a docstring before its sections, and the sections."""
     head, *rest = _HEADING.split(text)
     return head.strip(), {title: f"{body.strip(chr(10))}\n" for title, body in zip(rest[::2], rest[1::2])}
 
@@ -198,7 +198,7 @@ def _renamed(text: str, names: dict[str, str]) -> str:
 
 
 def _arguments(given: str, parameters: list[str], common: dict[str, str]) -> str:
-    """Return a line for each argument: what is said of it, or what all such arguments are."""
+    """Return a line for each argument: its own description, or the default one."""
     told = {block.partition(":")[0].strip(): block for block in re.split(r"^(?=    \w)", given, flags=re.MULTILINE)}
     alike = {name: f"    {name}: {text}\n" for name, text in common.items()}
     return "".join(told.get(name) or alike.get(name, "") for name in parameters if name != "self" or name in told)
@@ -211,7 +211,7 @@ def _tensor(home: str, name: str, tensors: list[str]) -> str:
 
 
 def family(home: str, tensors: list[str]) -> str:
-    """Return what the ops of a family have in common: the shape and the sbp of the result; nothing if it has none."""
+    """Return the shape and the sbp of the result of an op's family; empty if it has none."""
     module, _, name = home.partition(".")
     quoted = [f"`{t}`" for t in tensors]
     if home in _FAMILY_OF:
@@ -265,10 +265,10 @@ def _filled(text: str, hang: int = 0) -> str:
 
 
 class WithBase:
-    """The text of a class whose base explains the arguments, joined when it is asked for.
+    """Docstring of a class whose base explains the arguments, joined on first access.
 
     Args:
-        own: what the class says itself.
+        own: the class's own docstring.
         base: the base.
     """
 
@@ -285,12 +285,12 @@ class WithBase:
 
 
 class WithCommon:
-    """The text of a class, completed when it is asked for by what some arguments mean in all classes of its family.
+    """Docstring of a class, completed on first access by the common arguments of its family.
 
     Args:
-        own: what the class says itself.
-        common: argument → what it means.
-        returns: what an instance returns when it is called; empty if classes say it themselves.
+        own: the class's own docstring.
+        common: argument → its description.
+        returns: the result of a call of an instance; empty if the classes document it themselves.
     """
 
     def __init__(self, own: str | None, common: dict[str, str], returns: str = "") -> None:
@@ -307,7 +307,7 @@ class WithCommon:
 
 
 class OfLayer:
-    """The text of an activation layer, made when it is asked for: that of the op, whose tensor is what it is called on.
+    """Docstring of an activation layer, made on first access from the op's, whose tensor is the layer's input.
 
     Args:
         row: the row of the table.
