@@ -1,13 +1,13 @@
-"""Tokens on disk, texts and images with labels, and the samples that a model is trained on.
+"""Training datasets: tokens on disk, labelled texts and images, click logs, pre-training samples.
 
     tokens = TokenFile("corpus")                            # corpus.bin and corpus.idx, as Megatron has them
     pieces = PackedTokens("corpus", length=1024, samples=1_000_000)
-    inputs, targets = pieces[123_456]                       # (1024,) each; no sample before it is looked at
+    inputs, targets = pieces[123_456]                       # (1024,) each; no earlier sample is read
     both = Blend([pieces, code], weights=[0.7, 0.3], samples=1_000_000)
 
 * `token_file.py`: a memory-mapped file of documents, written as a stream and never half visible.
-* `numbered.py`: what samples with numbers have in common; `packed.py`, `blend.py`: two kinds of them.
-* `masked_pairs.py`, `corrupted_spans.py`: what BERT and T5 are pre-trained on; `special.py`: BERT's special tokens.
+* `numbered.py`: base of datasets with numbered samples; `packed.py`, `blend.py`: two kinds of them.
+* `bert_pairs.py`, `t5_span_corruption.py`: pre-training samples of BERT and T5; `special.py`: BERT's special tokens.
 * `labelled_texts.py`, `buckets.py`: tables of texts with labels, and batches of rows of about equal length.
 * `images.py`, `cifar.py`: images with classes.
 * `criteo.py`, `feature_keys.py`, `generated_clicks.py`: logs of clicks, rows for their keys, and generated ones.

@@ -1,13 +1,13 @@
-"""`MaskedPairs`: samples that a BERT is pre-trained on: two pieces of text with some of their tokens hidden.
+"""`MaskedPairs`: BERT pre-training samples, masked language modelling and sentence pair prediction.
 
 A document is cut into windows of ``length - 3`` tokens, a window into two pieces, A and B, at a random place; where the
-file knows sentences, between two of them. Then one of two questions is asked, half of the time with the answer 1:
+file has sentence boundaries, between two sentences. Then a pair gets one of two labels, half of the time 1:
 
     order   0: A B          1: B A                                      (sentence order, as ALBERT's)
     next    0: A B          1: A and a piece of another document        (next sentence, as BERT's)
 
-Of the text's tokens, ``round(0.15 * n)`` and one at least are to be told: 80 of 100 of them are hidden by ``[MASK]``,
-10 are another random token, 10 stay. All of it is a function of `seed` and the sample's number.
+Of the text's tokens, ``round(0.15 * n)`` and at least one are to be predicted: 80 of 100 of them are replaced by
+``[MASK]``, 10 by a random token, 10 stay. All of it is a function of `seed` and the sample's number.
 
     [CLS] the [MASK] sat [SEP] on the house [SEP] [PAD]
     targets   cat 7..., mat for "house", -100 elsewhere          segments 0 0 0 0 0 1 1 1 1 0
@@ -29,11 +29,11 @@ from .special import SpecialTokens
 from .token_file import TokenFile
 
 QUESTIONS = ("order", "next")
-_HIDDEN, _CHANGED = 0.8, 0.1  # of the tokens that are to be told
+_HIDDEN, _CHANGED = 0.8, 0.1  # of the tokens to be predicted
 
 
 class MaskedPairs(Shuffled):
-    """Windows of documents as samples of BERT's pre-training, each a dict of what `BertForPreTraining.loss` takes.
+    """Windows of documents as BERT pre-training samples, each a dict of the arguments of `BertForPreTraining.loss`.
 
     Args:
         file: a `TokenFile`, or its path without ``.bin``. Its documents have no special tokens.
@@ -44,9 +44,9 @@ class MaskedPairs(Shuffled):
         samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
         seed: of the order, the pieces and the masks, 0 or more.
         shuffle: False for the order of the file.
-        share: of the tokens that are to be told.
-        continues: `(vocabulary,)` bools: which tokens go on with the word before them (``##ing``). Then whole words are
-            told or not.
+        share: of the tokens to be predicted.
+        continues: `(vocabulary,)` bools: which tokens continue the word before them (``##ing``). Then whole words are
+            masked.
 
     Raises:
         DataError: an argument does not fit, or the file has no document of two tokens.
@@ -85,7 +85,7 @@ class MaskedPairs(Shuffled):
         if not self._ends[-1:].any():
             rule = "a document has two tokens at least, to be cut in two"
             self._refuse(f"{self.file.prefix}.bin has {len(self.file)} documents, none of them so long", rule, "longer")
-        self._text = np.setdiff1d(np.arange(vocabulary), special)  # what a random token may be
+        self._text = np.setdiff1d(np.arange(vocabulary), special)  # the candidates for random tokens
         super().__init__(int(self._ends[-1]), samples, seed, shuffle)
 
     def _refuse(self, seen: str, rule: str, fix: str) -> None:
@@ -149,7 +149,7 @@ class MaskedPairs(Shuffled):
         return self.file.read(first + begin, min(first + begin + count, end)).astype(np.int64)
 
     def _hide(self, tokens: np.ndarray, first: int, second: int, random: np.random.Generator) -> np.ndarray:
-        """Hide some tokens in place, and return the targets."""
+        """Mask some tokens in place, and return the targets."""
         places = np.concatenate([np.arange(1, 1 + first), np.arange(2 + first, 2 + first + second)])
         count = max(1, round(self.share * len(places)))
         chosen = (

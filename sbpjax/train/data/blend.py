@@ -1,16 +1,15 @@
-"""`Blend`: several datasets mixed by weights, evenly all the way, and computable sample by sample.
+"""`Blend`: several datasets mixed by weights, evenly over a run, with random access.
 
-Of `samples` in all, dataset d gives ``counts[d]``: its share rounded down; what is then left over goes to the largest
-remainders. Its k-th sample belongs at the time ``(k + 1/2) / counts[d]`` of a run that lasts from 0 to 1,
-and all samples come in the order of their times; of equal times, the first dataset's comes first. Of 8 samples with
-weights 5 : 3
+Of `samples` in all, dataset d gives ``counts[d]``: its share rounded down; the rest goes to the largest remainders. Its
+k-th sample belongs at the time ``(k + 1/2) / counts[d]`` of a run that lasts from 0 to 1, and all samples come in the
+order of their times; of equal times, the first dataset's comes first. Of 8 samples with weights 5 : 3
 
     dataset 0, 5 samples     .1      .3      .5      .7      .9
     dataset 1, 3 samples        .167         .5        .833
     order                     0  1   0   0   1   0   1   0
 
-Which sample the i-th is, is found without the others: up to a time t, a dataset has given ``counts[d] * t`` samples,
-wrong by at most one half. So the i-th is among few candidates of each dataset, and those are put in order.
+The i-th sample is found without the others: up to a time t, a dataset has given ``counts[d] * t`` samples, wrong by at
+most one half. So the i-th is among few candidates of each dataset, and those are sorted.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Blend(Numbered):
     """Samples of several datasets, mixed by weights.
 
     Args:
-        datasets: what is mixed, each a `Numbered` dataset; one that is used up begins its next epoch.
+        datasets: `Numbered` datasets; one that is used up begins its next epoch.
         weights: one per dataset, more than 0; only their proportions count.
         samples: how many samples a run takes; the proportions are exact for that number.
 
@@ -81,7 +80,7 @@ class Blend(Numbered):
         self.counts = apportioned(weights, samples)
 
     def source(self, number: int) -> tuple[int, int]:
-        """Return which dataset the sample of a number comes from, and its number there."""
+        """Return the dataset of the sample of a number, and its number there."""
         turn, i = divmod(number, self.samples)
         n, parts = self.samples, len(self.counts)
         # The i-th sample's time is in [(2i + 2 - parts) / 2n, (2i + parts) / 2n]: see the head of this file.

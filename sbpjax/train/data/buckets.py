@@ -1,13 +1,13 @@
-"""`Buckets`: batches of rows of about equal length, padded to one of a few widths: few programs, little padding.
+"""`Buckets`: length-bucketed batches, padded to one of a few widths to limit compilations and padding.
 
-    said = LabelledTexts("train.tsv", tokenizer, GLUE["sst2"], length=128)
-    batches = Buckets(said, batch_size=32, widths=(32, 64, 128), epochs=3)
-    loader = DataLoader(said, batch_sampler=batches)
+    rows = LabelledTexts("train.tsv", tokenizer, GLUE["sst2"], length=128)
+    batches = Buckets(rows, batch_size=32, widths=(32, 64, 128), epochs=3)
+    loader = DataLoader(rows, batch_sampler=batches)
 
 Each width has the rows that do not fit into the one before it. Rows of a width that do not fill a batch go to the next
-width, so every row comes once per epoch, and one batch at most is short: the last of the widest. Which rows a batch has
-is a function of `seed`, the epoch and the batch's place in it: all processes agree without talking, and a run that
-resumes at batch 100,000 computes that batch's epoch alone.
+width, so every row comes once per epoch, and one batch at most is short: the last of the widest. The rows of a batch
+are a function of `seed`, the epoch and the batch's place in it: all processes agree without communication, and a run
+that resumes at batch 100,000 computes that batch's epoch alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .labelled_texts import LabelledTexts
 
 
 class Buckets(Sampler):
-    r"""Batches for ``DataLoader(dataset, batch_sampler=...)``: lists of pairs, which row and how wide.
+    r"""Batches for ``DataLoader(dataset, batch_sampler=...)``: lists of (row, width) pairs.
 
     Args:
         dataset: the rows.
@@ -38,11 +38,11 @@ class Buckets(Sampler):
         DataError: a row is longer than the widest, or an epoch has no batch.
 
     Example:
-        >>> with open("said.tsv", "w") as file:
+        >>> with open("table.tsv", "w") as file:
         ...     _ = file.write("sentence\tlabel\n" + "a good one\t1\nno\t0\n" * 3)
         >>> tokenizer = train_tokenizer(["a good one", "no"], 300, model="wordpiece")
-        >>> said = LabelledTexts("said.tsv", tokenizer, GLUE["sst2"], length=16)
-        >>> [(len(batch), batch[0][1]) for batch in Buckets(said, 2, widths=(4, 16))]
+        >>> rows = LabelledTexts("table.tsv", tokenizer, GLUE["sst2"], length=16)
+        >>> [(len(batch), batch[0][1]) for batch in Buckets(rows, 2, widths=(4, 16))]
         [(2, 4), (2, 16), (2, 16)]
     """
 

@@ -1,4 +1,4 @@
-"""`Cifar`: the files of CIFAR-10 and CIFAR-100, which `sbpjax.vision.datasets` reads, as numbered samples."""
+"""`Cifar`: CIFAR-10 and CIFAR-100 as numbered samples, from the files that `sbpjax.vision.datasets` reads."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Criteo's logs of clicks: a label, 13 counts and 26 keys a line, in text or in Parquet; and samples of such arrays.
+"""Criteo click logs: reader for text and Parquet files (label, 13 counts, 26 keys), and `Clicks` samples.
 
     1 ⇥ 5 ⇥  ⇥ 12 ⇥ … ⇥ 68fd1e64 ⇥ 80e26c9b ⇥  ⇥ …
 
-Any field but the label may be empty. Counts become ``log(1 + count)``, with 0 for what is missing or negative. Keys are
-eight digits in base 16, read as whole numbers; a number beyond 32 bits stands for a missing one, so it is a key too.
+Any field but the label may be empty. Counts become ``log(1 + count)``, with 0 for missing or negative ones. Keys are
+eight digits in base 16, read as whole numbers; a number beyond 32 bits represents a missing one, so it is a key too.
 
     blocks = read_criteo("day_0.gz")                       # Block(labels, dense, keys) of 65,536 lines each
     parts = [Clicks(b.dense, hashed(b.keys, sizes), b.labels) for b in blocks]

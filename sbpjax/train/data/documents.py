@@ -1,8 +1,8 @@
-"""Documents of text files, and `EncodedDocuments`: chunks of them as tokens, for the workers of a loader.
+"""Documents of text files, and `EncodedDocuments`: tokenized chunks of them, for the workers of a loader.
 
-A file of lines is cut every MiB; a chunk has the lines that *begin* in it, so no two chunks share one, and none has to
-know what is before it. A file that is one document is one chunk. The chunks in their order are all documents in theirs,
-whoever encodes them.
+A file of lines is cut every MiB; a chunk has the lines that *begin* in it, so no two chunks share one, and each is
+independent of those before it. A file that is one document is one chunk. The chunks in their order are all documents in
+theirs, regardless of the worker.
 
 This module is imported by worker processes, which have no JAX.
 """
@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
         path: the file.
         kind: ``"file"``, one document; ``"lines"``, a document per line; ``"json"``, an object per line.
         begin: the first byte.
-        end: the byte behind the last.
+        end: the byte after the last.
     """
 
     path: str
@@ -65,7 +65,7 @@ def chunks_of(paths: Sequence[str], per_line: bool, chunk_bytes: int = _CHUNK_BY
 
 
 def texts_of(chunk: Chunk, key: str) -> Iterator[str]:
-    """Go through the documents of a chunk.
+    """Yield the documents of a chunk.
 
     Args:
         chunk: the chunk.
@@ -130,11 +130,11 @@ class EncodedDocuments(Dataset):
     Documents without a token are left out. No special tokens are added but `end`.
 
     Args:
-        chunks: what `chunks_of` gives.
+        chunks: the result of `chunks_of`.
         tokenizer: a tokenizer's JSON, ``tokenizer.to_str()``.
         dtype: of the tokens.
-        key: where the text is in objects of JSON.
-        end: the token behind every document; None for none.
+        key: the key of the text in JSON objects.
+        end: the token after every document; None for none.
     """
 
     def __init__(self, chunks: Sequence[Chunk], tokenizer: str, dtype: Any, key: str, end: int | None) -> None:
@@ -166,5 +166,5 @@ class EncodedDocuments(Dataset):
 
 
 def as_it_is(value: Any) -> Any:
-    """Return a chunk as it is: the loader makes no tensors of it."""
+    """Return a chunk unchanged: the loader makes no tensors of it."""
     return value

@@ -1,11 +1,11 @@
-"""From 64-bit keys of categorical features to the numbers of rows: hashed, or the keys that occur often enough.
+"""Row ids of categorical features from 64-bit keys: by hashing, or by a table of frequent keys.
 
     ids = hashed(keys, sizes)                              # (N, F) uint64 → (N, F) int64, below each feature's size
-    frequent = FrequentKeys.of(blocks_of_keys, least=10)   # row 0 of a feature is for all that is rarer
+    frequent = FrequentKeys.of(blocks_of_keys, least=10)   # row 0 of a feature is for all rarer keys
     ids = frequent.ids(keys)
 
-`crossed` makes keys of two features at once, which linear models live by. Keys are mixed by SplitMix64's finaliser, so
-that neighbouring keys fall far apart; the same key of two features is two keys.
+`crossed` makes keys of pairs of features, as linear models need. Keys are mixed by SplitMix64's finaliser, so that
+neighbouring keys are far apart; the same key of two features is two keys.
 
 Source: Steele et al., Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, for the mixing.
 """
@@ -61,7 +61,7 @@ def crossed(keys: np.ndarray, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
 
 
 class FrequentKeys:
-    """The keys of each feature that occur often enough, each with a row; row 0 is for all others.
+    """Frequent keys of each feature, each with a row; row 0 is for all others.
 
     Args:
         known: of each feature its keys, ascending.
@@ -76,7 +76,7 @@ class FrequentKeys:
 
     @classmethod
     def of(cls, blocks: Iterable[np.ndarray], least: int = 10) -> FrequentKeys:
-        """Return those of data that is read once, block by block.
+        """Return the frequent keys of data that is read once, block by block.
 
         Args:
             blocks: `(N, F)` integers each.

@@ -1,7 +1,7 @@
-"""Clicks that are generated, like Criteo's, with a known best AUC.
+"""Synthetic click data like Criteo's, with a known best AUC.
 
-Each feature's keys come up as in Zipf's law. How likely a click is depends on an effect of each key, on products of
-short vectors of two features' keys, and on the counts; then a coin is thrown. No model can order samples better than
+Each feature's keys follow Zipf's law. The probability of a click depends on an effect of each key, on products of short
+vectors of two features' keys, and on the counts; the label is drawn with it. No model can order samples better than
 these probabilities do, so their own AUC on the same labels is the best there is:
 
     train, test = generated_clicks(200_000, seed=1), generated_clicks(50_000, seed=2)
@@ -22,7 +22,7 @@ _VECTOR = 2
 
 
 class GeneratedClicks(NamedTuple):
-    """Samples, and what is known of them.
+    """Generated samples with their true logits.
 
     Attributes:
         labels: `(S,)` int64, 0 or 1.

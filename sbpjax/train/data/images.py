@@ -1,10 +1,10 @@
-"""Images with classes, from a folder per class or from arrays: `ImageFolder`, `ArrayImages`, and their base `Images`.
+"""Image classification datasets, from a folder per class or from arrays: `ImageFolder`, `ArrayImages`.
 
     cats/0001.jpg   cats/0002.jpg   dogs/0001.jpg          ImageFolder(root, size=224): classes cats and dogs
     pixels (N, 8, 8, 1), labels (N,)                       ArrayImages(pixels, labels)
 
-A sample is ``{"images": (C, H, W) float32, "labels": a number}``. In training (``augment=True``) an image is cut out at
-a random place and mirrored half of the time; where and whether is a function of `seed` and the sample's number.
+A sample is ``{"images": (C, H, W) float32, "labels": a number}``. In training (``augment=True``) an image is cropped at
+a random place and mirrored half of the time, as a function of `seed` and the sample's number.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Images(Shuffled):
 
     Args:
         per_epoch: how many images there are.
-        mean: per channel, of values from 0 to 1; taken from each.
-        std: per channel; what each is divided by then.
+        mean: per channel, of values from 0 to 1; subtracted.
+        std: per channel; the divisor.
         augment: cut out and mirror at random.
         margin: zeros at each side, of which a cut may have some.
         mirror: whether mirroring is part of `augment`; not for digits.
@@ -135,8 +135,8 @@ class ImageFolder(Images):
         size: height and width.
         mean: as of `Images`; by default those of ImageNet, as are `std`.
         std: as of `Images`.
-        on_error: ``"raise"`` an error that names a file that cannot be read, or ``"skip"`` it: the next one that can be
-            read stands in its place, and a warning names the file.
+        on_error: ``"raise"`` an error that names a file that cannot be read, or ``"skip"`` it: the next readable one
+        replaces it, and a warning names the file.
         **options: as of `Images`.
 
     Attributes:
@@ -191,7 +191,7 @@ class ImageFolder(Images):
         return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box))
 
     def read(self, path: str | os.PathLike) -> np.ndarray:
-        """Return the image of any file as a model is given it, `(3, size, size)` float32: scaled, cut and normalised.
+        """Return an image file as model input, `(3, size, size)` float32: scaled, cropped and normalised.
 
         Args:
             path: of the file.

@@ -1,10 +1,10 @@
-"""`LabelledTexts`: texts or pairs of texts with a class or a number, from tables: TSV, JSON lines, GLUE's files.
+"""`LabelledTexts`: text classification and regression datasets from tables: TSV, JSON lines, GLUE's files.
 
     tokenizer = read_tokenizer("bert/")
     mrpc = LabelledTexts("MRPC/train.tsv", tokenizer, GLUE["mrpc"], length=128)
     mrpc[0]                                    # tokens, segments, present (128,), labels: a number
 
-All texts are cut into tokens when the dataset is made, and go to data workers as numbers.
+All texts are tokenized when the dataset is made, and are sent to data workers as numbers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .special import SpecialTokens
 
 @dataclass(frozen=True)
 class Columns:
-    """Where texts and labels are in a table.
+    """Columns of texts and labels in a table.
 
     Attributes:
         text: the column of the text; a name in the first line, or a number in a table without names.
         label: of the label.
         pair: of a second text; None for none.
         classes: the names of the classes, in the order of their numbers. None: those that the file has, sorted.
-        number: whether labels are numbers to be told, not classes.
+        number: whether labels are numbers (regression), not classes.
     """
 
     text: str | int = "sentence"
@@ -62,7 +62,7 @@ class LabelledTexts(Shuffled):
     Args:
         path: a file ``.jsonl`` or ``.json`` with an object per line, or of lines whose cells are parted by tabs.
         tokenizer: of the package `tokenizers`.
-        columns: where texts and labels are.
+        columns: the columns of texts and labels.
         length: how long an input is, special tokens included: longer texts are cut off, of a pair the longer one.
         special: the special tokens; by default the tokenizer's.
         samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
@@ -79,11 +79,11 @@ class LabelledTexts(Shuffled):
         DataError: the file is missing, a line has not the cells that it needs, or a label is none of the classes.
 
     Example:
-        >>> with open("said.tsv", "w") as file:
+        >>> with open("table.tsv", "w") as file:
         ...     _ = file.write("sentence\tlabel\na good one\t1\nno\t0\n")
         >>> tokenizer = train_tokenizer(["a good one", "no"], 300, model="wordpiece")
-        >>> said = LabelledTexts("said.tsv", tokenizer, GLUE["sst2"], length=8, shuffle=False)
-        >>> said[1]["labels"], said[1]["present"].tolist(), said.classes
+        >>> rows = LabelledTexts("table.tsv", tokenizer, GLUE["sst2"], length=8, shuffle=False)
+        >>> rows[1]["labels"], rows[1]["present"].tolist(), rows.classes
         (np.int64(0), [1, 1, 1, 0, 0, 0, 0, 0], ('0', '1'))
     """
 

@@ -1,4 +1,4 @@
-"""Datasets whose sample number i is defined for every i: a run takes the first so many of them.
+"""Datasets with random access by sample number, over any number of epochs: `Numbered` and `Shuffled`.
 
 An epoch is part of the number: sample 2,500 of a dataset of 1,000 per epoch is in the third. So a position in a run is
 one number, a run may be made longer, and `Blend` may take as many samples of a dataset as it needs.
@@ -54,8 +54,8 @@ class Numbered(Dataset):
 class Shuffled(Numbered):
     """Base of datasets that have so many samples per epoch, in an order of its own for each.
 
-    The order is a function of `seed` and the epoch, and what is random in a sample of `seed` and its number: so neither
-    depends on who computes the sample, when, or beside which others.
+    The order is a function of `seed` and the epoch, and the randomness of a sample one of `seed` and its number:
+    neither depends on the process, the time or the other samples.
 
     Args:
         per_epoch: how many samples an epoch has.
@@ -74,7 +74,7 @@ class Shuffled(Numbered):
         self.per_epoch, self.seed, self.shuffle = per_epoch, seed, shuffle
 
     def index(self, number: int) -> int:
-        """Return which of an epoch's samples, in the order of the files, the sample of a number is."""
+        """Return the index within the epoch, in the order of the files, of the sample of a number."""
         epoch, index = divmod(number, self.per_epoch)
         return _order(self.per_epoch, (self.seed, epoch))[index] if self.shuffle else index
 

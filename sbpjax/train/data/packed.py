@@ -1,4 +1,4 @@
-"""`PackedTokens`: samples of equal length for a model that predicts the next token.
+"""`PackedTokens`: next-token prediction samples of equal length, cut from concatenated documents.
 
 The documents of a file are one line of tokens, cut every `length` tokens; a sample has one token more, so that each of
 its inputs has a target. Of 10 tokens with length 4:
@@ -8,7 +8,7 @@ its inputs has a target. Of 10 tokens with length 4:
     sample 1         e f g h i              inputs e f g h, targets f g h i
                                             j is left out
 
-No padding, no token is an input twice in an epoch, and what is left out is shorter than a sample. Samples cross the
+There is no padding, no token is an input twice in an epoch, and less than a sample is left out. Samples cross the
 borders of documents: write the documents with an end-of-document token.
 """
 

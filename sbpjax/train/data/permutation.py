@@ -1,4 +1,4 @@
-"""A shuffled order of n things that is computed item by item, so that no list of n numbers is kept.
+"""`Permutation`: random permutation computed item by item (a Feistel network), without a list of n numbers.
 
 A number below n is written as a pair ``(left, right)`` on a grid of about √n × √n. Each round adds to one of the two a
 hash of the other, which can be undone: so the map is one-to-one, whatever the hash. The grid may be a little larger
@@ -6,7 +6,7 @@ than n; a number that lands outside is mapped again, until it lands inside. Sour
 (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 
     order = Permutation(1_000_000_000_000, seed=(0, 3))
-    order[5]                                   # where the sixth thing of epoch 3 is, in microseconds
+    order[5]                                   # the index of the sixth item of epoch 3, in microseconds
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Permutation:
 
     Args:
         n: how many.
-        seed: what the order comes from: a number, or several, none below zero.
+        seed: a number, or several, none below zero.
 
     Example:
         >>> order = Permutation(5, seed=0)

@@ -1,4 +1,4 @@
-"""`SpecialTokens`: the tokens of a BERT that stand for no text."""
+"""`SpecialTokens`: BERT's special tokens, and the assembly of its inputs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class SpecialTokens(NamedTuple):
-    """What a BERT's inputs are put together with.
+    """Special tokens of a BERT.
 
     Attributes:
         pad: fills up.
-        begin: stands before the first sentence, ``[CLS]``.
-        end: stands behind each sentence, ``[SEP]``.
-        mask: stands for a hidden token; -1 for tokenizers without one.
+        begin: precedes the first sentence, ``[CLS]``.
+        end: follows each sentence, ``[SEP]``.
+        mask: replaces a hidden token; -1 for tokenizers without one.
 
     Example:
         >>> SpecialTokens(pad=0, begin=2, end=3, mask=4).mask

@@ -1,12 +1,12 @@
-"""`CorruptedSpans`: samples that a T5 is pre-trained on: text without some spans, and the spans.
+"""`CorruptedSpans`: T5 span corruption samples, text without some spans and the spans as targets.
 
     text      Thank you for inviting me to your party last week .
     tokens    Thank you <x> me to your party <y> week . </s>
     targets   <x> for inviting <y> last </s>
 
-Of n tokens ``round(0.15 * n)`` are taken out, in ``round(0.15 * n / 3)`` spans: so how long both sides are is a
-function of n alone, and n is chosen so that the inputs are `length` long. All samples have these shapes, no padding:
-`lengths` computes them, e.g. 568 tokens of text for 512 of input and 114 of target.
+Of n tokens ``round(0.15 * n)`` are taken out, in ``round(0.15 * n / 3)`` spans: so both lengths are a function of n
+alone, and n is chosen so that the inputs are `length` long. All samples have these shapes, no padding: `lengths`
+computes them, e.g. 568 tokens of text for 512 of input and 114 of target.
 
 Source: Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", 2019,
 section 3.1.4.
@@ -25,13 +25,13 @@ from .token_file import TokenFile
 
 
 def _spans(tokens: int, density: float, mean_span: float) -> tuple[int, int]:
-    """Return how many of so many tokens are taken out, and in how many spans; something always stays."""
+    """Return the number of removed tokens and of spans for a number of tokens; something always stays."""
     taken = min(max(round(tokens * density), 1), tokens - 1)
     return taken, min(max(round(taken / mean_span), 1), taken, tokens - taken)
 
 
 def lengths(length: int, density: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
-    """Return how many tokens of text make an input of a length, and how many targets they have.
+    """Return the number of text tokens for an input of a given length, and the number of targets.
 
     Args:
         length: of the input, with a sentinel per span and the end.
@@ -58,14 +58,14 @@ def lengths(length: int, density: float = 0.15, mean_span: float = 3.0) -> tuple
 
 
 class CorruptedSpans(Shuffled):
-    """The tokens of a file as samples with spans taken out, each a dict of what a T5's loss takes.
+    """Tokens of a file as samples with spans taken out, each a dict of the arguments of a T5's loss.
 
     The documents are one line of tokens, as in `PackedTokens`; a sample is as many of them as fit.
 
     Args:
         file: a `TokenFile`, or its path without ``.bin``.
         length: how long an input is.
-        end: the token behind inputs and targets.
+        end: the token after inputs and targets.
         sentinel: the token of the first span; the one of the second is the number below it, and so on.
         samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
         seed: of the order and the spans, 0 or more.

@@ -1,13 +1,13 @@
-"""Documents of tokens in two files, in the layout of Megatron's indexed datasets: `TokenFile`, `TokenFileWriter`.
+"""Token files in the layout of Megatron's indexed datasets: `TokenFile`, `TokenFileWriter`.
 
-``corpus.bin`` is the tokens of all documents, one behind the other. ``corpus.idx`` says where they begin; its layout is
-in `sbpjax/data/token_index.py`.
+``corpus.bin`` holds the tokens of all documents, one after the other, ``corpus.idx`` their beginnings; its layout is in
+`sbpjax/data/token_index.py`.
 
 Here every document that is written is one sequence; a file that is read may have several in a document (sentences).
 
-The writer works on ``corpus.bin.part`` and ``corpus.idx.part``, and gives them their names when both are whole and on
-disk: the tokens, the digest of the index ``corpus.idx.sha256``, and the index last. So a file is there if its index is
-there, whenever the writer is killed.
+The writer works on ``corpus.bin.part`` and ``corpus.idx.part``, and renames them when both are complete and on disk:
+the tokens, the digest of the index ``corpus.idx.sha256``, and the index last. So a file is complete if its index
+exists, whenever the writer is killed.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def token_dtype(vocabulary: int) -> np.dtype:
 
 
 class TokenFile:
-    """The documents of ``<prefix>.bin`` and ``<prefix>.idx``, memory-mapped: nothing is read before it is asked for.
+    """The documents of ``<prefix>.bin`` and ``<prefix>.idx``, memory-mapped and read on access.
 
-    What is sent to another process (a data worker) is the path.
+    Only the path is sent to another process (a data worker).
 
     Args:
         prefix: the path without ``.bin`` or ``.idx``.
 
     Attributes:
         prefix: the path.
-        tokens: all tokens, one document behind the other, read-only.
+        tokens: all tokens, one document after the other, read-only.
         dtype: of the tokens.
 
     Raises:
@@ -99,7 +99,7 @@ class TokenFile:
         return np.diff(begins[self._documents])
 
     def sentences(self, document: int) -> np.ndarray:
-        """Return where sequences of a document begin behind its first one, in its tokens; files of Megatron have them.
+        """Return the beginnings of a document's sequences after the first, in its tokens; files of Megatron have them.
 
         Example:
             >>> with TokenFileWriter("one", token_dtype(100)) as writer:
@@ -111,7 +111,7 @@ class TokenFile:
         return self._pointers[first + 1 : last] // self.dtype.itemsize - self._begin(document)
 
     def _begin(self, document: int) -> int:
-        """Return where a document begins, in tokens; the end of the file for the number behind the last."""
+        """Return the beginning of a document, in tokens; the end of the file for the number after the last."""
         sequence = int(self._documents[document])
         if sequence == len(self._pointers):
             return self.tokens.size
@@ -119,9 +119,9 @@ class TokenFile:
 
 
 class TokenFileWriter:
-    """Writes documents of tokens, one after the other, into files that appear when they are whole.
+    """Writes documents of tokens, one after the other, into files that appear when complete.
 
-    As a context, it finishes the files at the end of the block, and leaves nothing behind if the block raises.
+    As a context, it finishes the files at the end of the block, and leaves no file if the block raises.
 
     Args:
         prefix: the path without ``.bin`` or ``.idx``.
@@ -160,7 +160,7 @@ class TokenFileWriter:
         return DataError(f"TokenFileWriter({self.prefix!r})", seen, rule, fix)
 
     def _locked(self) -> Any:
-        """Return the unfinished file, empty; nobody else has it while it is open here."""
+        """Return the unfinished file, empty; it is locked for other processes while open."""
         file = os.fdopen(os.open(self._bin_path, os.O_RDWR | os.O_CREAT, 0o666), "wb")  # it is not emptied by that
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system gives it back when a process is killed
@@ -187,7 +187,7 @@ class TokenFileWriter:
         """Write several documents.
 
         Args:
-            tokens: of all of them, one behind the other, ``(n,)``.
+            tokens: of all of them, one after the other, ``(n,)``.
             lengths: how many belong to each, of sum n.
         """
         documents, sizes = np.asarray(tokens), np.array(lengths, np.int64)
@@ -264,7 +264,7 @@ class TokenFileWriter:
             os.close(folder)
 
     def discard(self) -> None:
-        """Give up: leave no file behind; harmless behind `close`."""
+        """Discard the unfinished files; harmless after `close`."""
         if not self._file.closed:
             for path in (self._digest_path, self._index_path, self._bin_path):
                 with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Tokenizers of the `tokenizers` package: read, trained, and asked for the token that ends a document."""
+"""Tokenizers of the `tokenizers` package: loading, training, vocabulary size, end-of-document token."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def read_tokenizer(path: str | os.PathLike) -> Any:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool = False, *, model: str = "bpe") -> Any:
-    """Return a tokenizer that is trained on texts.
+    """Return a tokenizer trained on texts.
 
     Args:
-        texts: what it is trained on.
-        vocabulary: how many tokens it shall have, special ones among them; short texts give fewer.
+        texts: the training texts.
+        vocabulary: the number of tokens, special ones included; short texts give fewer.
         show_progress: whether progress is printed.
         model: ``"bpe"``: a byte-level BPE, by which any text becomes tokens, and tokens the same text again;
             ``"wordpiece"``: pieces of words in lower case, with the special tokens of BERT.
@@ -94,7 +94,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool =
 
 
 def vocabulary_of(tokenizer: Any) -> int:
-    """Return the number behind the highest token."""
+    """Return the highest token plus one."""
     return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
 
@@ -102,8 +102,8 @@ def end_of_document(tokenizer: Any, path: str | os.PathLike | None, name: str | 
     """Return the token that ends a document.
 
     Args:
-        tokenizer: whose token.
-        path: where it was read: a ``tokenizer_config.json`` beside it says ``eos_token``.
+        tokenizer: the tokenizer.
+        path: its file: a ``tokenizer_config.json`` beside it has ``eos_token``.
         name: the token's text, if the caller knows it.
 
     Raises:
