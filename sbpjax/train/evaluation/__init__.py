@@ -1,4 +1,4 @@
-"""Metrics of a model on data that it is not trained on: each sample counted once, and exactly, on any number of ranks.
+"""Evaluation metrics, exact for any number of ranks: each sample counts once.
 
     evaluation = Evaluation(reviews, Accuracy(k=(1, 5)), every=500)           # as a part of a run
     metric = glue_metrics("mrpc")                                             # or by itself: accuracy and F1
@@ -6,7 +6,7 @@
         metric.update(model(batch["tokens"]), batch)
     metric.compute()                                                          # {"accuracy": 0.84, "f1": 0.89}
 
-* `metric.py`: the base: which part of a batch is told, and how ranks are put together.
+* `metric.py`: the base: selection of predictions and targets, and merging of ranks.
 * `exact_sum.py`: sums without rounding, so that they do not depend on an order.
 * `accuracy.py`, `auc.py`, `binary.py` (F1, Matthews), `perplexity.py`, `regression.py`, `bleu.py`: the metrics.
 * `glue.py`: several as one, and those of GLUE's tasks.

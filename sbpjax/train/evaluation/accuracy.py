@@ -1,4 +1,4 @@
-"""`Accuracy`: how often the target is the likeliest class, or among the k likeliest."""
+"""`Accuracy`: top-1 and top-k accuracy."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Accuracy(Metric):
         super().__init__(select)
 
     def zero(self) -> dict[str, Any]:
-        """Return no answers, none of them right."""
+        """Return the state of no predictions."""
         return {"right": np.zeros(len(self.k), np.int64), "all": 0}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the answers of a batch."""
+        """Count the predictions of a batch."""
         places = places_of_targets(predictions, targets)
         state["right"] = state["right"] + [int((places < k).sum()) for k in self.k]
         state["all"] += len(places)

@@ -1,7 +1,8 @@
-"""`AUC` and `HistogramAUC`: how often a positive sample has a higher score than a negative one.
+"""`AUC` (exact) and `HistogramAUC` (binned): area under the ROC curve.
 
-Of scores 0.9 and 0.4 for clicks and 0.4 and 0.1 for others three of four pairs are in order and one is a tie:
-(3 + 1/2) / 4 = 0.875. It is the area under the curve of true against false positives, whatever the scores' scale is.
+The AUC is the share of (positive, negative) pairs in which the positive sample has the higher score. Of scores 0.9 and
+0.4 for clicks and 0.4 and 0.1 for others three of four pairs are in order and one is a tie: (3 + 1/2) / 4 = 0.875. It
+does not depend on the scale of the scores.
 
 `AUC` keeps all scores and counts pairs in whole numbers, so that it is exact in any order, on any number of ranks.
 `HistogramAUC` keeps two counts for each of its bins, however many samples there are; samples of one bin count as ties.
@@ -61,18 +62,18 @@ class AUC(Metric):
         return {"positive": [], "negative": []}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the samples of a batch."""
+        """Count the samples of a batch."""
         positive, negative = _scores_and_labels("AUC", predictions, targets)
         state["positive"] += positive.tolist()
         state["negative"] += negative.tolist()
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
-        """Return ``auc``; not a number where one class is missing."""
+        """Return ``auc``; NaN where one class is missing."""
         return {"auc": area(np.array(state["positive"]), np.array(state["negative"]))}
 
 
 class HistogramAUC(Metric):
-    """The same from counts of scores in bins, for more samples than a process can hold.
+    """AUC from counts of scores in bins, for more samples than a process can hold.
 
     Args:
         bins: how many; with 100,000 the error is about 1e-5 for spread scores.
@@ -97,7 +98,7 @@ class HistogramAUC(Metric):
         return {"positive": np.zeros(self.bins, np.int64), "negative": np.zeros(self.bins, np.int64)}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the samples of a batch."""
+        """Count the samples of a batch."""
         both = _scores_and_labels("HistogramAUC", predictions, targets)
         for name, scores in zip(("positive", "negative"), both, strict=True):
             wide = scores.astype(np.float64)
@@ -110,7 +111,7 @@ class HistogramAUC(Metric):
             state[name] = state[name] + np.bincount(places, minlength=self.bins)
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
-        """Return ``auc``; not a number where one class is missing."""
+        """Return ``auc``; NaN where one class is missing."""
         positive, negative = state["positive"], state["negative"]
         below = np.cumsum(negative) - negative
         twice = int((positive.astype(object) * (2 * below + negative)).sum()) if positive.any() else 0

@@ -1,4 +1,4 @@
-"""`F1` and `Matthews`, of the counts of right and wrong answers by class.
+"""`F1` and `Matthews` (correlation), from a confusion matrix.
 
 Source: van Rijsbergen, "Information Retrieval", 1979, for F1; Matthews, 1975, and for more classes Gorodkin, "Comparing
 two K-category assignments by a K-category correlation coefficient", 2004.
@@ -15,7 +15,7 @@ from .metric import Metric, Select, host
 
 
 class Confusion(Metric):
-    """Base of metrics of a table: how often which class was answered for which.
+    """Base of metrics of a confusion matrix.
 
     Args:
         classes: how many there are.
@@ -28,11 +28,11 @@ class Confusion(Metric):
         super().__init__(select)
 
     def zero(self) -> dict[str, Any]:
-        """Return an empty table: targets in rows, answers in columns."""
+        """Return an empty table: targets in rows, predictions in columns."""
         return {"table": np.zeros((self.classes, self.classes), np.int64)}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the answers of a batch."""
+        """Count the predictions of a batch."""
         said, told = host(predictions), host(targets).reshape(-1)
         said = (said.argmax(-1) if said.dtype.kind == "f" else said).reshape(-1)
         counted = told >= 0

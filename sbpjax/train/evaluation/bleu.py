@@ -1,4 +1,4 @@
-r"""`Bleu`: how many runs of one to four words of translations are in their references, for a whole corpus.
+r"""`Bleu`: corpus BLEU of translations, equal to sacreBLEU's defaults.
 
     BLEU = 100 · brevity · (p₁ · p₂ · p₃ · p₄)^¼               pₙ: share of the runs of n words that the references have
     brevity = 1 if the translations are longer than the references, else e^(1 - references / translations)
@@ -56,8 +56,8 @@ class Bleu(Metric):
     """BLEU of a corpus, from 0 to 100.
 
     Args:
-        decode: makes texts of what a model says and of the targets, e.g. a tokenizer's ``decode_batch``; by default
-            they are texts already.
+        decode: makes texts of a model's outputs and of the targets, e.g. a tokenizer's ``decode_batch``; by default
+        they are texts already.
         select: see `Metric`. Predictions are texts, one per sample; targets are texts, or lists of several references.
 
     Example:
@@ -77,7 +77,7 @@ class Bleu(Metric):
         return {"found": none, "runs": none, "words": 0, "reference_words": 0}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the texts of a batch."""
+        """Count the texts of a batch."""
         if self.decode is not None:
             predictions, targets = self.decode(predictions), self.decode(targets)
         for text, told in zip(predictions, targets, strict=True):

@@ -1,4 +1,4 @@
-"""`ExactSum`: a sum of floats without rounding: the same in any order, in any parts, on any number of ranks.
+"""`ExactSum`: float summation without rounding, independent of order and number of ranks.
 
 A float is a whole number times a power of two, so a sum of floats is one whole number in units of the smallest power of
 two that is needed, 2 to the -1,126: Python's numbers are as long as that needs. Many values are added at once:
@@ -17,7 +17,7 @@ _HALF = 27
 
 
 class ExactSum:
-    """A sum of floats, rounded once, when it is read.
+    """Sum of floats, rounded once, when it is read.
 
     Example:
         >>> total = ExactSum()
@@ -29,7 +29,7 @@ class ExactSum:
 
     def __init__(self, units: int = 0, other: float = 0.0) -> None:
         self._units = units
-        self._other = other  # the sum of what is infinite, or no number
+        self._other = other  # the sum of infinities and NaNs
 
     def add(self, values: Any) -> None:
         """Add an array of floats."""
@@ -50,11 +50,11 @@ class ExactSum:
         self._units, self._other = self._units + other._units, self._other + other._other
 
     def value(self) -> Fraction | float:
-        """Return the sum: exact, or what is infinite or no number."""
+        """Return the sum: exact, or that of the infinities and NaNs."""
         return self._other if self._other != 0 else Fraction(self._units, 1 << _UNIT)
 
     def mean(self, count: int) -> float:
-        """Return the sum over a count, rounded once; not a number of nothing."""
+        """Return the sum over a count, rounded once; NaN for a count of 0."""
         return float(self.value() / count) if count else float("nan")
 
     def encoded(self) -> list[Any]:
@@ -63,5 +63,5 @@ class ExactSum:
 
     @classmethod
     def decoded(cls, values: list[Any]) -> ExactSum:
-        """Return the sum of what `encoded` gave."""
+        """Return the sum from the result of `encoded`."""
         return cls(int(values[0], 16), values[1])

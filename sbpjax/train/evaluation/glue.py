@@ -1,4 +1,4 @@
-"""`Metrics`: several metrics as one; and `glue_metrics`, those of GLUE's tasks.
+"""`Metrics` (several metrics as one), and `glue_metrics`, the metrics of GLUE's tasks.
 
 Source: Wang et al., "GLUE", 2018, table 1.
 """
@@ -41,12 +41,12 @@ class Metrics:
         self.metrics = metrics
 
     def reset(self) -> None:
-        """Forget all batches."""
+        """Reset all metrics."""
         for metric in self.metrics:
             metric.reset()
 
     def update(self, outputs: Any, batch: Any) -> None:
-        """Take a batch into each."""
+        """Update each metric with a batch."""
         for metric in self.metrics:
             metric.update(outputs, batch)
 

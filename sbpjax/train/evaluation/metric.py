@@ -1,10 +1,10 @@
-"""`Metric`: the base of metrics: what a model says of each batch goes into a state that can be put together exactly.
+"""`Metric`: base of metrics, whose states are merged exactly over batches and ranks.
 
-A state is a dict of three kinds of values. They are whole numbers (counts), `ExactSum`s, and lists of what each sample
-said, for metrics that are no sum (Spearman's correlation). The states of two ranks together are their sums, and the
-lists one behind the other. So metrics are the same, bit by bit, however the samples were dealt to ranks and batches.
+A state is a dict of three kinds of values: whole numbers (counts), `ExactSum`s, and lists of values per sample, for
+metrics that are no sum (Spearman's correlation). The states of two ranks are merged by adding numbers and concatenating
+lists. So metrics are the same, bit by bit, however the samples are divided into ranks and batches.
 
-Global tensors are all samples of a batch on every process: nothing is put together. Local tensors and arrays are a
+Global tensors hold all samples of a batch on every process: nothing is merged. Local tensors and arrays are a
 process's own samples: `compute` gathers the states of all processes, and all have to call it.
 """
 
@@ -26,10 +26,10 @@ TARGETS = ("targets", "labels")
 
 
 def predictions_and_targets(outputs: Any, batch: Any) -> tuple[Any, Any]:
-    """Return what a model says, and what it should say.
+    """Return predictions and targets of a batch.
 
-    Of several outputs it is the first; of a batch ``batch["targets"]``, ``batch["labels"]``, or the second entry of one
-    that is no dict.
+    The prediction is the first of several outputs; the target is ``batch["targets"]``, ``batch["labels"]``, or the
+    second entry of a batch that is no dict.
 
     Raises:
         TrainError: a dict has neither.
@@ -54,7 +54,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def host(value: Any) -> np.ndarray:
-    """Return a tensor's or a list's values as an array; of a global tensor all, on every process."""
+    """Return the values of a tensor or list as an array; of a global tensor all, on every process."""
     return value.detach().numpy() if isinstance(value, flow.Tensor) else np.asarray(value)
 
 
@@ -64,7 +64,7 @@ def tensor(value: Any) -> flow.Tensor:
 
 
 def beside(value: Any, other: flow.Tensor) -> flow.Tensor:
-    """Return a value as a tensor where another one is: on its placement, in every rank whole if it was elsewhere."""
+    """Return a value as a tensor on the placement of another one, whole on every rank if it was elsewhere."""
     made = tensor(value)
     if not other.is_global or (made.is_global and made.placement == other.placement):
         return made
@@ -88,7 +88,7 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} has no zero()")
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the samples of a batch into a state."""
+        """Add the samples of a batch to a state."""
         raise NotImplementedError(f"{type(self).__name__} has no count()")
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
@@ -96,14 +96,14 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} has no result()")
 
     def reset(self) -> None:
-        """Forget all batches."""
+        """Reset the state."""
         self._state, self._global = self.zero(), False
 
     def update(self, outputs: Any, batch: Any) -> None:
-        """Take a batch.
+        """Add a batch to the state.
 
         Args:
-            outputs: what the model says of it.
+            outputs: the outputs of the model for it.
             batch: the batch, with the targets. Both are cut to the samples that count.
         """
         predictions, targets = self._select(outputs, batch)
@@ -111,7 +111,7 @@ class Metric:
         self.count(self._state, predictions, targets)
 
     def compute(self) -> dict[str, float]:
-        """Return the metrics of all batches since `reset`, on all processes; nothing is forgotten."""
+        """Return the metrics of all batches since `reset`, on all processes; the state is kept."""
         state = self.zero()
         for part in self._parts():
             _merge(state, part)

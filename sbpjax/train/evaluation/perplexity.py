@@ -1,4 +1,4 @@
-"""`Perplexity`: e to the mean cross entropy per token, of all tokens, not of batches' means."""
+"""`Perplexity`: exponential of the mean cross entropy per token, over all tokens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .metric import Metric, beside, host, tensor
 
 
 class Perplexity(Metric):
-    """The perplexity of tokens, and the mean cross entropy that it is of.
+    """Perplexity of tokens, and their mean cross entropy.
 
     Args:
         select: see `Metric`. Predictions are logits `(..., V)`, or cross entropies `(...)` in nats; targets `(...)`,
-            negative where nothing is to be told.
+            negative where nothing is to be predicted.
 
     Example:
         >>> metric = Perplexity()
@@ -32,7 +32,7 @@ class Perplexity(Metric):
         return {"nats": ExactSum(), "tokens": 0}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the tokens of a batch."""
+        """Count the tokens of a batch."""
         losses = predictions
         if len(predictions.shape) > len(targets.shape):
             predictions = tensor(predictions)

@@ -1,7 +1,7 @@
-"""`Regression`: mean squared error, Pearson's and Spearman's correlation.
+"""`Regression` metrics: mean squared error, Pearson's and Spearman's correlation.
 
-A rank among all samples is no sum over samples, so the state is all predictions and targets. They are put in order
-before anything is added up: so the result does not depend on the order in which they came.
+A rank among all samples is no sum over samples, so the state is all predictions and targets. They are sorted before
+anything is summed: so the result does not depend on the order in which they came.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .metric import Metric, host
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the correlation of two arrays; not a number where one is constant."""
+    """Return the correlation of two arrays; NaN where one is constant."""
     x, y = x - math.fsum(x) / len(x), y - math.fsum(y) / len(y)
     spread = math.sqrt(math.fsum(x * x) * math.fsum(y * y))
     return max(-1.0, min(1.0, math.fsum(x * y) / spread)) if spread else math.nan
 
 
 class Regression(Metric):
-    """Metrics of numbers that are told.
+    """Regression metrics.
 
     Args:
         select: see `Metric`. Predictions are `(B,)` or `(B, 1)`, targets `(B,)`.
@@ -40,12 +40,12 @@ class Regression(Metric):
         return {"said": [], "told": []}
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
-        """Take the numbers of a batch."""
+        """Count the numbers of a batch."""
         state["said"] += host(predictions).reshape(-1).astype(np.float64).tolist()
         state["told"] += host(targets).reshape(-1).astype(np.float64).tolist()
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
-        """Return ``mse``, ``pearson`` and ``spearman``; not numbers of fewer than one, two and two samples."""
+        """Return ``mse``, ``pearson`` and ``spearman``; NaN for fewer than one, two and two samples."""
         said, told = np.array(state["said"]), np.array(state["told"])
         if not len(said):
             return dict.fromkeys(("mse", "pearson", "spearman"), math.nan)

@@ -1,4 +1,4 @@
-"""What is done between the steps of a run."""
+"""Hooks of the training loop: evaluation, checkpoints, logging, early stopping, averaging, tracing."""
 
 from .average import Average as Average
 from .checkpoints import Checkpoints as Checkpoints

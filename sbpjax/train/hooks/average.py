@@ -1,6 +1,6 @@
-"""`Average`: evaluate a moving average of the parameters instead of the parameters.
+"""`Average`: exponential moving average of the parameters, used in evaluations.
 
-    average = 0.999 average + 0.001 parameters, behind each step
+    average = 0.999 average + 0.001 parameters, after each step
 
 The running statistics of batch norms belong to it: they are averaged as the parameters are, and counters are copied. A
 program of its own updates it on the devices, and nothing waits for it.
@@ -37,7 +37,7 @@ class _Tensors(nn.Module):
 
 
 class _Update(nn.Graph):
-    """The update of those tensors that lie on one placement."""
+    """Update of the averages on one placement."""
 
     def __init__(self, averages: _Tensors, values: _Tensors):
         super().__init__()
@@ -55,9 +55,9 @@ class Average(Hook):
     """Keep an exponential moving average of the parameters, which evaluations use.
 
     Args:
-        decay: what is kept of the average in each step.
+        decay: the weight of the average in each step.
         warm_up: keep less in the first steps: `(1 + n) / (10 + n)` in step `n`, as long as that is below `decay`. A
-            run whose steps are not many times `1 / (1 - decay)` is otherwise judged by the weights that it began with.
+            run whose steps are not many times `1 / (1 - decay)` is otherwise evaluated with its initial weights.
 
     Attributes:
         model: with the averages as its parameters, once the run has begun.
@@ -99,7 +99,7 @@ class Average(Hook):
         return {} if self.model is None else {"model": self.model.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what `state_dict` returned."""
+        """Restore the state of `state_dict`."""
         if self.model is not None:
             self.model.load_state_dict(state["model"])
 
@@ -110,7 +110,7 @@ def _state(model: nn.Module) -> Iterator[flow.Tensor]:
 
 
 def _beside(value: float, like: flow.Tensor) -> flow.Tensor:
-    """Return a number where a tensor is."""
+    """Return a number on the placement or device of a tensor."""
     if not like.is_global:
         return flow.tensor(value, device=like.device)
     return flow.tensor(value, placement=like.placement, sbp=[flow.sbp.broadcast] * len(like.sbp))

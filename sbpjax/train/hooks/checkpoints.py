@@ -1,13 +1,13 @@
-"""`Checkpoints`: the whole state of a run, every so many steps, in the background.
+"""`Checkpoints`: save the whole state of a run periodically, in the background.
 
     Checkpoints(every=500, keep_last=3, keep_best=1, metric="validation/loss")
 
-SIGTERM, with which clusters announce that they take a machine away, saves one more behind the present step, and ends
-the program with the code that the launcher starts again from.
+SIGTERM, by which clusters announce a preemption, saves one more after the current step, and ends the program with the
+exit code on which the launcher restarts it.
 
 In ``OUT/checkpoints``, in the format of `sbpjax.checkpoint`: a kill at any moment leaves the checkpoints that were
-complete. A run that resumes goes on bit by bit: with the next batch, the next random number, the next rate; on another
-mesh up to rounding.
+complete. A resumed run continues bit by bit: with the next batch, random number and rate; on another mesh up to
+rounding.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class Checkpoints(Hook):
         every: steps between two checkpoints; None for the end of the run alone.
         keep_last: how many of the latest are kept; None for all.
         keep_best: how many of those with the best metric are kept besides.
-        metric: which metric that is, as an evaluation names it: that of the latest evaluation. What is saved before the
-            first one has no score.
+        metric: its name in an evaluation; the latest evaluation counts. Checkpoints before the first one have no score.
         better: ``"min"`` or ``"max"``.
         asynchronous: write in the background.
 
@@ -77,17 +76,17 @@ class Checkpoints(Hook):
         return self._manager
 
     def set_up(self, trainer: Trainer) -> None:
-        """Refuse the metric of an evaluation that is called nearly so."""
+        """Raise for a metric name that is similar to that of an evaluation."""
         names = [hook.name for hook in trainer.hooks if isinstance(hook, Evaluation)]
         of, _, metric = (self.metric or "").rpartition("/")
         if of not in names and (near := nearest(of, names)):
             self._unknown(f"evaluations {', '.join(names)}", f"metric='{near}/{metric}'")
 
     def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
-        """Refuse a metric that its evaluation does not make."""
+        """Raise for a metric that its evaluation does not return."""
         of = (self.metric or "").rpartition("/")[0]
         if of and self.metric not in metrics and any(name.rpartition("/")[0] == of for name in metrics):
-            self.save(trainer)  # what is said now costs nothing of the run
+            self.save(trainer)  # an error at this point costs nothing of the run
             self.manager(trainer).wait()
             self._unknown(", ".join(sorted(metrics)), f"metric={nearest(str(self.metric), metrics)!r}")
 
@@ -97,26 +96,26 @@ class Checkpoints(Hook):
         raise TrainError("Checkpoints(...)", f"metric={self.metric!r}; {there}", rule, fix)
 
     def before_run(self, trainer: Trainer) -> None:
-        """Begin to watch for SIGTERM, which only the main thread of a program can."""
+        """Install the SIGTERM handler, which only the main thread of a program can."""
         if threading.current_thread() is threading.main_thread():
             self._handler = signal.getsignal(signal.SIGTERM)
             self.manager(trainer).watch_preemption()
 
     def after_step(self, trainer: Trainer) -> None:
-        """Save if it is time, or if a process was told to stop."""
+        """Save if it is due, or if a process received SIGTERM."""
         manager = self.manager(trainer)
         told = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
         if told or due(trainer.step, self.every, trainer.max_steps):
             self.save(trainer)
         if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
-            self.manager(trainer).wait()  # what is said last costs nothing of the run
+            self.manager(trainer).wait()  # an error at the end costs nothing of the run
             self._unknown(", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}")
         if told:
             trainer.say(f"told to stop: saved at step {trainer.step:,}")
             manager.exit_for_restart()
 
     def save(self, trainer: Trainer) -> None:
-        """Begin to write a checkpoint of the run as it is now; all processes call it."""
+        """Start writing a checkpoint of the run in its present state; all processes call it."""
         metric = None if self.metric is None else trainer.metrics.get(self.metric)
         self.manager(trainer).save(trainer.step, trainer.state(), metric=metric)
         self._saved = trainer.step

@@ -1,4 +1,4 @@
-"""`EarlyStop`: end a run whose metric has not become better for a while."""
+"""`EarlyStop`: end a run whose metric stops improving."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ class EarlyStop(Hook):
         return {"best": self.best, "waited": self.waited}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what `state_dict` returned."""
+        """Restore the state of `state_dict`."""
         self.best, self.waited = state["best"], state["waited"]

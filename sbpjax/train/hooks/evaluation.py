@@ -1,10 +1,10 @@
-"""`Evaluation`: metrics of the model on data that it is not trained on, every so many steps.
+"""`Evaluation`: evaluate the model on held-out data periodically.
 
     Evaluation(pages, every=500)                                     # validation/loss: model.loss(*batch)
-    Evaluation(reviews, Accuracy(), every=500, name="reviews")       # what the evaluator makes of model(tokens)
+    Evaluation(reviews, Accuracy(), every=500, name="reviews")       # the evaluator's metrics of model(tokens)
 
 An evaluator has three methods, and may be used without a trainer: ``reset()``; ``update(outputs, batch)``, once per
-batch, with what the model says of it; ``compute()``, which returns numbers by name.
+batch, with the model's outputs; ``compute()``, which returns numbers by name.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Evaluator(Protocol):
-    """What an evaluation asks."""
+    """Interface of evaluators."""
 
     def reset(self) -> None:
-        """Forget all batches."""
+        """Reset the state."""
 
     def update(self, outputs: Any, batch: Any) -> None:
-        """Take what the model says of a batch, and the batch; all processes call it, with global tensors."""
+        """Add the outputs of the model for a batch; all processes call it, with global tensors."""
 
     def compute(self) -> dict[str, float]:
         """Return the metrics of all batches since `reset`, the same in all processes."""
@@ -39,17 +39,17 @@ class Evaluator(Protocol):
 
 
 class MeanLoss:
-    """The evaluator of an evaluation without one: the mean of the batches' losses."""
+    """Default evaluator: the mean of the batches' losses."""
 
     def __init__(self) -> None:
         self.losses: list[flow.Tensor] = []
 
     def reset(self) -> None:
-        """Forget all batches."""
+        """Reset the state."""
         self.losses = []
 
     def update(self, outputs: Any, batch: Any) -> None:
-        """Keep the loss of a batch."""
+        """Add the loss of a batch."""
         self.losses.append(outputs)
 
     def compute(self) -> dict[str, float]:
@@ -65,12 +65,12 @@ class Evaluation(Hook):
 
     Args:
         data: a dataset; its samples are those of the training data.
-        evaluator: what makes metrics; see above.
+        evaluator: computes the metrics; see above.
         every: steps between two evaluations; None for the end of the run alone.
         batch_size: samples of a batch; by default that of the training.
         batches: how many batches at most; None for all.
-        name: what the names of the metrics begin with.
-        predict: ``predict(model, *batch)``, what the evaluator gets; by default the model's outputs.
+        name: prefix of the names of the metrics.
+        predict: ``predict(model, *batch)``, the input of the evaluator; by default the model's outputs.
 
     Example:
         >>> Evaluation(range(8), every=100, name="held_out").every
@@ -96,21 +96,21 @@ class Evaluation(Hook):
         self._model: Any = None
 
     def set_up(self, trainer: Trainer) -> None:
-        """Refuse data that is not for this model."""
+        """Raise for data that does not fit this model."""
         check_tokens(trainer.model, self.data)
         check_same_classes(trainer.loader, self.data, self.name)
         if self.predict is None and trainer.loss_function is None:
             check_data(trainer.model, self.data)
 
     def after_step(self, trainer: Trainer) -> None:
-        """Evaluate if it is time."""
+        """Evaluate if it is due."""
         if due(trainer.step, self.every, trainer.max_steps):
             for hook in trainer.hooks:
                 hook.before_evaluation(trainer)
             trainer.evaluated(self.run(trainer))
 
     def run(self, trainer: Trainer) -> dict[str, float]:
-        """Return the metrics of the model as it is now; all processes call it."""
+        """Return the metrics of the model in its present state; all processes call it."""
         size = trainer.batch_size if self.batch_size is None else self.batch_size
         averaging = isinstance(self.evaluator, MeanLoss)
         check = trainer.loader.check if self.predict is None else None

@@ -1,4 +1,4 @@
-"""`Goal`: a run fails if it does not reach its score.
+"""`Goal`: fail a run that does not reach a target metric.
 
 Goal("validation/loss", most=4.2)
 Goal("reviews/accuracy", least=0.9)
@@ -36,7 +36,7 @@ class Goal(Hook):
         self.metric, self.most, self.least = metric, most, least
 
     def after_step(self, trainer: Trainer) -> None:
-        """Compare, behind the last step."""
+        """Compare after the last step."""
         if trainer.step < trainer.max_steps:
             return
         found = trainer.metrics.get(self.metric)

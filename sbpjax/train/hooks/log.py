@@ -1,9 +1,9 @@
-"""`Log`: losses, rates and speed to the writers, one step late, so that no step waits for the host.
+"""`Log`: write losses, rates and speed one step late, so that no step waits for the host.
 
-    step 20 runs on the devices     the host reads the losses of steps 11 to 20 when it has handed out step 21
+    step 20 runs on the devices     the host reads the losses of steps 11 to 20 when it has dispatched step 21
 
-The host asks for a loss only when the next step is already queued: the devices never stand still for it. The clock is
-read when the losses are there: handing out steps says nothing of how long they take.
+The host reads a loss only when the next step is already queued: the devices never idle for it. The clock is read when
+the losses are available: the time of dispatch does not measure the time of a step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONG_S = 5.0  # a first step that took longer is worth a word
 
 
 class Log(Hook):
-    """Write the mean loss of every so many steps, the rate, and how fast the run is.
+    """Write the mean loss of every so many steps, the rate, and the speed of the run.
 
     Args:
         every: steps between two records.
@@ -40,7 +40,7 @@ class Log(Hook):
         self._clock_s = self._data_s = 0.0
         self._peak: float | None = None
         self._flops = 0.0
-        self._step: int | None = None  # behind which the clock runs; the first step compiles, and does not count
+        self._step: int | None = None  # the clock starts after it; the first step compiles, and does not count
 
     def before_run(self, trainer: Trainer) -> None:
         """Begin to count."""
@@ -54,7 +54,7 @@ class Log(Hook):
         self._first, self._step = None, step
 
     def after_step(self, trainer: Trainer) -> None:
-        """Read what was ready at the step before; note what there is to read."""
+        """Read the values that were ready at the step before, and queue those of this step."""
         if self._first is not None:
             self._see_first(trainer)
         elif self._step is None:
@@ -66,7 +66,7 @@ class Log(Hook):
             self._losses = []
 
     def _see_first(self, trainer: Trainer) -> None:
-        """Wait for the first step, since the second is queued by now; the clock begins behind it."""
+        """Wait for the first step, since the second is queued by now; the clock starts after it."""
         self._first.numpy()
         seconds = time.perf_counter() - self._clock_s
         if seconds > _LONG_S:
@@ -74,7 +74,7 @@ class Log(Hook):
         self._begin(trainer, trainer.step - 1)
 
     def _speed(self, trainer: Trainer, step: int) -> dict[str, float]:
-        """Return how fast the steps were that the devices have done since the last record."""
+        """Return the speed of the steps that the devices have finished since the last record."""
         steps = 0 if self._step is None else step - self._step
         if not steps:
             return {}
@@ -94,7 +94,7 @@ class Log(Hook):
         return found
 
     def read(self, trainer: Trainer) -> None:
-        """Read the losses that are waiting, and hand them to the writers; all processes call it."""
+        """Read the waiting losses, and pass them to the writers; all processes call it."""
         if self._waiting is None:
             return
         (step, rate, losses), self._waiting = self._waiting, None
@@ -103,13 +103,13 @@ class Log(Hook):
         self._begin(trainer, step)
 
     def before_evaluation(self, trainer: Trainer) -> None:
-        """Write what came before the evaluation before it."""
+        """Write the records of steps before the evaluation."""
         self.read(trainer)
 
     def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
-        """Leave its time out of the speed."""
+        """Exclude its time from the speed."""
         self._begin(trainer, trainer.step)
 
     def after_run(self, trainer: Trainer) -> None:
-        """Read what is left."""
+        """Read the remaining losses."""
         self.read(trainer)

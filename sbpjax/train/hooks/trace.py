@@ -1,4 +1,4 @@
-"""`Trace`: the profiler over some steps, for TensorBoard and Perfetto."""
+"""`Trace`: profiler trace of some steps, for TensorBoard and Perfetto."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trace(Hook):
         self._on = False
 
     def before_step(self, trainer: Trainer) -> None:
-        """Begin, if the next step is the first one."""
+        """Start the trace, if the next step is the first one."""
         if trainer.step + 1 != self.first:
             return
         if trainer.out is None:
@@ -46,14 +46,14 @@ class Trace(Hook):
         self._on = True
 
     def after_step(self, trainer: Trainer) -> None:
-        """End, behind the last one."""
+        """Stop the trace after the last step."""
         if self._on and trainer.step >= self.last:
             trainer.loss.numpy()  # its devices are done
             self._end()
             trainer.say(f"traced steps {self.first:,} to {trainer.step:,}: {trainer.out}/trace")
 
     def after_run(self, trainer: Trainer) -> None:
-        """End, if the run ended before."""
+        """Stop the trace, if the run ended before."""
         if self._on:
             self._end()
 

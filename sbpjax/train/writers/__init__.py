@@ -1,4 +1,4 @@
-"""Where the metrics of a run go."""
+"""Writers of metrics: console, JSON lines, TensorBoard, Weights & Biases."""
 
 from .bar import Bar as Bar
 from .bar import console_writer as console_writer

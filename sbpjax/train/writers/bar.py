@@ -1,4 +1,4 @@
-"""`Bar`: a progress bar on a terminal; `Lines` where there is none."""
+"""`Bar`: progress bar on a terminal, with `Lines` as the fallback elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Bar(Writer):
             self._progress.update(self._task, completed=step, description=text_of(known))
 
     def say(self, text: str) -> None:
-        """Print a line above the bar, or where that is going to be."""
+        """Print a line above the bar, or at its future position."""
         from rich.console import Console
 
         if self._progress is None and self._console is None:
@@ -55,6 +55,6 @@ class Bar(Writer):
         console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar on the screen."""
         if self._progress is not None:
             self._progress.stop()

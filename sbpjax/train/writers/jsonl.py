@@ -1,9 +1,9 @@
-"""`JsonLines`: an object per record in ``OUT/metrics.jsonl``.
+"""`JsonLines`: writer of one JSON object per record to ``OUT/metrics.jsonl``.
 
     {"step": 10, "loss": 4.1, "lr": 0.0002, …}
 
-The file is that of the run: what a killed run wrote behind its last checkpoint goes when it is resumed. A run that
-begins anew in the same directory keeps the file of the one before, as ``metrics.1.jsonl``, ``metrics.2.jsonl`` …
+The file belongs to the run: the records of a killed run after its last checkpoint are removed when it is resumed. A new
+run in the same directory keeps the file of the previous one, as ``metrics.1.jsonl``, ``metrics.2.jsonl`` …
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NAME = "metrics.jsonl"
 
 
 class JsonLines(Writer):
-    """Write a line of JSON per record; a resumed run goes on behind the step that it begins with."""
+    """Write a line of JSON per record; a resumed run continues after its first step."""
 
     def __init__(self) -> None:
         self._file: TextIO | None = None
         self._path = Path(NAME)
 
     def open(self, out: Path | None, step: int, max_steps: int) -> None:
-        """Open the file, and leave out what an earlier run wrote behind `step`, or did not write to the end.
+        """Open the file, and drop the records of an earlier run after `step`, and incomplete ones.
 
         Raises:
             TrainError: the file cannot be read or written, or is damaged before its end.
@@ -50,7 +50,7 @@ class JsonLines(Writer):
             self._file = path.open("a", buffering=1, encoding="utf-8")  # a whole line is on its way to the disk
 
     def write(self, step: int, metrics: dict[str, float]) -> None:
-        """Write a line; what is no number in JSON is written as its name, ``"nan"``."""
+        """Write a line; NaN and infinities, which JSON lacks, are written as texts such as ``"nan"``."""
         if self._file is not None:
             numbers = {name: value if abs(value) < float("inf") else str(value) for name, value in metrics.items()}
             with worded(f"writing metrics into {self._path}", self._path.parent):
@@ -65,7 +65,7 @@ class JsonLines(Writer):
 
 
 def _kept(path: Path, step: int) -> bytes:
-    """Return the records up to a step. The last ones may be damaged: a kill or a power failure came between.
+    """Return the records up to a step. The last ones may be damaged by a kill or a power failure.
 
     Raises:
         TrainError: another one is damaged.

@@ -1,4 +1,4 @@
-"""`Lines`: a line of text per record, for logs and pipes."""
+"""`Lines`: writer of one line of text per record, for logs and pipes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNITS = {"tokens_per_s": "{} tokens/s", "step_ms": "{} ms", "eta_s": "{} s left"
 
 
 def text_of(metrics: dict[str, float]) -> str:
-    """Return the metrics that a reader follows, in words."""
+    """Return the metrics as a readable text."""
     known = [name for name in FIRST if name in metrics]
     others = [name for name in metrics if "/" in name]
     return "   ".join(UNITS.get(name, f"{name} {{}}").format(plain(metrics[name])) for name in [*known, *others])
@@ -25,7 +25,7 @@ class Lines(Writer):
         self._width, self._max_steps = 1, ""
 
     def open(self, out: Path | None, step: int, max_steps: int) -> None:
-        """Note how long the run is."""
+        """Store the length of the run."""
         self._max_steps = f"{max_steps:,}"
         self._width = len(self._max_steps)
 

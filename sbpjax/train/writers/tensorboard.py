@@ -1,4 +1,4 @@
-"""`TensorBoard`: metrics as scalars in ``OUT/tensorboard``, written by tensorboardX."""
+"""`TensorBoard`: writer of scalars to ``OUT/tensorboard``, by tensorboardX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .writer import Writer
 
 
 class TensorBoard(Writer):
-    """Write scalars; a resumed run hides what an earlier one wrote behind its step.
+    """Write scalars; a resumed run hides the records of an earlier one after its step.
 
     Raises:
         TrainError: tensorboardX is not installed, or the run has no directory.

@@ -1,4 +1,4 @@
-"""`WandB`: metrics in a run of Weights & Biases, on this disk; ``wandb sync`` sends it, if you want that."""
+"""`WandB`: writer to an offline run of Weights & Biases; ``wandb sync`` uploads it."""
 
 from __future__ import annotations
 
