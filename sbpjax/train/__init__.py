@@ -1,4 +1,4 @@
-"""Training of the models: what goes in (`data/`), the loop (`trainer.py`), metrics (`evaluation/`), and the commands.
+"""Training framework: datasets (`data/`), the loop (`trainer.py`), metrics (`evaluation/`), and commands.
 
     trainer = Trainer(model=…, optimizer=…, data=…, batch_size=32, max_steps=10_000, parallel=Parallel(data=8))
     trainer.fit()

@@ -1,4 +1,4 @@
-"""``python -m sbpjax.train CONFIG``: see `sbpjax.train.cli`."""
+"""``python -m sbpjax.train CONFIG``: entry point of the training command, see `sbpjax.train.cli`."""
 
 from .cli import main
 

@@ -1,9 +1,9 @@
-"""From a dataset to the global batches of a run, on the stages of a pipeline that read them.
+"""Batch loaders of a run: global batches from a dataset, distributed to the stages of a pipeline.
 
     loader = global_loader(dataset, 32, spec, workers=4)     # shuffled if the dataset has no order of its own
     batch = to_stages(next(iter(loader)), spec, inputs, -1)  # targets on the last stage
 
-What trains is shuffled and whole; what evaluates comes in its order, with a last batch that is filled up.
+Training data is shuffled and without partial batches; evaluation data keeps its order, with a padded last batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .data.numbered import Numbered
 
 
 class PaddedBatches(Sampler):
-    """The indices of batches in their order, the last one filled up with sample 0, so that all have one size.
+    """Indices of batches in order, the last one padded with sample 0, so that all have one size.
 
     Args:
         samples: how many there are.
@@ -42,7 +42,7 @@ class PaddedBatches(Sampler):
         return self.count
 
     def real(self, number: int) -> int:
-        """Return how many samples of a batch are none of the filling."""
+        """Return the number of real samples of a batch, without padding."""
         return min(self.size, self.samples - number * self.size)
 
 
@@ -59,8 +59,8 @@ def global_loader(
         batch_size: samples of a batch, over all processes.
         spec: the mesh.
         workers: processes that fetch.
-        sbp: how a batch lies; by default as `spec` says.
-        check: raises if a batch is no good; see `GlobalLoader`.
+        sbp: the layout of a batch; by default that of `spec`.
+        check: raises for an invalid batch; see `GlobalLoader`.
 
     Raises:
         TrainError: sizes are missing, given twice, or do not fit.
@@ -94,7 +94,7 @@ def global_loader(
 def evaluation_loader(
     data: Any, batch_size: int, spec: Parallel, most: int | None, sbp: Any = None, check: Check | None = None
 ) -> tuple[GlobalLoader, Any]:
-    """Return the loader of an evaluation, and the `PaddedBatches` that say how many samples of a batch count."""
+    """Return the loader of an evaluation, and its `PaddedBatches`, which count the real samples of a batch."""
     batches = PaddedBatches(len(data), batch_size, most)
     loader = DataLoader(data, batch_sampler=batches)
     layouts = layouts_of(loader, tuple(spec.batch) if sbp is None else sbp)
@@ -102,7 +102,7 @@ def evaluation_loader(
 
 
 def layouts_of(loader: DataLoader, sbp: tuple[Any, ...]) -> Any:
-    """Return how the parts of a batch lie: as tokens do, but whole over an axis that splits a dim they do not have."""
+    """Return the layouts of a batch's parts: that of tokens, but whole over an axis that splits a dim they lack."""
 
     def of(part: Any) -> Any:
         if isinstance(part, Mapping):
@@ -123,13 +123,13 @@ def fitting(part: Any, sbp: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def to_stages(batch: Any, spec: Parallel, inputs: frozenset[str], target_stage: int) -> Any:
-    """Return a batch whose targets lie on the stage that reads them.
+    """Move the targets of a batch to the stage that reads them.
 
     Args:
         batch: on the first stage.
         spec: the mesh.
         inputs: names of a dict's entries that stay there; of a tuple it is the first entry.
-        target_stage: where the others go.
+        target_stage: the stage of the others.
     """
     place = spec.placements[target_stage]
     if spec.pipeline == 1 or target_stage == 0:
@@ -144,7 +144,7 @@ def to_stages(batch: Any, spec: Parallel, inputs: frozenset[str], target_stage: 
 
 
 def enlarged(sample: Any, size: int, spec: Parallel, sbp: Any) -> Any:
-    """Return abstract tensors like those of a batch of one sample, but of `size` samples, on the mesh."""
+    """Return abstract tensors of a batch of `size` samples on the mesh, from a batch of one sample."""
     if isinstance(sample, flow.Tensor):
         shape = (size, *sample.shape[1:])
         return flow.zeros(*shape, dtype=sample.dtype, placement=spec.placement, sbp=fitting(sample, sbp))
@@ -163,7 +163,7 @@ def first_of(batch: Any) -> Any:
 
 
 def cut(value: Any, count: int) -> Any:
-    """Return the first samples of a batch, or of what a model says of it."""
+    """Return the first samples of a batch, or of a model's outputs."""
     if isinstance(value, flow.Tensor):
         return value[:count] if value.ndim else value
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What is wrong with the parts of a run, found before anything is compiled or written."""
+"""Checks of the parts of a run before anything is compiled or written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TEXTS = (PackedTokens, MaskedPairs, CorruptedSpans, LabelledTexts)
 
 
 def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
-    """Refuse parts that are something else.
+    """Raise for parts of a wrong kind.
 
     Raises:
         TrainError: one of them is.
@@ -44,7 +44,7 @@ def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
 
 
 def check_loss(model: nn.Module, loss: Any) -> None:
-    """Refuse a model without a loss.
+    """Raise for a model without a loss.
 
     Raises:
         TrainError: it is.
@@ -57,10 +57,10 @@ def check_loss(model: nn.Module, loss: Any) -> None:
 
 
 def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
-    """Refuse micro-batches that are not alike, and what a pipeline cannot do.
+    """Raise for unequal micro-batches, and for batches that a pipeline cannot split.
 
     Raises:
-        TrainError: there would be such.
+        TrainError: the batch is one of these.
     """
     count = options.accumulate
     if count < 1 or batch_size % count:
@@ -73,7 +73,7 @@ def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
 
 
 def check_tokens(model: nn.Module, data: Any) -> None:
-    """Refuse texts in tokens of another vocabulary than the model's, samples too long for it, and too many classes.
+    """Raise for texts in another vocabulary than the model's, samples too long for it, and too many classes.
 
     Of a file of tokens the first and the last million are looked at, of a table of texts all.
 
@@ -101,7 +101,7 @@ def check_tokens(model: nn.Module, data: Any) -> None:
 
 
 def check_data(model: nn.Module, data: Any) -> None:
-    """Let a model refuse a dataset, if it has a method `check_data`; loaders and subsets are looked into.
+    """Call a model's method `check_data`, if it has one, on the dataset inside loaders and subsets.
 
     Raises:
         SbpjaxError: of the model's choice.
@@ -112,11 +112,11 @@ def check_data(model: nn.Module, data: Any) -> None:
 
 
 def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
-    """Refuse to evaluate on data whose classes have other numbers than in training.
+    """Raise for evaluation data whose classes are numbered differently than in training.
 
     Args:
         trained: the dataset of the training, or its loader.
-        evaluated: that of the evaluation; only if both name their `classes` they are compared.
+        evaluated: that of the evaluation; compared only if both name their `classes`.
         name: of the evaluation.
 
     Raises:
@@ -133,7 +133,7 @@ def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
 
 
 def _classes(data: Any) -> list[str] | None:
-    """Return the names of a dataset's classes, or those of what it wraps."""
+    """Return the class names of a dataset, or of the one that it wraps."""
     for each in _layers(data):
         if isinstance(names := getattr(each, "classes", None), (list, tuple)):
             return [str(name) for name in names]
@@ -141,14 +141,14 @@ def _classes(data: Any) -> list[str] | None:
 
 
 def _layers(data: Any) -> Iterator[Any]:
-    """Go from a loader or a subset inwards: it, what it wraps, what that wraps."""
+    """Yield a loader or subset, then the dataset that it wraps, and so on inwards."""
     while data is not None:
         yield data
         data = getattr(data, "loader", getattr(data, "dataset", None))
 
 
 def _packed(data: Any) -> Iterator[Any]:
-    """Go through the datasets of tokens of a dataset, a loader or a blend."""
+    """Yield the token datasets inside a dataset, a loader or a blend."""
     if isinstance(data, _TEXTS):
         yield data
     for inner in ("loader", "dataset"):
@@ -159,7 +159,7 @@ def _packed(data: Any) -> Iterator[Any]:
 
 
 def _facts(part: Any) -> tuple[str, int, int]:
-    """Return where a dataset's tokens are, the highest one that a sample may hold, and how long samples are."""
+    """Return the path of a dataset's tokens, the highest token that a sample may hold, and the sample length."""
     if isinstance(part, LabelledTexts):
         return part.path, part.highest, int(part.widths.max())
     size = part.file.tokens.size

@@ -1,10 +1,10 @@
-"""Train what a configuration says: ``python -m sbpjax.train CONFIG [a.b=1 …] [options]``.
+"""Training command: ``python -m sbpjax.train CONFIG [a.b=1 …] [options]`` runs a configuration.
 
     python -m sbpjax.train configs/gpt2.py trainer.max_steps=100 trainer.out=run8
     python -m sbpjax.train configs/gpt2.py --resume
     python -m sbpjax.train configs/gpt2.py --memory v5p:4x4x4
 
-A configuration has a `Trainer` under ``trainer``, and a ``seed`` if you like. An error is one message, and exit code 1.
+A configuration has a `Trainer` under ``trainer``, and optionally a ``seed``. An error is one message, and exit code 1.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def configured(options: argparse.Namespace) -> Any:
 
 
 def _adapt(config: Any, options: argparse.Namespace, asked: str) -> None:
-    """Change a configuration as the options of the command say."""
+    """Apply the command's options to a configuration."""
     from .config import LazyCall
 
     trainer = config.trainer
@@ -95,11 +95,11 @@ def built(config: Any, *, fast: bool = False) -> Trainer:
     """Return the trainer of a configuration.
 
     Args:
-        config: it.
+        config: the configuration.
         fast: for two steps, without checkpoints.
 
     Raises:
-        ConfigError: a call does not fit what it calls, or makes something else than a trainer.
+        ConfigError: a call has wrong arguments, or makes no trainer.
     """
     from .config import instantiate
     from .config.lazy import interpolating
@@ -124,7 +124,7 @@ def built(config: Any, *, fast: bool = False) -> Trainer:
 
 
 def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
-    """Refuse to write over the checkpoints of another run, or to go on with another model.
+    """Raise if a directory holds the checkpoints of another run, or if a resumed run has another model.
 
     Raises:
         TrainError: that would happen; nothing was written.
@@ -158,10 +158,10 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Do what the command line says.
+    """Execute a command line.
 
     Raises:
-        SbpjaxError: something does not fit.
+        SbpjaxError: the parts of the run do not fit.
     """
     config = configured(options)
     if options.memory is not None:
@@ -180,7 +180,7 @@ def run(options: argparse.Namespace) -> None:
         )
     try:
         if out is not None and not options.eval_only:
-            trainer.lock()  # what another run is writing is not looked at
+            trainer.lock()  # leave files alone that another run is writing
         if out is not None:
             by_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume))
         if options.eval_only:
@@ -199,7 +199,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def explain(trainer: Trainer) -> None:
-    """Print what a step communicates."""
+    """Print the communication of a step."""
     arguments, named = trainer.abstract_batch()
     print(trainer.train_step.explain(*arguments, check=False, **named))
     if trainer.options.auto:

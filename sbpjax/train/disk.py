@@ -1,4 +1,4 @@
-"""What a run writes outside its checkpoints: errors of the disk in words, and agreed on by all ranks.
+"""Disk errors of a run outside its checkpoints: converted to `TrainError`, and raised on all ranks.
 
 Rank 0 alone writes metrics and configuration. Where it cannot, because the disk is full, all ranks raise: the others
 would wait for rank 0 in the next step.
@@ -24,8 +24,8 @@ class worded:  # a class: an error names the user's line, and not that of contex
     """Raise errors of the operating system as a `TrainError`.
 
     Args:
-        asked: what is being done.
-        path: where.
+        asked: the name of the operation.
+        path: the file.
 
     Example:
         >>> try:
@@ -59,11 +59,11 @@ class worded:  # a class: an error names the user's line, and not that of contex
 
 
 def by_rank_0(asked: str, work: Callable[[], Any]) -> None:
-    """Let rank 0 do something; if it fails, all ranks raise. All processes call it.
+    """Run a function on rank 0; if it fails, all ranks raise. All processes call it.
 
     Args:
-        asked: what is being done, the same words on all ranks.
-        work: it.
+        asked: the name of the operation, equal on all ranks.
+        work: the operation.
 
     Raises:
         SbpjaxError: that of rank 0.

@@ -1,4 +1,4 @@
-"""`StepGuard`: a step whose gradients are no good changes nothing.
+"""`StepGuard`: skips steps with non-finite or spiking gradients, decided on the devices.
 
     step   norm of the gradients   mean of the good ones   with spike=10
     41     2.1                     2.0                     parameters are updated
@@ -7,8 +7,8 @@
     44     1.9                     2.0                     parameters are updated
 
 Whether a step is left out is decided on the devices, inside its program; nothing waits for it. The host learns it when
-it reads the losses. If steps are left out again and again, `Watch` ends the run, and saves the last one's batch; so it
-does if the losses are no numbers, which a label outside the classes makes of them, and not of the gradients.
+it reads the losses. If steps are left out repeatedly, `Watch` ends the run, and saves the last one's batch; it does the
+same if the losses are NaN while the gradients are not, as with a label outside the classes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 NORM, MEAN, GOOD, LEFT_OUT, IN_ROW = range(5)  # places in `StepGuard.numbers`
 _KEPT = 0.9  # of the running mean, by each good step
-_WARM = 20  # good steps before a spike can be told
+_WARM = 20  # good steps before a spike can be detected
 
 
 class StepGuard:
-    """Leave out steps whose gradients hold what is no number, or are far larger than usual.
+    """Skip steps whose gradients hold NaN or infinities, or are far larger than usual.
 
     A graph takes it as a loss scaler, see `Graph.set_grad_scaler`.
 
@@ -60,14 +60,14 @@ class StepGuard:
         self.numbers = flow.zeros(5)
         self._found: tuple[Any, Any] | None = None  # within one step: the norm, and whether it is left out
 
-    # -- what a graph asks of a loss scaler ----
+    # -- the loss scaler interface of a graph ----
 
     def state_tensors(self) -> list[flow.Tensor]:
-        """Return what a compiled step carries."""
+        """Return the tensors that a compiled step carries."""
         return [self.numbers, *(self.scaler.state_tensors() if self.scaler is not None else ())]
 
     def prepare(self, like: flow.Tensor) -> None:
-        """Move the numbers to where a parameter is."""
+        """Move the numbers to the placement or device of a parameter."""
         if self.scaler is not None:
             self.scaler.prepare(like)
         if like.is_global and not self.numbers.is_global:
@@ -117,7 +117,7 @@ class StepGuard:
         return found | ({"scaler": self.scaler.state_dict()} if self.scaler is not None else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what `state_dict` returned."""
+        """Restore the state of `state_dict`."""
         values = [state[name] for name in ("norm", "mean", "good", "left_out", "in_row")]
         with flow.no_grad():
             for i, value in enumerate(values):
@@ -127,11 +127,11 @@ class StepGuard:
 
 
 class Watch(Hook):
-    """Record what a `StepGuard` counts, and end a run whose steps are left out again and again.
+    """Record the counts of a `StepGuard`, and end a run whose steps are left out repeatedly.
 
     Args:
-        guard: it.
-        every: steps between two looks.
+        guard: the guard.
+        every: steps between two checks.
     """
 
     def __init__(self, guard: StepGuard, every: int):
@@ -142,7 +142,7 @@ class Watch(Hook):
         self._nan_in_row = 0
 
     def after_step(self, trainer: Trainer) -> None:
-        """Look at the numbers of the step before, which the devices know by now."""
+        """Read the numbers of the step before, which the devices know by now."""
         self.look(trainer)
         self._losses.append(trainer.loss)
         if due(trainer.step, self.every, trainer.max_steps):
@@ -150,7 +150,7 @@ class Watch(Hook):
             self._losses = []
 
     def after_run(self, trainer: Trainer) -> None:
-        """Look at the last numbers."""
+        """Read the last numbers."""
         self.look(trainer)
 
     def look(self, trainer: Trainer) -> None:
@@ -190,7 +190,7 @@ class Watch(Hook):
             raise TrainError(f"training up to step {step:,}", seen, rule, fix)
 
     def save(self, trainer: Trainer, step: int, batch: Any) -> str | None:
-        """Write a batch as ``OUT/left_out_STEP.npz``; return where that is."""
+        """Write a batch as ``OUT/left_out_STEP.npz``; return its path."""
         if trainer.out is None:
             return None
         parts = batch.items() if isinstance(batch, dict) else enumerate(batch if isinstance(batch, list) else [batch])

@@ -1,11 +1,11 @@
-"""`load_run`: the model of a run, to be used.
+"""`load_run`: load the model of a run for inference.
 
     python -m sbpjax.train examples.vision.resnet            # leaves runs/resnet
     model = load_run("runs/resnet", step="best")
     model(images)
 
-A run leaves its configuration and checkpoints; the model is made again from the one and gets the weights of the other.
-They were laid out as the run wanted; here they are on one device.
+A run leaves its configuration and checkpoints; the model is built from the one and gets the weights of the other, on
+one device, whatever the layout in the run was.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def load_run(
     Args:
         run: the directory of the run, its `out`.
         step: that of a checkpoint, or ``"best"`` for the one with the best metric; the latest by default.
-        average: take the moving averages of the parameters, if the run has kept them by `Average`: they are what it was
-            evaluated with.
+        average: take the moving averages of the parameters, if the run has kept them by `Average` and was evaluated
+        with them.
         allow: packages, and ``.py`` files, of which the run's ``config.yaml`` may call classes and functions, in
             addition to the parts of sbpjax: ``allow=("my_project",)``. Allow what you would import.
-        trust: call whatever the file names; this runs what its author wants.
+        trust: call anything that the file names; this runs its author's code.
 
     Returns:
         The model on one device, in eval mode.
 
     Raises:
         TrainError: it is no directory of a run, or has no such checkpoint.
-        ConfigError: its ``config.yaml`` is damaged, makes no model, or calls what is not allowed.
+        ConfigError: its ``config.yaml`` is damaged, makes no model, or has a call that is not allowed.
         CheckpointError: the checkpoint is damaged.
 
     Example:
@@ -103,7 +103,7 @@ def _part(config: Any, name: str, asked: str) -> Any:
 
 
 def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
-    """Return those hooks of a configuration that say which weights were evaluated, and which are the best."""
+    """Return the hooks of a configuration that define the evaluated weights and the best checkpoint."""
     from omegaconf.errors import OmegaConfBaseException
 
     from .config import instantiate
@@ -111,7 +111,7 @@ def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
     if not isinstance(found, (Mapping, Sequence, type(None))):
         seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
         raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written")
-    told = (":Average", ":Checkpoints")  # the ends of what is under `_call_`
+    told = (":Average", ":Checkpoints")  # the ends of the names under `_call_`
     try:
         each = list(found.values() if isinstance(found, Mapping) else found or ())
         wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]

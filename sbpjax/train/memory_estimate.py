@@ -1,4 +1,4 @@
-"""What a training step needs on a machine that is not there: memory, bytes that move, and a modelled time.
+"""Estimate of a training step on an absent machine: memory, communication bytes, modelled time, MFU.
 
     memory per device of TrainStep_0 on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
     …
@@ -6,7 +6,7 @@
 
 Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for
 computing, latency and bytes for moving, nothing overlapped (`_core.planner.prices.step_time`). MFU counts the products
-of the forward three times, recomputing not.
+of the forward three times, without recomputation.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def size_up(trainer: Trainer) -> str:
-    """Return the report on a trainer's step; nothing runs.
+    """Return the report on a trainer's step without running it.
 
     Args:
-        trainer: made under ``with flow.abstract()``, on the placement that is asked about.
+        trainer: made under ``with flow.abstract()``, on the placement to estimate.
     """
     arguments, named = trainer.abstract_batch()
     step = trainer.train_step
@@ -35,7 +35,7 @@ def size_up(trainer: Trainer) -> str:
 
 
 def modelled(trainer: Trainer) -> str:
-    """Return the modelled time of a built step and its MFU, in words."""
+    """Return a text with the modelled time of a built step and its MFU."""
     step_s = modelled_s(trainer)
     if step_s is None:
         return "modelled step time: there is no plan for one device, nor for the stages of a pipeline"
@@ -56,7 +56,7 @@ def modelled_s(trainer: Trainer) -> float | None:
 
 
 def peak_flops(trainer: Trainer) -> float | None:
-    """Return how many flop/s all devices of a run can do in its precision, by their data sheets; None if unknown."""
+    """Return the flop/s of all devices of a run in its precision, by their data sheets; None if unknown."""
     model = chip_of(trainer.parallel.placement)
     if model is None:
         return None
@@ -65,13 +65,13 @@ def peak_flops(trainer: Trainer) -> float | None:
 
 
 def chip_of(where: Placement) -> CostModel | None:
-    """Return the prices of a placement's devices; None for a CPU, and for devices that nobody has entered."""
+    """Return the prices of a placement's devices; None for a CPU, and for unknown devices."""
     found = preset_of(where)
     return None if found is DEFAULT else found
 
 
 def flops_per_step(trainer: Trainer) -> float:
-    """Return the flop of a step's products: three times those of its forward, whatever is computed again."""
+    """Return the flop of a step's products: three times those of its forward, without recomputation."""
     arguments, named = trainer.abstract_batch()
     forward = PredictStep(trainer.model, trainer.loss_function or loss_of, trainer.options)
     forward.build_graph(*arguments, **named)

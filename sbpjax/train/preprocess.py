@@ -1,11 +1,10 @@
-"""``python -m sbpjax.train.preprocess INPUT... --output PREFIX``: texts to files of tokens, `PREFIX.bin` and `.idx`.
+"""Tokenize texts into token files: ``python -m sbpjax.train.preprocess INPUT... --output PREFIX``.
 
     python -m sbpjax.train.preprocess docs/*.txt --tokenizer llama-3-8b/ --append-eod --output data/docs
     python -m sbpjax.train.preprocess crawl.jsonl --train-vocab 32000 --append-eod --output data/crawl
 
-Worker processes encode chunks of the inputs; the chunks are written in their order, so the files do not depend on how
-many workers there are. They appear when they are whole: a run that is killed leaves ``.part`` files alone, which the
-next run overwrites.
+Worker processes encode chunks of the inputs; the chunks are written in their order, so the files do not depend on the
+number of workers. They appear when complete: a killed run leaves only ``.part`` files, which the next run overwrites.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Progress:
-    """A line on a terminal; silent elsewhere."""
+    """Progress line on a terminal; silent elsewhere."""
 
     def __init__(self, size: int) -> None:
         self.size, self.done, self.documents, self.tokens = max(size, 1), 0, 0, 0
@@ -66,7 +65,7 @@ class _Progress:
 
 
 def preprocess(options: argparse.Namespace) -> str:
-    """Write the files, and return what was written, in words.
+    """Write the files, and return a text with the counts.
 
     Raises:
         DataError: an input or the tokenizer cannot be used, or files are there already.
@@ -96,7 +95,7 @@ def preprocess(options: argparse.Namespace) -> str:
 
 
 def _refuse_if_there(options: argparse.Namespace) -> None:
-    """Refuse before a tokenizer is trained what the writer would refuse behind that."""
+    """Raise for existing files before a tokenizer is trained, not only when the writer opens them."""
     there = [path for path in (f"{options.output}.bin", f"{options.output}.idx") if os.path.lexists(path)]
     if there and not options.force:
         raise DataError("preprocess", f"{there[0]} is there", "what is there is not overwritten", "--force")
@@ -110,7 +109,7 @@ def _tokenizer(options: argparse.Namespace, chunks: Sequence[Chunk]) -> Any:
 
 
 def _workers(options: argparse.Namespace, chunks: int) -> int:
-    """Return how many processes encode; 0 where this one does it, with the threads of tokenizers."""
+    """Return the number of encoding processes; 0 where this one does it, with the threads of tokenizers."""
     wanted = cores() if options.workers is None else options.workers
     wanted = min(wanted, chunks)
     return wanted if wanted > 1 else 0

@@ -1,12 +1,12 @@
-"""The lock of a run's directory: one run at a time writes into it.
+"""`RunLock`: lock of a run's directory, so that only one run at a time writes into it.
 
     run7/.lock   {"pid": 4711, "host": "node3", "boot": "…", "began_s": 1767225600.0, "beat": 12}
 
-Rank 0 of a run holds an flock(2) on the file. The kernel lets go of it when the process ends, however it ends, so
-nothing has to be cleaned up after a kill. NFS passes such locks on to its server. Other network file systems keep them
-on one machine, or have none, so the owner also counts up a number in the file every few seconds: a run of another
-machine is alive while its number grows. Whoever comes watches it for some time, and takes the directory of a run whose
-number stands still.
+Rank 0 of a run holds an flock(2) on the file. The kernel releases it when the process ends, however it ends, so nothing
+has to be cleaned up after a kill. NFS passes such locks on to its server. Other network file systems keep them on one
+machine, or have none, so the owner also increments a counter in the file every few seconds: a run of another machine is
+alive while its counter grows. A new run watches the counter for some time, and takes the directory if it stays
+constant.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RunLock:
         self._end = threading.Event()
 
     def take(self) -> None:
-        """Take the lock; nothing happens if this object holds it.
+        """Take the lock; do nothing if this object holds it.
 
         Raises:
             TrainError: a run that is alive has it, or the directory cannot be written to.
@@ -83,7 +83,7 @@ class RunLock:
         threading.Thread(target=self._beat, args=(record, self._end), daemon=True, name="sbpjax-run-lock").start()
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         self._end.set()
         with self._using:
             descriptor, self._descriptor = self._descriptor, None
@@ -93,7 +93,7 @@ class RunLock:
                 os.close(descriptor)
 
     def read(self) -> dict[str, Any]:
-        """Return what the owner wrote, nothing if that cannot be read."""
+        """Return the record of the owner, empty if that cannot be read."""
         try:
             found = json.loads(self.path.read_bytes())  # opened anew: NFS looks at the server then
         except (OSError, ValueError):
@@ -101,7 +101,7 @@ class RunLock:
         return found if isinstance(found, dict) else {}
 
     def _beats(self, is_without_locks: bool) -> bool:
-        """Return whether the owner that is written down is alive, where no flock says so."""
+        """Return whether the recorded owner is alive, where no flock decides it."""
         first, here = self.read(), _record()
         is_here = first.get("host") == here["host"] or first.get("boot") == here["boot"]
         if not first or (is_here and not is_without_locks):
@@ -152,7 +152,7 @@ def _write(descriptor: int, record: dict[str, Any]) -> None:
 
 
 def _record() -> dict[str, Any]:
-    """Return what is written down of this process. Containers of one machine differ in names, not in its boot."""
+    """Return the record of this process. Containers of one machine differ in host names, not in the boot id."""
     host = socket.gethostname()
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

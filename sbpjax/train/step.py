@@ -1,4 +1,4 @@
-"""The programs of a run: a training step, and what the model says of a batch; each one `nn.Graph`.
+"""Compiled programs of a run, each one `nn.Graph`: the training step and the prediction.
 
     batch                   the step calls                   a prediction calls
     (tokens, targets)       model.loss(tokens, targets)      model(tokens)
@@ -6,7 +6,7 @@
      "present": …,            present=…, targets=…)            `forward` has arguments for
      "targets": …}
 
-What a graph is configured with is in `StepOptions`.
+`StepOptions` configures the graphs.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ AMP = {"bfloat16": flow.bfloat16, "float16": flow.float16}
 
 @dataclass(frozen=True, kw_only=True)
 class StepOptions:
-    """How a training step is computed; no value depends on it but by the rounding of lower precision.
+    """Options of a training step; they do not change values except by the rounding of lower precision.
 
-    With `accumulate` that holds of losses that are means over rows or over a count of the inputs, as the models' are; a
-    router's loss of unequal use and batch statistics are of each micro-batch. Of other losses a graph warns.
+    With `accumulate` that holds for losses that are means over rows or over a count of the inputs, as the models' are;
+    a router's load balancing loss and batch statistics are of each micro-batch. For other losses a graph warns.
 
     Attributes:
-        amp: ``"bfloat16"`` or ``"float16"``: what gains from it is computed so; parameters stay in float32.
+        amp: ``"bfloat16"`` or ``"float16"``: ops that gain from it run in it; parameters stay in float32.
         accumulate: into how many micro-batches a batch is cut.
         clip: the largest norm of the gradient; None for no bound.
-        zero: what is divided over the ranks that split the batch: 1 the optimizer's state, 2 gradients too, 3
-            parameters too; 0 nothing.
+        zero: ZeRO stage over the ranks that split the batch: 1 divides the optimizer's state, 2 gradients too, 3
+        parameters too; 0 nothing.
         checkpointing: compute the activations of each block again in the backward.
         schedule: in which order the stages of a pipeline take micro-batches.
-        auto: let the planner lay out parameters and optimizer state on the mesh, instead of the model's table.
+        auto: let the planner choose the layouts of parameters and optimizer state, instead of the model's table.
     """
 
     amp: str | None = None
@@ -60,16 +60,16 @@ class StepOptions:
 
 
 class TrainStep(nn.Graph):
-    """A training step as one program: forward, backward, clipping, update; the schedule steps behind each call.
+    """A training step as one program: forward, backward, clipping, update; the schedule steps after each call.
 
     Args:
         model: the model, laid out.
         optimizer: of its parameters.
         schedule: of the optimizer's rates, or None.
         loss: ``loss(model, *batch)``; by default ``model.loss(*batch)``.
-        guard: what leaves out steps whose gradients are no good; a loss scaler or a `StepGuard`.
+        guard: skips steps with invalid gradients; a loss scaler or a `StepGuard`.
         options: how.
-        blocks: modules whose activations `options.checkpointing` is about.
+        blocks: the modules that `options.checkpointing` recomputes.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TrainStep(nn.Graph):
 
 
 class PredictStep(nn.Graph):
-    """What a model says of a batch, without gradients.
+    """The model's outputs for a batch, without gradients.
 
     Args:
         model: the model, the very one that is trained.
@@ -125,17 +125,17 @@ class PredictStep(nn.Graph):
 
     @flow.no_grad()
     def build(self, *batch: Any, **named: Any) -> Any:
-        """Return what `predict` returns."""
+        """Return the result of `predict`."""
         return self.predict(self.model, *batch, **named)
 
 
 def loss_of(model: Any, *batch: Any, **named: Any) -> flow.Tensor:
-    """Return the loss of a batch: what an evaluation without an evaluator averages."""
+    """Return the loss of a batch, which an evaluation without an evaluator averages."""
     return summed(model.loss(*batch, **named))
 
 
 def summed(loss: Any) -> flow.Tensor:
-    """Return a loss, of a dict of losses their sum: detectors have one for classes and one for boxes."""
+    """Return a loss, for a dict of losses their sum: detectors have one for classes and one for boxes."""
     return sum(loss.values()) if isinstance(loss, Mapping) else loss  # type: ignore[return-value]
 
 

@@ -1,4 +1,4 @@
-"""`Trainer`: a model, an optimizer, data and a mesh, and the loop that trains the one with the others.
+"""`Trainer`: training loop over a model, an optimizer, data and a device mesh.
 
     trainer = Trainer(
         model=GPT2(config),
@@ -13,11 +13,12 @@
     )
     trainer.fit()
 
-A step is one compiled program (`step.py`). All else is done by hooks (`hooks/`) between the steps, in plain Python:
+A step is one compiled program (`step.py`). Everything else is done by hooks (`hooks/`) between the steps, in plain
+Python:
 
     batch = next batch     →  before_step  →  loss = train_step(batch), step += 1  →  after_step
 
-Nothing in this loop waits for the devices: `Log` reads a loss when the step behind it is handed out.
+Nothing in this loop waits for the devices: `Log` reads a loss when the next step is dispatched.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ Groups = list[dict[str, Any]]
 
 
 def parameter_groups(model: nn.Module) -> Groups:
-    """Return the groups of a model's parameters: matrices, and the rest, which no weight decay pulls to zero.
+    """Return the groups of a model's parameters: matrices, and the rest without weight decay.
 
     Example:
         >>> [len(group["params"]) for group in flow.train.parameter_groups(flow.nn.Linear(2, 3))]
@@ -77,18 +78,18 @@ class Trainer:
             copied to all ranks of a mesh that divides the batch alone.
         schedule: of the learning rate: its factor as a function of the step, or an `LRScheduler` of `optimizer`.
         loss: ``loss(model, *batch)``, or ``loss(model, **batch)`` for dicts; ``model.loss`` by default. A dict of
-            losses is summed. With the default, a model that has them is asked ``check_data(dataset)``, and
-            ``check_batch(batch)`` of each batch while it is on the host: what a compiled step cannot tell, as labels
-            that are no class.
-        guard: leaves out steps whose gradients are no good; False for none. By default those that hold what is no
-            number; for float16 with a loss scaler.
-        hooks: what is done between steps, in this order, but averages first and checkpoints last; with names, if you
-            like.
-        writers: where metrics go; by default a bar or lines on stdout, and ``metrics.jsonl`` in `out`.
+            losses is summed. With the default, the methods ``check_data(dataset)`` and ``check_batch(batch)`` of a
+            model, if any, are called, the second for each batch while it is on the host: they check for errors that a
+            compiled step cannot report, such as labels that are no class.
+        guard: skips steps with invalid gradients; False for none. By default those with NaN or infinities; for float16
+        with a loss scaler.
+        hooks: called between steps in this order, but averages first and checkpoints last; a list, or a dict with
+        names.
+        writers: the outputs of metrics; by default a bar or lines on stdout, and ``metrics.jsonl`` in `out`.
         out: the run's directory; without it nothing is written.
         log_every: steps between two records of the loss.
         workers: processes that fetch data.
-        target_stage: of a pipeline: which stage reads the targets, -1 for the last; by default what the table says.
+        target_stage: of a pipeline: which stage reads the targets, -1 for the last; by default that of the table.
         options: how the step is computed: AMP, accumulation, clipping, ZeRO, …; a `StepOptions`, or its fields as a
             dict.
 
@@ -208,7 +209,7 @@ class Trainer:
         return self.metrics
 
     def _stream(self) -> Iterator[Any]:
-        """Go through the data again and again."""
+        """Iterate over the data again and again."""
         while True:
             for batch in self.loader:
                 if not self.tokens_per_step:
@@ -218,12 +219,12 @@ class Trainer:
                 yield self.to_stages(batch)
 
     def stop(self, reason: str) -> None:
-        """End the run behind the present step; all processes call it in the same step."""
+        """End the run after the current step; all processes call it in the same step."""
         self._stop = reason
         self.say(f"stopped at step {self.step:,}: {reason}")
 
     def evaluate(self) -> dict[str, float]:
-        """Return the metrics of all evaluations of the model as it is now."""
+        """Return the metrics of all evaluations of the model in its present state."""
         found: dict[str, float] = {}
         for hook in self.hooks:
             if isinstance(hook, Evaluation):
@@ -231,19 +232,19 @@ class Trainer:
         return found
 
     def evaluated(self, metrics: dict[str, float]) -> None:
-        """Tell hooks and writers of the metrics of an evaluation."""
+        """Pass the metrics of an evaluation to hooks and writers."""
         for hook in self.hooks:
             hook.after_evaluation(self, metrics)
         self.record(metrics, self.step)
 
-    # -- what hooks use ----
+    # -- for hooks ----
 
     def to_stages(self, batch: Any) -> Any:
-        """Return a batch whose targets lie on the stage of a pipeline that reads them."""
+        """Move the targets of a batch to the pipeline stage that reads them."""
         return batches.to_stages(batch, self.parallel, self._inputs, self.target_stage)
 
     def abstract_batch(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return a batch without data, as arguments of `train_step`: what its programs are made for."""
+        """Return a batch without data, as arguments of `train_step`, for compiling its programs."""
         loader = self.loader.loader
         sample = loader.collate_fn([loader.dataset[0]])
         with flow.abstract():
@@ -254,19 +255,19 @@ class Trainer:
 
     @property
     def batch_sbp(self) -> tuple[Any, ...]:
-        """How a batch lies: split over data and fsdp; whole where the planner chooses, which may cut it for nothing."""
+        """Layout of a batch: split over data and fsdp; whole where the planner chooses, which may split it for free."""
         return tuple([flow.sbp.broadcast] * len(self.parallel.axes) if self.options.auto else self.parallel.batch)
 
     @property
     def target_stage(self) -> int:
-        """The stage that reads the targets: the last, or 0 where the output matrix is the embedding."""
+        """Stage that reads the targets: the last, or 0 where the output matrix is the embedding."""
         if self._target_stage is not None:
             return self._target_stage
         behind = self.sharding.behind(getattr(self.model, "config", None)) if self.sharding else {}
         return -1 if -1 in behind.values() else 0
 
     def record(self, metrics: dict[str, float], step: int | None = None) -> None:
-        """Hand metrics to the writers, when these are open, and keep them as the latest."""
+        """Pass metrics to the writers, when these are open, and store them as the latest."""
         self.metrics |= metrics
         record = (self.step if step is None else step), metrics
         if not self._is_open:
@@ -276,7 +277,7 @@ class Trainer:
             writer.write(*record)
 
     def say(self, text: str) -> None:
-        """Hand a line of text to the writers."""
+        """Pass a line of text to the writers."""
         for writer in self._opened():
             writer.say(text)
 
@@ -284,7 +285,7 @@ class Trainer:
         return self.writers if env.get_rank() == 0 else []
 
     def lock(self) -> None:
-        """Take the lock of the run's directory, which `fit` gives back; all processes call it.
+        """Take the lock of the run's directory, which `fit` releases; all processes call it.
 
         Raises:
             TrainError: another run is alive in it, or it cannot be made.
@@ -294,7 +295,7 @@ class Trainer:
             by_rank_0(f"locking {self.out}", self._lock.take)
 
     def unlock(self) -> None:
-        """Give the lock of the run's directory back."""
+        """Release the lock of the run's directory."""
         if self._lock is not None:
             self._lock.release()
 
@@ -324,7 +325,7 @@ class Trainer:
             raise
 
     def _close(self) -> None:
-        """Let every hook and writer end, and raise the first error of one of them."""
+        """Close every hook and writer, and raise the first error of one of them."""
         errors: list[Exception] = []
         ends: list[Callable[[], None]] = [lambda h=hook: h.after_run(self) for hook in self.hooks]
         try:
@@ -351,7 +352,7 @@ class Trainer:
         return found
 
     def resume(self, step: int | None = None) -> bool:
-        """Go to where the latest checkpoint of `out` was taken; say whether there is one. All processes call it.
+        """Restore the latest checkpoint of `out`; return whether there is one. All processes call it.
 
         Args:
             step: that of this step instead.
@@ -369,7 +370,7 @@ class Trainer:
 
 
 class _Position:
-    """How far a run is, as a part of its state."""
+    """Progress of a run, as a part of its state."""
 
     def __init__(self, trainer: Trainer):
         self.trainer = trainer
@@ -395,7 +396,7 @@ class _Position:
 
 
 def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto: bool = False) -> Sharding | None:
-    """Bring a model to a mesh, by its table; without one, all of it to each rank.
+    """Distribute a model over a mesh by its table; without one, copy it to each rank.
 
     Args:
         model: it.
@@ -425,7 +426,7 @@ def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto
 
 
 def _made(kind: Any, given: Any, name: str) -> Any:
-    """Return a dataclass of fields that are given as a dict.
+    """Return a dataclass from fields given as a dict.
 
     Raises:
         TrainError: there is no such field.

@@ -1,4 +1,4 @@
-"""Configurations: Python files that say what to call, before it is called."""
+"""Configurations: Python files of lazy calls, which can be overridden, saved and instantiated."""
 
 from .lazy import LazyCall as LazyCall
 from .lazy import instantiate as instantiate

@@ -1,10 +1,10 @@
-"""Run a file of Python as a module, with relative imports, wherever it is.
+"""Run a Python file as a module, with relative imports, from any folder.
 
 module = run_file(Path("configs/gpt2.py"))       # `from .common import data` reads configs/common.py
-function = module_of("/home/me/configs/gpt2.py")  # the same module again, run if it was not
+function = module_of("/home/me/configs/gpt2.py")  # the same module again, run if needed
 
-A configuration, and what it imports of the user's, is compiled from its source. Python's bytecode cache would answer
-with the old text where a file changed within a second and kept its size: it compares times in seconds, and sizes.
+A configuration, and the user's modules that it imports, are compiled from source. Python's bytecode cache would return
+the old code if a file changed within a second and kept its size: it compares times in seconds, and sizes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Source(importlib.machinery.SourceFileLoader):
         return self.source_to_code(self.text, path)
 
     def is_current(self) -> bool:
-        """Return whether the file still has the text that was run."""
+        """Return whether the file is unchanged since it was run."""
         try:
             return self.get_data(self.path) == getattr(self, "text", None)
         except OSError:
@@ -79,7 +79,7 @@ def _is_installed(file: str) -> bool:
 
 @contextlib.contextmanager
 def from_source() -> Iterator[None]:
-    """Compile the user's modules that are imported meanwhile from their source."""
+    """Within the block, compile the user's imported modules from source."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     importlib.invalidate_caches()  # which files a folder has is cached by a time in seconds, too
@@ -96,7 +96,7 @@ def _name(path: Path) -> list[str]:
 
 
 def forget(*, files: bool = False) -> None:
-    """Forget the modules that were imported for configurations if the file of one has changed.
+    """Unload the modules imported for configurations if the file of one has changed.
 
     Args:
         files: forget those that `run_file` has run in any case.

@@ -1,11 +1,11 @@
-"""`LazyCall`: a call that is written down, can be changed, and is made later.
+"""`LazyCall`: a call that is recorded, can be edited, and is executed later by `instantiate`.
 
     model = LazyCall(GPT2)(config=LazyCall(GPT2Config)(n_layer=2))
     model.config.n_layer = 4                # a tree of plain values
     gpt = instantiate(model)                # GPT2(config=GPT2Config(n_layer=4))
 
-A call is a dict of OmegaConf: what is called under ``_call_``, its arguments beside it. ``partial=True`` makes a
-function of the call, for arguments that come later: an optimizer, of parameters.
+A call is a dict of OmegaConf: the callable under ``_call_``, its arguments beside it. ``partial=True`` makes a function
+of the call, for arguments that are added later: an optimizer, of parameters.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ DEEPEST = 100  # dicts and lists within each other; an interpolation that contai
 
 
 class LazyCall:
-    """Write a call down.
+    """Record a call.
 
     Args:
-        function: what is called: a class or function that an import finds.
+        function: the callable: an importable class or function.
         partial: make a `functools.partial` of it.
 
     Raises:
@@ -92,7 +92,7 @@ def plain(value: Any, where: str) -> Any:
 
 
 def check_integers(value: Any, asked: str) -> None:
-    """Refuse integers that nothing counts up to; Python does not even print the largest ones.
+    """Raise for integers beyond any sensible size; Python does not even print the largest ones.
 
     Raises:
         ConfigError: there is one in the value, in a list or dict of it.
@@ -108,13 +108,13 @@ def check_integers(value: Any, asked: str) -> None:
 
 
 def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) -> Any:
-    """Make all calls of a tree, innermost first, and return the result.
+    """Execute all calls of a tree, innermost first, and return the result.
 
     Args:
         tree: a `LazyCall`'s, or dicts and lists with such.
-        name: where it is in the configuration, for errors.
-        allowed: of a tree that a file has brought: what its names may lead to. What a call raises is then an error of
-            the file. By default the tree is of the program itself, and calls what it names.
+        name: its path in the configuration, for errors.
+        allowed: for a tree from a file: the allowed names; an exception of a call is then an error of the file. By
+            default the tree is of the program itself, and all its calls are allowed.
 
     Raises:
         ConfigError: an interpolation leads nowhere, a call lacks an argument, or it is not allowed.
@@ -171,10 +171,10 @@ def _found(tree: DictConfig, key: str, name: str, allowed: Allowed | None) -> An
 
 
 class interpolating:  # a class: an error names the user's line, and not that of contextlib
-    """Raise what goes wrong with an interpolation as a `ConfigError`: it leads nowhere, in a circle, or is misspelt.
+    """Convert errors of interpolations to `ConfigError`: a missing target, a cycle, or a syntax error.
 
     Args:
-        asked: what is being done.
+        asked: the operation, for errors.
     """
 
     def __init__(self, asked: str) -> None:
@@ -196,7 +196,7 @@ def _item(tree: Any, key: Any, name: str) -> Any:
 
 
 def path_of(function: Any) -> str:
-    """Return the name under which a function or class is found: ``"package.module:Class"``, ``"/folder/file.py:name"``.
+    """Return the importable name of a function or class: ``"package.module:Class"``, ``"/folder/file.py:name"``.
 
     Raises:
         ConfigError: none finds it.

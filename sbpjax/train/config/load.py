@@ -1,12 +1,12 @@
-"""Read a configuration: a Python file, a module by its name, or the file that a run has saved.
+"""`load_config`: read a configuration from a Python file, a module, or a run's saved file.
 
-    config = load_config("configs/gpt2.py")          # what the file has at its top: values and calls
+    config = load_config("configs/gpt2.py")          # top-level values and calls of the file
     config = load_config("examples.gpt2.config")     # a module
     config = load_config("run7/config.yaml")
 
-A Python file may import others of its folder or of the folders above, ``from .common import data``, wherever Python
-was started. Its numbers, texts, lists, dicts and calls are the
-configuration; names that begin with an underscore, and all else, such as what it imports, are not.
+A Python file may import others of its folder or of the folders above, ``from .common import data``, wherever Python was
+started. Its numbers, texts, lists, dicts and calls are the configuration; names that begin with an underscore, and all
+other values, such as imported ones, are not.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def load_config(source: str | os.PathLike, *, allow: Iterable[str] = (), trust: 
         source: path of a ``.py`` or ``.yaml`` file, or the name of a module. The file or module in Python is run.
         allow: of a ``.yaml``: packages, and ``.py`` files, that it may call in addition to the parts of sbpjax; see
             `sbpjax.train.config.names`.
-        trust: let a ``.yaml`` call whatever it names. This runs what its author wants.
+        trust: let a ``.yaml`` call anything. This runs its author's code.
 
     Raises:
-        ConfigError: there is no such file, it cannot be run or read, is of another version, or calls what is not
+        ConfigError: there is no such file, it cannot be run or read, is of another version, or has a call that is not
             allowed.
 
     Example:

@@ -1,15 +1,15 @@
-"""Names that a configuration file may call: parts of sbpjax, and the packages that the caller allows.
+"""Allowlist of callables for configuration files: parts of sbpjax, and packages that the caller allows.
 
     model: {_call_: sbpjax.models.gpt2.model:GPT2, ...}     # a module: called
     model: {_call_: os:system, _arguments_: [...]}          # refused, before anything is imported
     data: {_call_: my_project.data:Pages}                   # called with allow=("my_project",)
 
-A configuration in Python is a program, and calls what it likes. A ``config.yaml`` comes with a run, from whoever made
-the run: it is data until its author is trusted. Three rules hold for every name in it:
+A configuration in Python is a program without restrictions. A ``config.yaml`` comes with a run, from the author of the
+run: it is data until its author is trusted. Three rules hold for every name in it:
 
 * the module is below `sbpjax`, or below a package of ``allow``, and no part of the name is one of Python's own
   (``__globals__``);
-* what the name leads to is a class or function that is *defined* there, not one that is merely reachable from there:
+* its object is a class or function that is *defined* there, not one that is merely reachable from there:
   ``sbpjax.data.save_load:os.system`` is a name below sbpjax, and defined elsewhere;
 * of sbpjax, it is a part of a run (`KINDS`, `FUNCTIONS`): modules, optimizers, schedules, data, parts of the trainer.
   ``sbpjax:load`` may unpickle, ``sbpjax.hub:load`` runs a repository and ``vision.from_hub`` sends a token to the
@@ -104,13 +104,13 @@ NO_DUNDER = re.compile(r"(?!__)[A-Za-z_]\w*(\.(?!__)[A-Za-z_]\w*)*", re.ASCII)
 
 
 class Allowed:
-    """What the names of a configuration file may lead to.
+    """Names that a configuration file may call.
 
     Args:
         allow: packages and modules, ``"my_project"``, and ``.py`` files, ``"/home/me/config.py"``, whose classes and
             functions may be called, too.
-        trust: call whatever is named.
-        asked: what is being done, for errors.
+        trust: allow all names.
+        asked: the operation, for errors.
         files: let all ``.py`` files be named by their paths.
 
     Raises:
@@ -127,7 +127,7 @@ class Allowed:
                 raise ConfigError(self.asked, f"allow={allow!r}", rule, 'allow=("my_project",)')
 
     def find(self, path: Any, where: str) -> Any:
-        """Return the function or class that a name leads to.
+        """Return the function or class of a name.
 
         Args:
             path: the name, ``"package.module:Class"``.
@@ -157,10 +157,10 @@ class Allowed:
         return found
 
     def count(self, where: str) -> None:
-        """Count a value that is made.
+        """Count a created value.
 
         Raises:
-            ConfigError: they are more than a configuration has: interpolations of interpolations, say.
+            ConfigError: there are more than a configuration can have, e.g. by interpolations of interpolations.
         """
         self._values += 1
         if self._values > MOST_VALUES:
@@ -234,7 +234,7 @@ def packages_of(tree: Any) -> set[str]:
 
 
 def _is_defined(found: Any, covers: Callable[[str], bool]) -> bool:
-    """Return whether it is a class or function that is called without an object, of a module that is covered."""
+    """Return whether it is a class, or a function that is called without an object, of a covered module."""
     if inspect.ismethod(found):  # a constructor that is a classmethod
         return isinstance(found.__self__, type) and _is_defined(found.__self__, covers)
     if isinstance(found, types.BuiltinFunctionType):  # of an allowed module in C
@@ -269,7 +269,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _is_file(path: str, allowed: str) -> bool:
-    """Return whether a file is one that is allowed, or in a folder that is."""
+    """Return whether a file is allowed, or in an allowed folder."""
     if not allowed.endswith(".py") and "/" not in allowed:
         return False
     file, to = Path(path).resolve(), Path(allowed).resolve()

@@ -1,4 +1,4 @@
-"""Change values of a configuration from the command line: ``trainer.max_steps=100 model.config.n_layer=4``.
+"""Overrides of configuration values from the command line: ``trainer.max_steps=100 model.config.n_layer=4``.
 
 a.b=1e-3            a number; also true, null, text, [1, 2], {x: 1}
 trainer.hooks.validation.every=50
@@ -31,10 +31,10 @@ def override(
         changes: ``name=value``, with dots between the names.
         allow: packages that a value may call, in addition to sbpjax, to those that the configuration calls, and to
             ``.py`` files.
-        trust: let values call whatever they name.
+        trust: let values call anything.
 
     Raises:
-        ConfigError: a name leads nowhere, a value is of another kind than the one that is there, or calls what is not
+        ConfigError: a name does not exist, a value is of another kind than the existing one, or has a call that is not
             allowed.
 
     Example:
@@ -129,7 +129,7 @@ def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
 
 
 def _below(node: Any, part: str) -> str | None:
-    """Return where a name is, one dict or call further in."""
+    """Return the node of a name, one dict or call deeper."""
     for name, inner in node.items():
         if isinstance(inner, DictConfig):
             taken = arguments_of(imported(inner[CALL])) if CALL in inner else None

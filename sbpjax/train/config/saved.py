@@ -1,4 +1,4 @@
-"""The configuration that is saved with a run, in ``OUT/config.yaml``, as it was behind all overrides.
+"""Saved configuration of a run, ``OUT/config.yaml``: the configuration after all overrides.
 
     # sbpjax 0.0.1
     seed: 0
@@ -44,7 +44,7 @@ def save_config(config: DictConfig, directory: Path) -> None:
 
 
 def read_saved(path: Path) -> DictConfig:
-    """Read what `save_config` wrote, whatever it calls; `load_config` and `load_run` check that.
+    """Read a file of `save_config` without checking its calls; `load_config` and `load_run` check them.
 
     Raises:
         ConfigError: it is of another version, damaged, or no such file.
@@ -72,7 +72,7 @@ def read_saved(path: Path) -> DictConfig:
 
 
 class PlainLoader(yaml.SafeLoader):
-    """YAML as it is saved: without aliases, which can stand for more values than memory holds, and names given once."""
+    """YAML loader without aliases, which can expand beyond memory, and without duplicate keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -89,7 +89,7 @@ class PlainLoader(yaml.SafeLoader):
 
 
 def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
-    """Return a configuration as dicts and lists, with the values that its interpolations stand for.
+    """Return a configuration as dicts and lists, with its interpolations resolved.
 
     Raises:
         ConfigError: one leads nowhere, or in a circle.
