@@ -1,1 +1,1 @@
-"""Pure functions over jax arrays with torch's semantics; import a family, e.g. `_core.ops.shapes.view`."""
+"""Pure ops over jax arrays with torch's semantics; import a family, e.g. `_core.ops.shapes.view`."""

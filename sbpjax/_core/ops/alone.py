@@ -1,4 +1,4 @@
-"""A piece of a program whose loops XLA:CPU fuses with no other.
+"""Fusion barrier for XLA:CPU: a part of a program whose loops are not fused with others.
 
 XLA:CPU (jaxlib 0.10) computes additions and products anew in each loop that reads them, however many they are, and
 drops every `optimization_barrier` before it fuses. A depthwise convolution is a sum of many products:
@@ -6,7 +6,7 @@ drops every `optimization_barrier` before it fuses. A depthwise convolution is a
     y = x[0:n] w[0] + x[1:n+1] w[1] + …      one loop of 49 products an element, if nothing else is in it
     mean(y), y - mean(y), …                  five loops of a ConvNeXt block, each of 50
 
-What a call computes is in memory before others read it, if XLA is told not to inline it.
+The result of a call is in memory before others read it, if the call is marked as not inlined.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Binary and ternary arithmetic with torch's promotion, rounding and gradients.
 
-Every input may be an array or a number. Worked case: integers divide truly unless a rounding is asked for::
+Every input may be an array or a number. Worked case: integers divide truly unless a rounding is given::
 
     div([-7, 7], 2)                         -> float32 [-3.5, 3.5]
     div([-7, 7], 2, rounding_mode="floor")  -> int64 [-4, 3]
@@ -131,7 +131,7 @@ def div(x, y, /, rounding_mode: str | None = None):
 
 
 def _whole(x, y):
-    """Return quotient and rest of integers; by zero -1 and x, as XLA's own.
+    """Return quotient and remainder of integers; by zero -1 and x, as XLA's own.
 
     XLA's compiler divides constants itself, and 0 // 0 among them ends the process (jax 0.10 to 0.12, CPU).
     """

@@ -1,4 +1,4 @@
-"""Comparisons, logical and bitwise functions: the ones without a gradient.
+"""Comparison, logical and bitwise ops, all without a gradient.
 
 Both sides are promoted first, as torch does: `eq(int64 tensor, 0.5)` compares as float32. Worked case: in
 `eq([1.0, nan], [1.0, nan])` the second element is False, in `isclose(..., equal_nan=True)` it is True.

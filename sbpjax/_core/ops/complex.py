@@ -1,4 +1,4 @@
-"""Parts, angles and directions of complex numbers, and complex numbers from them.
+"""Complex-number ops: conjugate, angle, sign, and construction from parts or polar form.
 
 Worked case: the angle of ``[-1.0, 0.0, -0.0]`` is ``[π, 0, 0]``: of a real number it is π where it is negative.
 """

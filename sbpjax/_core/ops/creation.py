@@ -1,4 +1,4 @@
-"""Tensors from nothing but a shape: no array inputs, so every shard can be made on its own device.
+"""Creation ops without array inputs: every shard can be made on its own device.
 
 All values come from ``iota`` and constants; the dtypes are static. Worked case: `arange(0, 1, 0.25)` has
 ``ceil((1 - 0) / 0.25) = 4`` elements, float32 since one argument is a float; `arange(5)` is int64.
@@ -44,7 +44,7 @@ def ones(*, shape, dtype=DEFAULT_FLOAT):
 
 
 def empty(*, shape, dtype=DEFAULT_FLOAT):
-    """Return a tensor whose values do not matter: zeros, since XLA has no uninitialised memory."""
+    """Return a tensor of unspecified values: zeros, since XLA has no uninitialised memory."""
     return zeros(shape=shape, dtype=dtype)
 
 

@@ -1,4 +1,4 @@
-"""Dims as users write them (negative, one or several, None for all) and the errors of ops, in one place.
+"""Dim arguments (negative, one or several, None for all), shape rules, and the errors of ops.
 
 Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0, 1, 2) and `several((0, -1), 3)` is
 (0, 2).

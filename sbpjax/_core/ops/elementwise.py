@@ -1,4 +1,4 @@
-"""Unary functions, one element at a time, with torch's dtype rules.
+"""Unary elementwise ops with torch's dtype rules.
 
 Functions that make sense on integers (`neg`, `abs`, `floor`, …) keep the dtype; the others (`exp`, `sqrt`, …) turn
 integers and bools into float32, as torch does. Worked case: `exp(int64 [0, 1])` is float32 `[1, 2.7183]`, where JAX

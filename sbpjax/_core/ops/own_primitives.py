@@ -1,4 +1,4 @@
-"""What the project's own primitives have in common: how they run, and derivatives by a formula.
+"""Registration of custom JAX primitives: lowering per platform, and derivatives by a formula.
 
 A primitive such as `attention` is one equation of a program, and becomes a kernel where the program is lowered: which
 one depends on the platform. Its derivatives of higher order go by a formula of plain JAX, which has all of them.

@@ -1,4 +1,4 @@
-"""Type promotion as torch has it, for functions over jax arrays.
+"""Type promotion by torch's rules, for functions over jax arrays.
 
 JAX and torch disagree on mixed dtypes: ``int64 + float16`` is float16 in torch, and a Python number or a 0-d tensor
 never widens a tensor with dims unless it is of a higher *category* (bool < integer < float < complex). Worked case::
@@ -9,7 +9,7 @@ never widens a tensor with dims unless it is of a higher *category* (bool < inte
 
 A Python number reaches an op either as itself or, inside ``jax.jit``, as a 0-d array of *weak* type; both are numbers
 here. Every op passes its inputs through `promote` (or `floats`), so its result has a strong dtype and float64 never
-appears unasked.
+appears by itself.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def promote_types(a, b) -> np.dtype:
         return a
     low, high = sorted((a, b), key=category)
     if category(low) < category(high):
-        if category(low) == 2:  # float with complex: float64 asks for complex128
+        if category(low) == 2:  # float with complex: float64 requires complex128
             return np.dtype(np.complex128) if np.dtype(np.float64) in (a, b) else high
         return high
     if category(a) == 2:

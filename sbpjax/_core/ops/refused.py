@@ -1,4 +1,4 @@
-"""Which inputs an op refuses: dtypes for which PyTorch has no kernel, or that it does not mix, and numbers of dims.
+"""Input checks of ops: dtypes without a kernel in PyTorch, mixed dtypes, and numbers of dims.
 
     maximum(x, y)      refuses complex numbers: they have no order
     adaptive_avg_pool2d(x)   refuses whole numbers: their mean is none
@@ -6,7 +6,7 @@
     scatter(x, dim, index, src)   wants as many dims of index as of src
 
 `check` runs when an op is traced for shapes and dtypes that it did not meet before, so a call that is compiled
-already pays nothing. `tests/op_specs/misuse_differences.py` lists what PyTorch refuses beside these.
+already pays nothing. `tests/op_specs/misuse_differences.py` lists further errors of PyTorch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORDS = {"c": "complex numbers", "b": "booleans", "i": "signed whole numbers", 
 
 
 def _table() -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
-    """Return per op what it refuses, and in which inputs; no inputs named: in all."""
+    """Return the rejected dtypes per op, and the inputs concerned; no inputs named: all."""
     found: dict[str, list] = {}
     for kinds, inputs, names in _REFUSED:
         for name in names.split():
@@ -28,13 +28,13 @@ def _table() -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
 
 
 _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
-    # what needs an order or a sign
+    # ops that need an order or a sign
     ("c", (), "isposinf isneginf maximum minimum atan2 hypot amax amin max min aminmax mode kthvalue glu hardswish"),
     ("c", (), "hardsigmoid logit copysign signbit max_unpool1d max_unpool2d max_unpool3d logaddexp2"),
     # functions that are not continued to the complex plane here or there
     ("c", (), "spherical_bessel_j0 bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1"),
     ("c", (), "scaled_modified_bessel_k0 scaled_modified_bessel_k1 erfcx airy_ai xlog1py"),
-    ("c", (1,), "poisson"),  # behind the key
+    ("c", (1,), "poisson"),  # after the key
     ("c", (), "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w"),
     ("c", (), "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v"),
     ("c", (), "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he"),
@@ -45,7 +45,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("c", (), "embedding_bag"),
     ("c", (), "interpolate grid_sample avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"),
     ("c", (), "fractional_max_pool2d fractional_max_pool3d"),
-    # what has no sum or no mean in its own dtype
+    # no sum or no mean in its own dtype
     ("bi", (0,), "nanmean hardshrink softshrink logcumsumexp huber_loss soft_margin_loss multi_margin_loss rms_norm"),
     ("bi", (0,), "multilabel_margin_loss adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate"),
     ("bi", (), "binary_cross_entropy_with_logits kl_div grid_sample fractional_max_pool2d fractional_max_pool3d"),

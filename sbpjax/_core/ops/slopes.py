@@ -1,4 +1,4 @@
-"""Derivatives as torch writes them down, for elementwise functions whose formula JAX would differentiate otherwise.
+"""Custom derivatives of elementwise functions, where torch's differ from those of JAX's formula.
 
 A function and the formula that computes it agree on values, yet not on gradients at the corners: `maximum` of NaN and 1
 hands its gradient to both, and `lerp` computed from the nearer end would mix a NaN of the branch not taken into it.
@@ -11,7 +11,7 @@ case::
 
 A rule is linear in ``t`` and made of differentiable parts, so second derivatives follow. The forward stays one call of
 the plain function. Of an elementwise function a tangent comes to its rule in the shape of the result: a backward
-multiplies first and then sums over what was broadcast, as torch does, and infinities of both signs make NaN.
+multiplies first and then sums over the broadcast dims, as torch does, and infinities of both signs make NaN.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _elementwise(arrays, shape) -> bool:
 def kept(t, condition):
     """Return a tangent or slope where a condition holds, and 0 elsewhere.
 
-    A slope that may be NaN is masked before it meets the tangent: a backward runs the steps in reverse, and 0 · NaN
-    would be what is left of a mask behind the product.
+    A slope that may be NaN is masked before it meets the tangent: a backward runs the steps in reverse, and a mask
+    after the product would give 0 · NaN.
     """
     shape = joint_shape(np.shape(t), np.shape(condition))
     condition = condition if np.ndim(condition) == 0 else spread(condition, shape)

@@ -99,7 +99,7 @@ def _place_of_dtype(parameters: Mapping[str, inspect.Parameter]) -> int:
 
 
 def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
-    """Return the dtype of a new tensor that is written into ``out``; a given dtype must be the same.
+    """Return the dtype of a new tensor that is written into ``out``; a given dtype must be equal.
 
     Raises:
         OpError: it is another.

@@ -4,8 +4,8 @@ Worked case: q (B, H, T, D), k and v (B, Hk, S, D) with Hk dividing H: query hea
 The queries are viewed as (B, Hk, H / Hk, T, D), so keys and values are never repeated. Two contractions and one
 softmax: splits of B and of the heads pass straight through.
 
-This is the *composition*, which holds all T × S scores. From `LONG` queries and keys on, one primitive takes its place,
-which holds a block of them at a time (`_core.ops.attention.primitive`). With dropout it is always the composition: a
+This is the *composition*, which stores all T × S scores. From `LONG` queries and keys on, one primitive replaces it,
+which stores a block of them at a time (`_core.ops.attention.primitive`). With dropout it is always the composition: a
 kernel would draw other numbers on each platform.
 """
 
@@ -67,7 +67,7 @@ def scaled_dot_product_attention(
             both.
         soft_cap: replaces scores by ``soft_cap · tanh(score / soft_cap)``, before the mask.
         implementation: ``"plain"``, the composition; ``"kernel"``, the primitive; ``"blocks"``, ``"splash"`` or
-            ``"cudnn"``, the primitive with one kind of kernel, or blocks where it is not to be had; ``"auto"`` takes
+            ``"cudnn"``, the primitive with one kind of kernel, or blocks where it is not available; ``"auto"`` takes
             the primitive for long sequences and the composition for short ones.
         across: as of `attention_primitive.attention`; with it the primitive is taken for short sequences too.
         head_parts: into how many parts the heads are cut before, so that an axis that splits them leaves the heads of a
@@ -147,7 +147,7 @@ def _broadcast(*arrays):
     """Return the arrays with their leading dims broadcast against each other, if they can be."""
     try:
         lead = joint_shape(*(x.shape[:-2] for x in arrays))
-    except ValueError:  # `_check` says what is wrong
+    except ValueError:  # `_check` raises the error
         return arrays
     return tuple(spread(x, (*lead, *x.shape[-2:])) for x in arrays)
 

@@ -1,4 +1,4 @@
-"""Attention block by block: the scores of some queries and some keys at a time, in memory that grows with T and not T².
+"""Blockwise attention: online softmax over blocks of queries and keys, in memory linear in T.
 
 For 4,096 queries in blocks of 512 and keys in blocks of 256, 128 blocks of scores are made one after the other. With
 the largest score `m` and the sum `l` of the weights so far, a further block of keys multiplies both by ``exp(m - m')``
@@ -31,7 +31,7 @@ _ROWS, _KEYS = 512, 256  # a block of scores takes 512 kB in float32, which stay
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of the queries and keys this is, where they are divided over ranks.
+    """Position of a rank's part of the queries and keys, where they are divided over ranks.
 
     Attributes:
         row: the number of the first query.
@@ -60,7 +60,7 @@ class _Blocks:
         self.keys = k.shape[-2]
         self.how, self.part, self.one_by_one = how, part, one_by_one
         self.wide = compute_dtype(q.dtype)
-        self.fine = self.wide if one_by_one else q.dtype  # the dtype in which products are asked for
+        self.fine = self.wide if one_by_one else q.dtype  # the dtype of products
         self.row_blocks, self.bq = _cut(self.rows, max(_ROWS // self.groups, 64))
         self.key_blocks, self.bk = _cut(self.keys, _KEYS)
         self.count = math.prod(lead)
@@ -93,7 +93,7 @@ class _Blocks:
         return lax.dynamic_slice_in_dim(x, j * self.bk, self.bk, 0)
 
     def reach(self, i, segments=None):
-        """Return the first block of keys that the queries of block ``i`` read, and the one behind the last.
+        """Return the first block of keys that the queries of block ``i`` read, and the one after the last.
 
         Args:
             i: the number of the block of rows.
@@ -103,7 +103,7 @@ class _Blocks:
         row, none, every = self.part.row - self.part.key + i * self.bq, np.int32(0), np.int32(self.key_blocks)
         first = none if left is None else lax.clamp(none, (row - left) // self.bk, every)
         last = every if right is None else lax.clamp(none, (row + right + self.bq + self.bk - 1) // self.bk, every)
-        if segments is None or not self.one_by_one:  # heads that are computed together read what one of them does
+        if segments is None or not self.one_by_one:  # heads that are computed together read the blocks of any of them
             return first, last
         own, theirs = lax.dynamic_slice_in_dim(segments[0], i * self.bq, self.bq, 0), segments[1].reshape(-1, self.bk)
         meets = (theirs.max(1) >= own.min()) & (theirs.min(1) <= own.max())
@@ -112,7 +112,7 @@ class _Blocks:
         return first, jnp.minimum(last, jnp.where(meets, number + 1, none).max())
 
     def over_keys(self, i, segments, step, start):
-        """Return the state behind all blocks of keys that the queries of block ``i`` read.
+        """Return the state after all blocks of keys that the queries of block ``i`` read.
 
         Args:
             i: the number of the block of rows.
@@ -251,7 +251,7 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
 def backward(
     q, k, v, mask, segments, how: Scores, out, lse, ct, *, mask_grad=False, part: Part = WHOLE, one_by_one=True
 ):
-    """Return the gradients of queries, keys and values, and of the mask if it is asked for.
+    """Return the gradients of queries, keys and values, and of the mask if `mask_grad`.
 
     Args:
         q: as in `forward`, like the next five.
@@ -260,8 +260,8 @@ def backward(
         mask: mask.
         segments: of queries and keys.
         how: how the scores are made.
-        out: what `forward` returned.
-        lse: what `forward` returned.
+        out: the first result of `forward`.
+        lse: the second result of `forward`.
         ct: the gradient of ``out``.
         mask_grad: whether the gradient of the mask is returned too.
         part: which part of a divided problem this is.

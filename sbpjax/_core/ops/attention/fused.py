@@ -1,7 +1,7 @@
-"""What OneFlow has fused kernels for, as compositions that XLA fuses: biases, masks and softmaxes around attention.
+"""OneFlow's fused attention ops as compositions that XLA fuses: bias, scale, mask, softmax and dropout.
 
 Worked case: ``scale_mask_softmax(x, mask, fill_value=-1e4, scale=0.5)`` is the softmax over the last dim of x / 2 where
-the mask holds and of -10000 elsewhere; `..._dropout` forms return what is left of it after dropout and the softmax
+the mask holds and of -10000 elsewhere; `..._dropout` forms return it after dropout and the softmax
 itself, as OneFlow's do.
 """
 

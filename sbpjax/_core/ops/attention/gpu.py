@@ -1,7 +1,7 @@
-"""Attention on NVIDIA's GPUs: cuDNN's kernels, in the terms of `_core.ops.attention.primitive`.
+"""Attention kernels of cuDNN for NVIDIA GPUs, for `_core.ops.attention.primitive`.
 
 cuDNN takes 16-bit floats, equal widths of keys and values up to 128, and no mask but windows that end at the query,
-such as the causal one; what it does not take stays with `_core.ops.attention.blocks`. `jax.nn.dot_product_attention`
+such as the causal one; other inputs use `_core.ops.attention.blocks`. `jax.nn.dot_product_attention`
 calls the same kernels, but has no backward of its own to call (jax 0.10), so that they are bound one by one.
 """
 

@@ -1,4 +1,4 @@
-"""Attention of a part of the keys, and how results of several parts become one.
+"""Attention over parts of the keys, and the combination of partial results (ring attention).
 
 A query that reads keys 0 to 3 on one rank, with result `a` and lse `x`, and keys 4 to 7 on another, with `b` and `y`,
 has the lse ``z = log(exp(x) + exp(y))`` and the result ``exp(x - z) a + exp(y - z) b``. Its gradient is a sum over the
@@ -52,7 +52,7 @@ def equation(q, k, v, mask, segments, how: Scores, kernel: str):
 
 
 def gradients(q, k, v, mask, segments, how: Scores, kernel: str, part: Part, out, lse, ct, mask_grad: bool = False):
-    """Return what a part adds to the gradients of its queries, keys and values, and of its mask if that is wanted.
+    """Return a part's contribution to the gradients of its queries, keys and values, and of its mask if `mask_grad`.
 
     Args:
         q: as in `attend`, like the next seven.
@@ -62,7 +62,7 @@ def gradients(q, k, v, mask, segments, how: Scores, kernel: str, part: Part, out
         segments: segments.
         how: how the scores are made.
         kernel: which kernel.
-        part: which part it is.
+        part: the position of the part.
         out: the result of all parts.
         lse: that of all parts; inf for queries that do not count.
         ct: the gradient of ``out``.

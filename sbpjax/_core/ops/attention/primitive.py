@@ -1,4 +1,4 @@
-"""Attention as one equation of a program: three primitives, and which kernel they become.
+"""Attention primitives: forward, gradient and tangent, with the choice of a kernel per platform.
 
     attention          q, k, v, extras                     → out, lse
     attention_grad     q, k, v, out, lse, extras, ct       → dq, dk, dv [, dmask]
@@ -10,7 +10,7 @@ A backward is the transpose of `attention_tangent`, which is linear: one `attent
 that can be differentiated again, so the second derivative goes by the formula with all scores, and so does a
 forward-mode derivative. A batch dim is one more leading dim.
 
-What runs is chosen where the program is lowered, by platform and shape: `attention_blocks` everywhere, JAX's splash
+The kernel is chosen at lowering, by platform and shape: `attention_blocks` everywhere, JAX's splash
 attention on TPU (`attention_tpu`), cuDNN's on NVIDIA's GPUs (`attention_gpu`). Shapes and masks as in
 `_core.ops.attention.blocks`.
 """
@@ -61,7 +61,7 @@ def attention(q, k, v, mask=None, segments=None, *, how: Scores, kernel: str = "
 
 
 def mask_and_segments(extras, segmented: bool) -> tuple[Any, tuple[Any, Any] | None]:
-    """Return the mask and the segments among the extras of an equation; None for what is not there."""
+    """Return the mask and the segments among the extras of an equation; None for a missing one."""
     rest, segments = (extras[:-2], tuple(extras[-2:])) if segmented else (extras, None)
     return rest[0] if rest else None, segments
 
@@ -126,7 +126,7 @@ def _tangents(q, k, v, out, lse, *rest, how, segmented, kernel, across, masked, 
 
 
 def _gradients(q, k, v, out, lse, *rest, how, segmented, kernel, across, mask_grad):
-    """Return what `attention_grad` does, with all scores: this one can be differentiated."""
+    """Return the results of `attention_grad`, with all scores: this one can be differentiated."""
     *extras, ct = rest
     mask, segments = mask_and_segments(extras, segmented)
     wide = compute_dtype(q.dtype)
@@ -190,7 +190,7 @@ ad.primitive_transposes[attention_tangent_p] = _transpose
 
 
 def _batched(primitive, extras_at: int, without_extras: int):
-    """Return the batching rule of a primitive, where its extras stand, and how many operands it has without them."""
+    """Return the batching rule of a primitive, the position of its extras, and the number of operands without them."""
 
     def rule(operands, dims, *, segmented, **params):
         (size,) = {x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None}
@@ -230,7 +230,7 @@ def _module(platform: str, kernel: str, *problem):
 
 
 def choice(eqn, platform: str) -> str:
-    """Return by which kernel an equation of attention runs on a platform, and why not by the platform's own.
+    """Return the kernel of an attention equation on a platform, and the reason if it is not the platform's own.
 
     Example:
         ``"blocks: cuDNN has no soft cap"``
@@ -277,8 +277,8 @@ _SHAPES = {attention_p: _shapes, attention_grad_p: _grad_shapes, attention_tange
 
 for _primitive in _PRIMITIVES:
     register(_primitive, _SHAPES[_primitive], _RUN[_primitive])
-    # cuDNN's calls are custom partitionings, whose lowering asks which devices there are. JAX tells only programs in
-    # which it sees a primitive of this set, and cuDNN's appear when ours are lowered.
+    # cuDNN's calls are custom partitionings, whose lowering needs the devices. JAX passes them only to programs with a
+    # primitive of this set, and cuDNN's appear when ours are lowered.
     prim_requires_devices_during_lowering.add(_primitive)
 
 

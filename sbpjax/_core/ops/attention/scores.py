@@ -1,7 +1,7 @@
-"""How the scores of attention are made of products, and which keys a query reads: what all implementations share.
+"""Attention scores: scale, soft cap and window, shared by all implementations.
 
 Worked case: with ``Scores(scale=0.125, window=(2, 0), soft_cap=50.0)`` the score of query 5 and key 4 is
-``50 · tanh(0.125 · q·k / 50)``, and query 5 reads keys 3, 4 and 5: two before its own number, none behind it.
+``50 · tanh(0.125 · q·k / 50)``, and query 5 reads keys 3, 4 and 5: two before its own number, none after it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ CAUSAL: Window = (None, 0)
 
 @dataclass(frozen=True)
 class Scores:
-    """How scores are made of products.
+    """Computation of scores from products.
 
     Attributes:
         scale: factor of the products.
-        window: how many keys before its own number and behind it a query reads; None: all of them.
+        window: the number of keys that a query reads before and after its own number; None: all of them.
         soft_cap: the bound that scores approach by a tanh; None: they have none.
     """
 
@@ -64,7 +64,7 @@ def in_window(row, key, window: Window):
 
 
 def may_hide_all(mask, segments, how: Scores) -> bool:
-    """Return whether a query may be left without any key by what hides keys; its result is then 0.
+    """Return whether masks, windows or segments may leave a query without any key; its result is then 0.
 
     Numbers that are added do not hide, even if they are minus infinity: a row of these gives NaN, as in PyTorch.
     """

@@ -1,7 +1,7 @@
-"""Attention on TPU: JAX's splash attention, a Pallas kernel, in the terms of `_core.ops.attention.primitive`.
+"""Attention kernel for TPU: JAX's splash attention (Pallas), for `_core.ops.attention.primitive`.
 
 The kernel takes lengths that whole blocks make up, so 1,000 queries and keys become 1,024: the padded keys are another
-segment, which no query reads, and the padded rows are cut off behind it. Keys that a mask of keys alone,
+segment, which no query reads, and the padded rows are cut off afterwards. Keys that a mask of keys alone,
 ``(..., 1, 1, S)``, hides are of that segment too; other masks stay with `_core.ops.attention.blocks`.
 
 Forward and backward are called one by one, for which jax 0.10 has no public function: the backward is the one that its

@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions over 1 to 3 spatial dims, each one equation.
 
 It is ``conv_general_dilated``, a product for a tiny image, or `convolution` of one pixel, in groups, or of kernels that
-are large beside what they read.
+are large relative to their input.
 
 Worked case: `conv2d` of x (N, C, H, W) with a weight (O, C / groups, kh, kw) gives (N, O, H', W'),
 ``H' = (H + 2 * padding - dilation * (kh - 1) - 1) // stride + 1``. A split of N or of O passes through, a split of C
@@ -154,7 +154,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
 
 
 def _reads_little(x, weight, stride, ends, dilation) -> bool:
-    """Return whether the kernels are large beside what they read; of a free batch it is not known."""
+    """Return whether the kernels are large relative to their input; unknown, so False, for a free batch."""
     counts = outputs(x.shape[2:], weight.shape[2:], stride, ends, dilation)
     known = all(isinstance(n, int) for n in (x.shape[0], *counts))
     return known and are_few(x.shape[0], counts, weight.shape[0])
@@ -172,7 +172,7 @@ def _is_tiny(sizes, kernel, stride, ends) -> bool:
 
 
 def _product(x, weight, stride, ends):
-    """Return a convolution as one product: of what each output reads with the whole kernel."""
+    """Return a convolution as one product: of the window of each output with the whole kernel."""
     kernel = weight.shape[2:]
     counts = outputs(x.shape[2:], kernel, stride, ends, (1,) * len(kernel))
     padded = lax.pad(x, x.dtype.type(0), ((0, 0, 0), (0, 0, 0), *((a, b, 0) for a, b in ends)))

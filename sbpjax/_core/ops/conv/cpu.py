@@ -1,11 +1,11 @@
-"""Convolutions on CPUs in forms for which XLA:CPU has good code: those of `_core.ops.conv.primitive`.
+"""CPU convolutions: forms of `_core.ops.conv.primitive` for which XLA:CPU has fast code.
 
     in groups, few terms    the output is a sum of shifted images, each times a number per channel: depthwise ones
     in groups, few pixels   products of kernels with windows, see `_core.ops.conv.products`
     in groups, else         one group after the other, with channels as the last dim
     of one pixel            a product of the kernels with the pixels
     dense, few pixels       products of kernels with windows; else XLA's convolution
-    gradient of kernels     one group after the other: a convolution of one channel, or a product with what is read
+    gradient of kernels     one group after the other: a convolution of one channel, or a product with the windows
 
 In milliseconds on one core, as XLA's operation and like this: a 3 x 3 depthwise convolution of (8, 64, 56, 56) 79 and
 4, its kernels' gradient 68 and 10; 3 x 3 in 32 groups of (8, 256, 28, 28) 63 and 18, its kernels' gradient 9,300 and

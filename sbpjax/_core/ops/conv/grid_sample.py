@@ -1,4 +1,4 @@
-"""Images read at places that a tensor names: grids of affine maps, sampling, deformable convolution.
+"""Image sampling at given coordinates: affine grids, `grid_sample`, deformable convolution.
 
 Worked case: `grid_sample` of a row `[a, b]` at x = 0 reads halfway: pixel 0.5 of 0 to 1 with ``align_corners``, so
 ``0.5 a + 0.5 b``. Every read is one gather along the flattened image per corner, so batch and channels split freely.
@@ -67,7 +67,7 @@ def _reflect(place, low: float, high: float):
 
 
 def _limited(place, size: int, padding_mode: str, align_corners: bool):
-    """Return places brought into the image, as the padding mode says."""
+    """Return places moved into the image by the padding mode."""
     if padding_mode == "border":
         return _clip(place, size)
     if padding_mode == "reflection":
@@ -144,7 +144,7 @@ def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros",
         x: ``(N, C, H, W)`` or ``(N, C, D, H, W)``; splits of the batch and the channels need no communication.
         grid: ``(N, Ho, Wo, 2)`` or ``(N, Do, Ho, Wo, 3)``: places in [-1, 1], x first.
         mode: ``"bilinear"``, ``"nearest"`` or, for images, ``"bicubic"``.
-        padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
+        padding_mode: the values outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Pooling, one spatial dim after the other, out of strided slices and elementwise functions only.
+"""Pooling, separable per spatial dim, from strided slices and elementwise functions.
 
 XLA's windowed reductions are slow on CPU, give no indices, and split along few dims; a window of k elements along one
 dim is k strided slices instead. Worked case: `max_pool2d` of (N, C, 4, 4) with kernel 2: along W, slices 0::2 and
@@ -190,7 +190,7 @@ def max_pool3d(
 
 
 def _counts(size: int, kernel: int, stride: int, padding: int, count: int, include_pad: bool) -> np.ndarray:
-    """Return how many elements each window averages over: padding counts or not, what lies behind it never does."""
+    """Return the number of elements in each window's mean: padding may count, elements beyond it never do."""
     start = np.arange(count) * stride - padding
     stop = np.minimum(start + kernel, size + padding)
     return stop - start if include_pad else np.minimum(stop, size) - np.maximum(start, 0)
@@ -439,15 +439,15 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
 
 
 def adaptive_max_pool1d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
     return _adaptive_max(x, 1, output_size, return_indices)
 
 
 def adaptive_max_pool2d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
-    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and optionally their flat places."""
     return _adaptive_max(x, 2, output_size, return_indices)
 
 
 def adaptive_max_pool3d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
-    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and optionally their flat places."""
     return _adaptive_max(x, 3, output_size, return_indices)

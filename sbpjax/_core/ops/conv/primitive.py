@@ -1,7 +1,7 @@
-"""Convolutions in groups, of one pixel, and of large kernels, as equations of a program.
+"""Convolution primitives: grouped, pointwise and large-kernel convolutions with their gradients.
 
 A convolution y of images x with kernels w is linear in both, and so are its gradients. The three are one primitive,
-named by what they give:
+named by their results:
 
     output    x, w → y     y[n, o, p] = Σ x[n, c, s p + d k] w[o, c, k]      over k, and the channels c of o's group
     input     y, w → x     the gradient of <y, output(x, w)> with respect to x
@@ -10,8 +10,8 @@ named by what they give:
 so that the derivatives of each are the others. XLA has one operation for all of them, with `feature_group_count` or
 `batch_group_count`, and GPU and TPU get that. XLA:CPU has only plain loops for groups, and turns kernels and images
 round before each convolution, which takes longer than one of one pixel or of few; there they run in other forms
-(`_core.ops.conv.cpu`). The output is a composite operation of StableHLO then, so that what reads an exported program
-still sees a convolution.
+(`_core.ops.conv.cpu`). The output is a composite operation of StableHLO then, so that readers of an exported program
+still see a convolution.
 
 x is ``(N, C, ...)``, w ``(O, C / groups, ...)``, y ``(N, O, ...)``.
 """
@@ -36,7 +36,7 @@ convolution_p = Primitive("convolution")
 
 COMPOSITE = "sbpjax.convolution"
 
-# What each kind reads.
+# The operands of each kind.
 READS = {"output": ("input", "kernel"), "input": ("output", "kernel"), "kernel": ("input", "output")}
 
 
@@ -103,7 +103,7 @@ ad.primitive_jvps[convolution_p] = _jvp
 ad.primitive_transposes[convolution_p] = _transpose
 
 
-# A batch stands before a dim: of images and outputs their channels, of kernels their outputs.
+# A batch dim precedes a dim: of images and outputs their channels, of kernels their outputs.
 _JOINED = {"input": 1, "output": 1, "kernel": 0}
 
 
@@ -130,11 +130,11 @@ def _batched(operands, dims, **p):
 batching.primitive_batchers[convolution_p] = _batched
 
 
-# --- what runs -------------------------------------------------------------------------------------------------------
+# --- lowering --------------------------------------------------------------------------------------------------------
 
 
 def _by_xla(a, b, p):
-    """Return what a kind gives by XLA's operation."""
+    """Return the result of a kind by XLA's operation."""
     groups, dtype = p["groups"], p["preferred_element_type"]
     space = "DHW"[-len(p["window"]) :]
     if p["kind"] == "output":
@@ -164,7 +164,7 @@ def _by_xla(a, b, p):
             feature_group_count=groups,
             preferred_element_type=dtype,
         )
-    # The output is the kernel now, the batch is what is summed over, and channels of the image are the batch.
+    # The output is the kernel now, the batch is the summed dim, and channels of the image are the batch.
     sizes = zip(p["image"], b.shape[2:], p["window"], p["strides"], p["dilation"], p["padding"], strict=True)
     padding = [(low, d * (k - 1) + s * (m - 1) + 1 - n - low) for n, m, k, s, d, (low, _) in sizes]
     return lax.conv_general_dilated(

@@ -1,10 +1,10 @@
-"""Convolutions on CPUs as products of whole kernels with the windows that they read.
+"""CPU convolutions as matrix products of whole kernels with windows (im2col).
 
 With K = C / groups · window elements in a kernel of one output channel, and M outputs of all images in one channel:
 
-    output    (O, K) · (K, M)   kernels as they lie, windows side by side
-    input     (M, O) · (O, K)   kernels as they lie, then each window is added where it was read
-    kernel    (O, M) · (M, K)   the gradient comes out as kernels lie
+    output    (O, K) · (K, M)   kernels in memory order, windows side by side
+    input     (M, O) · (O, K)   kernels in memory order, then each window is added where it was read
+    kernel    (O, M) · (M, K)   the gradient has the memory order of kernels
 
 XLA:CPU turns kernels to ``(window, C, O)`` before its convolution and their gradient back after it, a loop that leaps
 through memory: of the 512 x 512 x 3 x 3 kernels of a ResNet-18 for four images of 128 pixels that took 18 ms, twice as
@@ -110,7 +110,7 @@ def kernel(x, y, p):
 
 
 def read(x, p, counts):
-    """Return what the outputs of images ``(N, C, ...)`` read, ``(C · window, N · outputs)``."""
+    """Return the windows of the outputs of images ``(N, C, ...)``, ``(C · window, N · outputs)``."""
     ends = [(0, 0, 0)] * 2 + [(low, high, 0) for low, high in p["padding"]]
     # Read once for every element of the window: it must not be computed anew for each.
     padded = lax.optimization_barrier(lax.pad(jnp.swapaxes(x, 0, 1), x.dtype.type(0), ends))
@@ -120,7 +120,7 @@ def read(x, p, counts):
 
 
 def windows(window, counts, strides, dilation) -> Iterator[tuple]:
-    """Yield the place of each element of a kernel, and what it reads of the spatial dims of a padded image."""
+    """Yield the place of each element of a kernel, and the part of a padded image's spatial dims that it reads."""
     for place in itertools.product(*map(range, window)):
         first = [d * k for d, k in zip(dilation, place, strict=True)]
         yield place, tuple(slice(f, f + s * (n - 1) + 1, s) for f, s, n in zip(first, strides, counts, strict=True))

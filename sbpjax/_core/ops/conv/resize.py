@@ -1,4 +1,4 @@
-"""Images resized, cut into patches and put together again, channels turned into pixels.
+"""Image resizing: `interpolate`, `unfold` and `fold`, pixel and channel shuffles.
 
 Every resize works on one spatial dim after the other: an output element is a weighted sum of a few input elements
 whose places are known when the op is traced. Worked case: doubling `[a, b]` linearly reads at -0.25, 0.25, 0.75,
@@ -43,7 +43,7 @@ def interpolate(
             ``"area"``.
         align_corners: let the corner elements keep their places; only the linear and cubic modes take it.
         recompute_scale_factor: take the factor from the rounded size.
-        antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
+        antialias: average over the area of an output element when an image shrinks (bilinear and bicubic modes).
 
     Returns:
         ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.

@@ -1,4 +1,4 @@
-"""Pooling that is not a window's maximum or mean: un-pooling, power means, windows of random width.
+"""Unpooling, power-average pooling and fractional max pooling.
 
 Worked case: `max_unpool1d` of values `[[[4, 8]]]` and places `[[[1, 3]]]` writes `[[[0, 4, 0, 8]]]`: one scatter along
 the flattened spatial dims, which splits over batch and channels.
@@ -56,7 +56,7 @@ def max_unpool1d(x, indices, /, kernel_size, stride=None, padding=0, output_size
 
     Args:
         x: `(N, C, L)` or `(C, L)`.
-        indices: what `max_pool1d(..., return_indices=True)` gave.
+        indices: the indices of `max_pool1d(..., return_indices=True)`.
         kernel_size: the size of the pooling's window.
         stride: its step; None takes `kernel_size`.
         padding: its padding.

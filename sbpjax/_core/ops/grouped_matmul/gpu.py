@@ -1,8 +1,8 @@
-"""Grouped products on NVIDIA's Hopper: JAX's ragged_dot_mgpu, in the terms of `_core.ops.grouped_matmul.primitive`.
+"""Grouped matrix products on NVIDIA Hopper: JAX's ragged_dot_mgpu kernels.
 
-The kernels take 16-bit floats whose widths whole blocks make up; the rest stays with
-`_core.ops.grouped_matmul.grouped_matmul`. That of the sums of a group's rows asks the device for the number of its
-cores, so it needs one (jax 0.10).
+The kernels, for `_core.ops.grouped_matmul.primitive`, take 16-bit floats whose widths are whole blocks; the rest
+uses `_core.ops.grouped_matmul.grouped_matmul`. The kernel of the sums of a group's rows reads the number of the
+device's cores, so it needs one (jax 0.10).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def takes_outer(x, y) -> bool:
 
 
 def _is_hopper() -> bool:
-    """Return whether the program is for Hopper; one for an absent machine is, where no GPU is there to ask."""
+    """Return whether the program is for Hopper; assumed for ahead-of-time compilation without a GPU."""
     try:
         return getattr(jax.devices("gpu")[0], "compute_capability", None) in _HOPPER
     except RuntimeError:

@@ -1,12 +1,12 @@
-"""Products of rows with the matrix of their group, in plain JAX: one tile of rows after the other.
+"""Grouped matrix products in plain JAX, one tile of rows after the other.
 
-Rows lie in *spans*: rows ``starts[l, e]`` to ``starts[l, e] + sizes[l, e]`` of sequence l belong to group e. With 48
+Rows are in *spans*: rows ``starts[l, e]`` to ``starts[l, e] + sizes[l, e]`` of sequence l belong to group e. With 48
 rows in groups of 20, 0 and 28 and tiles of 16 rows there are two tiles of the first group and two of the third:
 
     rows   0 … 15, 16 … 19    group 0        the second tile reads rows 16 … 31, and writes 16 … 19
     rows  20 … 35, 36 … 47    group 2        the last one reads rows 32 … 47, and writes 36 … 47
 
-So the work grows with the rows and not with the groups, whatever their sizes, which are known only as the program runs.
+So the work grows with the rows and not with the groups, for any sizes, which are known only as the program runs.
 `jax.lax.ragged_dot` multiplies every row with every matrix on a CPU, and on a GPU (jax 0.10).
 
 Everywhere x is ``(L, M, ·)``, starts and sizes int32 ``(L, E)``; no row is in two spans.
@@ -30,7 +30,7 @@ class _Tiles:
         rows: M, of one sequence.
         starts: first rows.
         sizes: numbers of rows.
-        is_counted: whether a loop may ask the device how many tiles there are; else there are as many as there may be.
+        is_counted: whether a loop may read the number of tiles on the device; else it has the largest possible number.
     """
 
     def __init__(self, rows: int, starts, sizes, is_counted: bool) -> None:
@@ -125,13 +125,13 @@ def packed(x, starts, sizes):
         sizes: likewise.
 
     Returns:
-        The arrays, zeros behind the last span; sizes ``(E,)``; and a function that brings rows back to where they were,
-        zeros of rows in no span.
+        The arrays, zeros after the last span; sizes ``(E,)``; and a function that brings rows back to their places,
+        zeros for rows in no span.
     """
     lead, rows = x[0].shape[:2]
     flat = [v.reshape(lead * rows, v.shape[-1]) for v in x]
     index = jnp.arange(rows, dtype=np.int32)
-    # Of each row the place that it goes to: behind all groups before its own, and its group's spans before its own.
+    # The target place of each row: after all groups before its own, and its group's spans before its own.
     of_group = sizes.sum(0, dtype=np.int32)
     before = (jnp.cumsum(of_group, dtype=np.int32) - of_group) + (jnp.cumsum(sizes, 0, dtype=np.int32) - sizes)
     behind = index[None, :, None] - starts[:, None, :]  # (L, M, E)

@@ -1,4 +1,4 @@
-"""Products with the matrix of a group as equations of a program: a mixture's experts, forward and backward.
+"""Grouped matmul primitives for mixtures of experts, forward and backward.
 
     grouped_matmul    x, w, starts, sizes    → x[row] · w[group of row], for all rows
     grouped_outer     x, y, starts, sizes    → Σ x[row]ᵀ y[row] over the rows of each group
@@ -7,8 +7,8 @@ Both are linear in each of their first two operands, and the derivatives of each
 of x · w, that of x is ``grouped_matmul(ct, wᵀ)`` and that of w ``grouped_outer(x, ct)``.
 
 x is ``(*lead, M, in)``, w ``(E, in, out)``, or ``(E, out, in)`` if ``transposed``, starts and sizes int32
-``(*lead, E)``. With ``packed`` the spans of each sequence follow each other from its first row. What runs is chosen
-where the program is lowered: JAX's Pallas kernels, megablox on TPU and ragged_dot_mgpu on Hopper, else
+``(*lead, E)``. With ``packed`` the spans of each sequence follow each other from its first row. The kernel is chosen
+at lowering: JAX's Pallas kernels, megablox on TPU and ragged_dot_mgpu on Hopper, else
 `_core.ops.grouped_matmul.grouped_matmul`.
 """
 
@@ -38,7 +38,7 @@ grouped_matmul_p, grouped_outer_p = Primitive("grouped_matmul"), Primitive("grou
 def grouped_matmul(x, w, group_sizes, /):
     """Return the products of rows with the matrix of their group: ``y[i] = x[i] · w[g]`` for the rows i of group g.
 
-    The first ``group_sizes[0]`` rows are of group 0, the next ``group_sizes[1]`` of group 1, and so on; rows behind the
+    The first ``group_sizes[0]`` rows are of group 0, the next ``group_sizes[1]`` of group 1, and so on; rows after the
     last group give zeros. The work grows with the rows, not with the groups. On TPU and on NVIDIA's Hopper it is a
     kernel.
 
@@ -159,7 +159,7 @@ batching.primitive_batchers[grouped_matmul_p] = _batched(grouped_matmul_p, 1)
 batching.primitive_batchers[grouped_outer_p] = _batched(grouped_outer_p, None)
 
 
-# --- what runs -------------------------------------------------------------------------------------------------------
+# --- lowering --------------------------------------------------------------------------------------------------------
 
 _KERNELS = {"tpu": grouped_matmul_tpu, "cuda": grouped_matmul_gpu}
 

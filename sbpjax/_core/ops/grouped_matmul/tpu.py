@@ -1,7 +1,7 @@
-"""Grouped products on TPU: JAX's megablox, Pallas kernels, in the terms of `_core.ops.grouped_matmul.primitive`.
+"""Grouped matrix products on TPU: JAX's megablox (Pallas), for `_core.ops.grouped_matmul.primitive`.
 
 The kernels take one sequence of rows that whole tiles make up, group by group from the first row: rows of zeros are
-added behind the last one. Blocks of a product in VMEM are 512 rows by 1,024 by 1,024 numbers of 16 bits, or half as
+added after the last one. Blocks of a product in VMEM are 512 rows by 1,024 by 1,024 numbers of 16 bits, or half as
 wide of 32 bits; smaller matrices have smaller ones.
 """
 
@@ -44,7 +44,7 @@ def _padded(x, block: int):
 
 
 def matmul(x, w, sizes, *, transposed: bool, interpret: bool = False):
-    """Return ``(M, out)`` of rows ``(M, in)`` in groups from the first row; what is behind the last is anything.
+    """Return ``(M, out)`` of rows ``(M, in)`` in groups from the first row; rows after the last are unspecified.
 
     Args:
         x: rows.

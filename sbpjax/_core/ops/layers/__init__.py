@@ -1,1 +1,1 @@
-"""The functions of layers: activations, normalization, embedding, recurrence, 8-bit products."""
+"""Ops of layers: activations, normalization, embedding, recurrence, 8-bit products."""

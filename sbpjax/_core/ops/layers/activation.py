@@ -462,7 +462,7 @@ def _softmax(x, dim: int):
 
 @_softmax.defjvp
 def _softmax_jvp(dim: int, primals, tangents):
-    """The slope in terms of the result, ``p (t - sum(p t))``: half the passes of differentiating the formula."""
+    """Return the tangent in terms of the result, ``p (t - sum(p t))``: half the passes of the formula's derivative."""
     p, (t,) = _softmax(primals[0], dim), tangents
     return p, _slope(p, t, dim)
 
@@ -484,7 +484,7 @@ def softmax_where(x, mask, /):
 
 @softmax_where.defjvp
 def _softmax_where_jvp(primals, tangents):
-    """That of the softmax: what is masked has p = 0, so the slope need not be masked again."""
+    """Return the tangent of the softmax: masked elements have p = 0, so the slope need not be masked again."""
     p, (t, _) = softmax_where(*primals), tangents
     return p, _slope(p, t, p.ndim - 1)
 

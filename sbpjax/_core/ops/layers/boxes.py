@@ -1,4 +1,4 @@
-"""Regions of images: `roi_align` samples boxes bilinearly; `keep_boxes` drops boxes that overlap better ones.
+"""Detection ops: `roi_align` (bilinear sampling of boxes) and `keep_boxes` (non-maximum suppression).
 
 Worked case: a box from (0, 0) to (4, 4) pooled to 2 × 2 with a sampling ratio of 2 reads, in each of its four bins of
 2 × 2 pixels, the image at 0.5 and 1.5 in either direction, and takes the mean of the four values.
@@ -34,7 +34,7 @@ def roi_align(
         pooled_w: bins from left to right.
         sampling_ratio: samples per bin in either direction; where not positive, as many as a bin has pixels.
         aligned: shift boxes by half a pixel, so that pixels are areas and not points.
-        most: the most samples that any bin takes in a direction, where ``sampling_ratio`` does not say it.
+        most: the most samples that any bin takes in a direction, where ``sampling_ratio`` is not positive.
     """
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
         rule = "x is (N, C, H, W), rois are (K, 5)"

@@ -1,4 +1,4 @@
-"""Tables looked up by integers: embedding, one-hot, counting, and TensorFlow-style nd-gathers as OneFlow has them.
+"""Table lookups by integers: embedding, one-hot, bincount, and OneFlow's nd-gathers.
 
 Worked case: `embedding(ids (B, T), weight (V, D))` is one gather of whole rows, (B, T, D); with the weight split by
 rows each rank gives the rows that it holds and zeros elsewhere, a partial_sum, with no exchange of the table.
@@ -113,7 +113,7 @@ def bincount(x, weights=None, /, length: int = 0):
 
 
 def _nd_numbers(index, ndim: int):
-    """Return the dims that the last dim of an nd-index names, and where the whole dims stand in the result."""
+    """Return the dims that the last dim of an nd-index names, and the positions of the whole dims in the result."""
     depth = index.shape[-1]
     if depth > ndim:
         fail(
@@ -157,12 +157,12 @@ def tensor_scatter_nd_add(x, index, updates, /):
 
 
 def searchsorted(edges, x, /, right: bool = False, dtype=INT64):
-    """Return how many of the sorted edges lie before each x: the place where x would go.
+    """Return the number of sorted edges before each x: the place where x would go.
 
     Args:
         edges: ``(N,)``, or ``(..., N)`` with the leading dims of x; sorted along the last dim.
         x: array or number.
-        right: whether an edge equal to x lies before it.
+        right: whether an edge equal to x counts as before it.
         dtype: int64 or int32.
     """
     edges, x = promote(edges, x)
@@ -173,7 +173,7 @@ def searchsorted(edges, x, /, right: bool = False, dtype=INT64):
     else:
         edges_full, x_full = lax.expand_dims(edges, (edges.ndim - 1,)), lax.expand_dims(x, (np.ndim(x),))
     hit = before(edges_full, x_full)
-    if np.dtype(x.dtype).kind == "f":  # NaN goes behind everything
+    if np.dtype(x.dtype).kind == "f":  # NaN goes last
         hit = lax.bitwise_or(hit, spread(lax.ne(x_full, x_full), hit.shape))
     return lax.reduce_sum(cast(hit, dtype), (hit.ndim - 1,))
 
@@ -289,7 +289,7 @@ def bagged(
 
 
 def _bag_of(offsets, length: int):
-    """Return for each of so many places the bag that it lies in: -1 before the first offset."""
+    """Return the bag of each of so many places: -1 before the first offset."""
     begins = _sums(lax.full(offsets.shape, 1, INT64), cast(offsets, INT64), length)
     return lax.sub(lax.cumsum(begins), np.int64(1))
 

@@ -1,11 +1,11 @@
-"""Linear layers whose products take 8-bit floats: what `amp` does under ``"fp8"``.
+"""fp8 linear layers: 8-bit products with per-tensor current scaling, for `amp` under ``"fp8"``.
 
 Forward        y  = x  · wᵀ      e4m3 · e4m3    (3 bits of mantissa, up to 448)
 Backward       dx = dy · w       e5m2 · e4m3    (2 bits of mantissa, up to 57,344: gradients spread wider)
                dw = dyᵀ · x      e5m2 · e4m3
 
-Each tensor is scaled by what brings its largest magnitude to the largest number of its format, found anew at each use
-("current scaling"): nothing has to be remembered between steps. Products are summed in float32, and the scales divided
+Each tensor is scaled so that its largest magnitude becomes the largest number of its format, anew at each use
+("current scaling"): no state is kept between steps. Products are summed in float32, and the scales divided
 out of the sum. Under a split, the largest magnitude is that of the whole tensor, so values do not depend on layouts.
 
 Formats and scaling as in Micikevicius et al., FP8 Formats for Deep Learning, arXiv:2209.05433.
@@ -35,7 +35,7 @@ def scaled(x, dtype: np.dtype):
     most = np.float32(ml_dtypes.finfo(dtype).max)
     wide = lax.convert_element_type(x, np.float32)
     largest = lax.reduce_max(lax.abs(wide), tuple(range(x.ndim)))
-    # Of zeros any scale will do. What is not finite stays so, in the scale.
+    # Any scale serves zeros. A value that is not finite stays so, in the scale.
     back = lax.select(lax.gt(largest, np.float32(0)), lax.div(largest, most), np.float32(1))
     # Rounding may lead beyond the largest number, which e4m3 has no infinity for.
     small = lax.clamp(-most, lax.div(wide, lax.broadcast(back, x.shape)), most)

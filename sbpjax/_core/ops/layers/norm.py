@@ -1,4 +1,4 @@
-"""Normalisations: over dims of one sample (layer, group, instance, rms) or over the batch.
+"""Normalisation ops: over dims of one sample (layer, group, instance, rms) or over the batch.
 
 All share one shape of computation: mean, variance, ``(x - mean) * rsqrt(variance + eps)``, then scale and shift;
 statistics of bfloat16 and float16 inputs are float32, as in torch. Worked case: `layer_norm` of (B, T, D) over (D,)
@@ -334,7 +334,7 @@ def local_response_norm(x, /, size: int, alpha: float = 1e-4, beta: float = 0.75
         size: how many channels count, the missing ones at the ends as zeros.
         alpha: factor of the mean.
         beta: exponent.
-        k: what is added.
+        k: the added constant.
     """
     if x.ndim < 3:
         rule = f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)"

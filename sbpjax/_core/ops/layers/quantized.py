@@ -1,4 +1,4 @@
-"""Linear layers with weights of 8 bits: half the bytes of bfloat16 to hold, and to read at each token."""
+"""Weight-only 8-bit quantization of linear layers: half the bytes of bfloat16 to store and to read per token."""
 
 from __future__ import annotations
 

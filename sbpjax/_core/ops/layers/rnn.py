@@ -5,8 +5,8 @@ state alone. Worked case: an LSTM of 64 units over 300 steps multiplies (300 · 
 (N, 64) by (64, 256) 300 times; the program is as large for 3 steps. Under a split of the batch every rank scans its
 rows and nothing moves in the loop.
 
-Gates lie in a weight as torch has them: input, forget, cell, output for the LSTM; reset, update, new for the GRU.
-Padded rows of a batch of sequences (`lengths`) keep their state and give zeros, which is what a packed sequence means.
+Gates are in torch's order in a weight: input, forget, cell, output for the LSTM; reset, update, new for the GRU.
+Padded rows of a batch of sequences (`lengths`) keep their state and give zeros, as a packed sequence does.
 """
 
 from __future__ import annotations

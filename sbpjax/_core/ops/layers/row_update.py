@@ -1,11 +1,11 @@
-"""Gradients of tables as the rows that were looked up: merged, made dense, applied by an update of those rows alone.
+"""Row-sparse gradients of embedding tables: merge, densify, and update of the looked-up rows alone.
 
 A batch of 4096 examples by 26 features names 106,496 rows of a table of 10,000,000. The gradient is these numbers and
 106,496 rows; as a tensor of the table's shape it would be written, read and updated whole in every step. `row_update`
 is one equation: rows that are named twice are summed, the named rows of the table and of the optimizer's state are
 read, the rule is applied to them, and they are written back over the table. Its work grows with the batch only.
 
-A table is ``(V, D)``, named by ids ``(N,)`` with gradients ``(N, D)``; or several tables of one size stand in
+A table is ``(V, D)``, named by ids ``(N,)`` with gradients ``(N, D)``; or several tables of one size are in
 ``(F, V, D)``, named by ids ``(N, F)``, a column for each table, with gradients ``(N, F, D)``. Ids outside a table name
 no row.
 """
@@ -37,7 +37,7 @@ def row_update(ids, rows, numbers, tables, rule: Callable) -> list:
     Args:
         ids: ``(N,)`` or ``(N, F)`` integers, the same on all ranks that share a part of a table.
         rows: ``(N, D)`` or ``(N, F, D)``, the gradient of each named row.
-        numbers: 0-d arrays that the rule wants: the step count, the learning rate, and so on.
+        numbers: 0-d arrays that the rule reads: the step count, the learning rate, and so on.
         tables: the parameter, then its state, all ``(V, D)`` or all ``(F, V, D)``.
         rule: ``(numbers, gradient, *rows of the tables) -> new rows``, element by element; hashable.
 
@@ -48,7 +48,7 @@ def row_update(ids, rows, numbers, tables, rule: Callable) -> list:
 
 
 def named_rows(ids, rows, /, shape: tuple[int, ...], dtype, padding_idx: int | None = None):
-    """Return what was looked up and its gradient as numbers and rows.
+    """Return the lookup and its gradient as numbers and rows.
 
     Args:
         ids: integers of any shape; for several tables the last dim has one for each.
@@ -79,7 +79,7 @@ def merged(ids, rows, /, size: int, packed: bool = True):
         packed: sort ids and places as one integer, four times as fast as two on CPU.
 
     Returns:
-        ``(N,)`` ids, behind the last one numbers from `size` on, which name no row; ``(N, D)`` sums, of equal ids in
+        ``(N,)`` ids, after the last one numbers from `size` on, which name no row; ``(N, D)`` sums, of equal ids in
         the order in which they come.
     """
     n = ids.shape[0]
@@ -98,7 +98,7 @@ def merged(ids, rows, /, size: int, packed: bool = True):
     exact = jnp.promote_types(rows.dtype, np.float32)
     sums = jnp.zeros(rows.shape, exact)
     sums = sums.at[place].add(rows[order].astype(exact), indices_are_sorted=True, mode="promise_in_bounds")
-    # Numbers behind the table are all different, as the writes that they are left out of promise.
+    # Numbers beyond the table are all different, as the writes that drop them promise (unique indices).
     spare = jnp.arange(n, dtype=whole) + whole(size)
     named = spare.at[place].set(ids, indices_are_sorted=True, mode="promise_in_bounds")
     return jnp.where(named >= size, spare, named), sums.astype(rows.dtype)

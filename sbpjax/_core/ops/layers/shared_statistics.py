@@ -1,4 +1,4 @@
-"""Statistics of a batch whose rows are on several ranks: each rank's own, and those of all joined (Chan et al.).
+"""Batch statistics across ranks: per-rank mean and variance, combined by the formula of Chan et al.
 
 Rank 0 has the rows 1 and 3 of a channel, rank 1 the row 8: means 2 and 8, sums of squared distances 2 and 0, counts 2
 and 1. The mean of all is (2 * 2 + 1 * 8) / 3 = 4, the sum of squares 2 + 2 * (2 - 4)**2 + 0 + 1 * (8 - 4)**2 = 26. No

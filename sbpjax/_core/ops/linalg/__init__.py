@@ -1,1 +1,1 @@
-"""Products, decompositions and equations of matrices."""
+"""Linear algebra ops: products, decompositions, solves."""

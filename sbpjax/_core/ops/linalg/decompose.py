@@ -1,11 +1,11 @@
-"""Decompositions of matrices: LU, Cholesky, QR, eigenvalues, singular values; batch dims in front pass through.
+"""Matrix decompositions: LU, Cholesky, QR, eigenvalues, singular values; with leading batch dims.
 
-All are LAPACK's, in LAPACK's gauge, as in torch. What this file adds is torch's reading of the input and torch's
+All are LAPACK's, in LAPACK's gauge, as in torch. This file adds torch's reading of the input and torch's
 gradients. Worked case: `cholesky` of ``[[4, 9], [2, 3]]`` reads the lower triangle alone, so it decomposes
 ``[[4, 2], [2, 3]]``; its gradient is that of a symmetric matrix, halved between both triangles.
 
-A decomposition that fails does not raise here, since a compiled program cannot: `cholesky` and `lu` say so in their
-last output, an int32 of the batch's shape that is 0 where all went well. Public functions read it where it is at hand.
+A decomposition that fails does not raise here, since a compiled program cannot: `cholesky` and `lu` report it in their
+last output, an int32 of the batch's shape that is 0 for success. Public functions read it where they can.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def lu_factor(x, /):
 
 
 def lu_unpack(lu, pivots, /, unpack_data: bool = True, unpack_pivots: bool = True):
-    """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
+    """Return P, L and U of a result of `lu_factor`; empty ones if not requested."""
     m, n = lu.shape[-2:]
     k = min(m, n)
     none = jnp.zeros((0,), lu.dtype)
@@ -230,7 +230,7 @@ def qr(x, /, mode: str = "reduced"):
     m, n = x.shape[-2:]
     if m >= n:
         q, r = lax.linalg.qr(x, full_matrices=mode == "complete" and m > n)
-    else:  # the first M columns say Q; so the gradient is that of a square matrix
+    else:  # the first M columns determine Q; so the gradient is that of a square matrix
         q, left = lax.linalg.qr(x[..., :m], full_matrices=False)
         r = jnp.concatenate([left, dot(adjoint(q), x[..., m:])], -1)
     return (jnp.zeros((0,), x.dtype) if mode == "r" else q), r

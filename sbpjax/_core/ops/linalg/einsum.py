@@ -1,4 +1,4 @@
-"""Einsum, parsed here and carried out by `linalg.contract`, pair by pair from the left.
+"""Einsum: parsing, and pairwise contraction from the left by `linalg.contract`.
 
 Worked case: ``einsum("bhqd,bhkd->bhqk", q, k)`` is one ``dot_general`` with batch dims b and h, contracted dim d.
 A label that appears twice in one operand takes its diagonal; one that is in no other operand and not in the output is

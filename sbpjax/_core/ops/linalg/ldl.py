@@ -1,4 +1,4 @@
-"""Symmetric indefinite matrices: ``A = L D L^T`` with pivots, and what it solves.
+"""LDL factorisation of symmetric indefinite matrices, ``A = L D L^T`` with pivots, and its solve.
 
 The factorisation is Bunch and Kaufman's (1977), in LAPACK's gauge and packing (``sytf2`` and ``hetf2``, lower). Worked
 case: ``[[0, 1], [1, 0]]`` has no pivot of size 1 at its start, so D is one block of size 2: ``LD`` is the lower
@@ -35,7 +35,7 @@ def ldl_factor_ex(x, /, hermitian: bool = False):
     """Return L and D in one matrix, the pivots, and the first column where D is singular (int32, 0 for nowhere).
 
     Args:
-        x: ``(..., N, N)``, symmetric, or Hermitian where so said; only the lower triangle is read.
+        x: ``(..., N, N)``, symmetric, or Hermitian if `hermitian`; only the lower triangle is read.
         hermitian: whether the other triangle of a complex matrix is the conjugate.
     """
     matrices("linalg.ldl_factor_ex", x, square=True)
@@ -44,7 +44,7 @@ def ldl_factor_ex(x, /, hermitian: bool = False):
 
 
 def _size(x, hermitian: bool):
-    """Return what LAPACK compares: |x|, of a complex number the sum of both parts' sizes."""
+    """Return LAPACK's measure of size: |x|, of a complex number the sum of both parts' sizes."""
     return jnp.abs(x.real) + jnp.abs(x.imag) if jnp.iscomplexobj(x) else jnp.abs(x)
 
 
@@ -106,7 +106,7 @@ def _factor(a, hermitian: bool):
 
 
 def ldl_solve(packed, pivots, b, /, hermitian: bool = False):
-    """Return the solution of ``A x = b`` for what `ldl_factor_ex` gave.
+    """Return the solution of ``A x = b`` for a result of `ldl_factor_ex`.
 
     Args:
         packed: ``(..., N, N)``.
@@ -152,7 +152,7 @@ def _solved(packed, pivots, b, hermitian: bool):
         x = swap(b, last, pivot)
         one, two = x[k], x[k + 1]
         x = x - left[:, None] * one - right[:, None] * two
-        # a second iteration divides by 1: what it gives is dropped, but a gradient must stay finite
+        # a second iteration divides by 1: its result is dropped, but a gradient must stay finite
         at, cross, beyond = jnp.where(second, 1, packed[k, k]), packed[k + 1, k], packed[k + 1, k + 1]
         divided = pair & ~second
         scale = jnp.where(divided, cross, 1)

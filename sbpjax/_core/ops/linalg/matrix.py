@@ -31,7 +31,7 @@ def tril(x, /, diagonal: int = 0):
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
 
     Args:
-        diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+        diagonal: the last one that is kept; 0 is the main one, positive ones are above it.
 
     Returns:
         The shape of ``x``; any split stays, a partial sum stays one.
@@ -52,7 +52,7 @@ def triu(x, /, diagonal: int = 0):
     """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
 
     Args:
-        diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+        diagonal: the first one that is kept; 0 is the main one, positive ones are above it.
 
     Returns:
         The shape of ``x``; any split stays, a partial sum stays one.
@@ -100,7 +100,7 @@ def diag_embed(x, /, offset: int = 0, dim1: int = -2, dim2: int = -1):
     size = x.shape[-1] + abs(offset)
     low = max(-offset, 0)
     padded = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * (x.ndim - 1) + [(low, size - x.shape[-1] - low, 0)])
-    # padded[j] is what stands in column j - max(offset, 0) ... so place it along the rows and keep column - row ==
+    # padded[j] is the value of column j - max(offset, 0) ... so place it along the rows and keep column - row ==
     # offset
     rows = padded
     shape = (*x.shape[:-1], size, size)
@@ -121,7 +121,7 @@ def diag(x, /, diagonal: int = 0):
     """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
 
     Args:
-        diagonal: which one; positive ones lie above the main one.
+        diagonal: the number of the diagonal; positive ones are above the main one.
 
     Returns:
         A vector or a matrix. A partial sum stays one.

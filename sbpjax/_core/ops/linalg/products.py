@@ -1,4 +1,4 @@
-"""Products of matrices and vectors: every one is a single ``dot_general``, plus a transpose where the dims ask for it.
+"""Matrix and vector products: each a single ``dot_general``, plus a transpose where the dims need it.
 
 `contract` is the core: it multiplies two arrays whose dims carry labels, as in einsum, and never materialises a
 broadcast batch. Worked case: ``matmul`` of (B, 1, M, K) and (H, K, N) has the labels ``b·mk`` and ``hkn``: B and M
@@ -374,7 +374,7 @@ def bilinear(x, y, weight, bias=None, /):
 
 
 def _summed(x, dims: tuple[int, ...]):
-    """Return x summed over dims that stay, of size 1: what a contraction with a broadcast dim comes to."""
+    """Return x summed over dims that stay, of size 1: the equivalent of a contraction with a broadcast dim."""
     return lax.expand_dims(lax.reduce_sum(x, dims), dims) if dims else x
 
 

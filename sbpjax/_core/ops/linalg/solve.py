@@ -1,4 +1,4 @@
-"""Linear equations: solves, inverses, least squares, and what is made of them.
+"""Linear solves, inverses, pseudoinverses, least squares and matrix powers.
 
 `solve` decomposes once and solves with the factors, forward and backward alike: the gradient of ``A x = b`` is a solve
 with A^H by the same LU. Worked case: b of shape (3,) beside A of shape (3, 3) is one vector; of shape (3, 2), two.
@@ -51,7 +51,7 @@ def solve_ex(a, b, /, left: bool = True):
     Args:
         a: ``(..., N, N)``.
         b: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
-        left: on which side of x the matrix stands.
+        left: whether the matrix is on the left of x.
     """
     matrices("linalg.solve", a, square=True)
     if b.dtype != a.dtype:
@@ -81,7 +81,7 @@ def inv_ex(a, /):
 
 
 def lu_solve(packed, pivots, b, /, left: bool = True, adjoint: bool = False):
-    """Return the solution for what `lu_factor` gave; with ``adjoint`` for A^H."""
+    """Return the solution for a result of `lu_factor`; with ``adjoint`` for A^H."""
     if packed.shape[:-1] != pivots.shape or b.ndim < 2 or b.shape[-2 if left else -1] != packed.shape[-1]:
         seen = f"LU {packed.shape}, pivots {pivots.shape}, B {b.shape}"
         rule = "LU is (*, n, n) with pivots (*, n), and B has n rows (n columns if it stands on the left)"
@@ -191,7 +191,7 @@ def lstsq(a, b, /, rcond: float | None = None):
 
 
 def tensorsolve(a, b, /, dims: tuple[int, ...] | None = None):
-    """Return x with ``tensordot(a, x, x.ndim) = b``; ``dims`` of a go behind the others first."""
+    """Return x with ``tensordot(a, x, x.ndim) = b``; ``dims`` of a are moved after the others first."""
     if dims is not None:
         dims = tuple(d % a.ndim for d in dims)
         a = lax.transpose(a, tuple(d for d in range(a.ndim) if d not in dims) + dims)

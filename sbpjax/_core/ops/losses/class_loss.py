@@ -1,11 +1,11 @@
-"""Losses of classes: torch's reductions, weights of classes, ignored targets.
+"""Classification losses with torch's reductions, class weights and ignored targets.
 
 Worked case: `cross_entropy` of logits (N, C) and targets (N,) is ``logsumexp(x[n]) - x[n, t[n]]``: the gather reads
 one logit per row, so neither a one-hot matrix nor the log-probabilities are stored. With the logits split over C each
-rank reads the targets that lie in its part and gives zero for the rest, so the picked logits and the sum of
+rank reads the targets in its part and gives zero for the rest, so the picked logits and the sum of
 exponentials are partial sums of size (N,), and the (N, C) logits are never gathered.
 
-From `LARGE` logits on, cross entropy is one primitive, whose backward reads the logits and nothing of their size beside
+From `LARGE` logits on, cross entropy is one primitive, whose backward reads the logits and nothing else of their size
 (`_core.ops.losses.cross_entropy_primitive`). A graph makes one of it and of the linear layer before it, without logits.
 """
 

@@ -1,4 +1,4 @@
-"""Cross entropy as one equation of a program, of logits and of a linear layer's inputs and weights.
+"""Cross entropy primitives: of logits, and fused with the linear layer before it.
 
     cross_entropy                logits, target                  → losses
     linear_cross_entropy         x, w [, bias], target           → losses
@@ -78,7 +78,7 @@ def _losses(*operands, precision, **loss):
 
 
 def _gradients(*operands, dtypes, **how):
-    """Return what ``_grad`` does, so that it can be differentiated."""
+    """Return the results of ``_grad`` by a formula that can be differentiated."""
     *floats, target, ct = operands
     (losses,), back = jax.vjp(lambda *floats: _losses(*floats, target, **how), *floats)
     grads = back([ct.astype(losses.dtype)])
@@ -183,11 +183,11 @@ def shared_operands(name: str, count: int, params) -> set[int]:
     return {*range(1, floats), *(floats + 1 + n for n, i in enumerate(wanted) if i)}
 
 
-# --- what runs -------------------------------------------------------------------------------------------------------
+# --- lowering --------------------------------------------------------------------------------------------------------
 
 
 def losses_on(*operands, platform, classes: Classes | None = None, precision, **loss):
-    """Return what the equation does, on a platform; of some of the classes, if they are divided over ranks."""
+    """Return the results of the equation on a platform; of some of the classes, if they are divided over ranks."""
     *floats, target = operands
     if len(floats) == 1:
         return [_rows(floats[0], target, loss, classes).losses().reshape(target.shape)]
@@ -197,7 +197,7 @@ def losses_on(*operands, platform, classes: Classes | None = None, precision, **
 
 
 def gradients_on(*operands, dtypes, platform, classes: Classes | None = None, precision, **loss):
-    """Return what the equation of the gradient does, as `losses_on`."""
+    """Return the results of the equation of the gradient, as `losses_on`."""
     *floats, target, ct = operands
     if len(floats) == 1:
         rows = _rows(floats[0], target, loss, classes)

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss of a label sequence without an alignment, and the greedy decoder.
+"""Connectionist temporal classification (CTC): the loss, and a greedy decoder.
 
 The labels are spread with blanks between them, ``2 L + 1`` states; ``alpha[s]`` is the log probability of all
 alignments that end in state s. Worked case: for the label "a" the states are blank, a, blank; each time step stays,
@@ -168,7 +168,7 @@ def ctc_greedy_decoder(log_probs, input_lengths, /, merge_repeated: bool = True)
         merge_repeated: equal classes in consecutive steps count once.
 
     Returns:
-        labels ``(N, T)``, int64, zeros behind the last, and ``(N, 1)``.
+        labels ``(N, T)``, int64, zeros after the last, and ``(N, 1)``.
     """
     steps, batch, classes = log_probs.shape
     best = lax.argmax(log_probs, 2, INT64)  # (T, N)

@@ -1,7 +1,7 @@
-"""Distances between vectors, and vectors limited in length.
+"""Distances between vectors (`cdist`, `pdist`, `dist`), and `renorm`.
 
 Worked case: `cdist` of 3 and 5 points in the plane is a (3, 5) matrix; between two equal points its gradient is 0.
-With ``p=inf`` every coordinate in which two points lie furthest apart gets the whole gradient, as in torch.
+With ``p=inf`` every coordinate with the largest difference gets the whole gradient, as in torch.
 """
 
 from __future__ import annotations

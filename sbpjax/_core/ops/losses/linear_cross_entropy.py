@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer's outputs, some tokens at a time: the logits of all are never there.
+"""Chunked linear cross entropy: the logits of all tokens are never in memory at once.
 
 With x (8192, 1024) and w (131072, 1024) the logits of all tokens take 4 GB in float32, those of 128 tokens 64 MB. A
 chunk has all classes, so its logits give its losses, and at once their gradient, ``softmax - onehot``: where the
@@ -29,7 +29,7 @@ _DEVICE_BYTES = 2**28
 
 @dataclass(frozen=True)
 class Loss:
-    """Which loss of a row of logits is wanted.
+    """Options of the loss of a row of logits.
 
     Attributes:
         smoothing: share of the uniform distribution in the target.
@@ -44,11 +44,11 @@ class Loss:
 
 @dataclass(frozen=True)
 class Classes:
-    """Which part of the classes a rank holds.
+    """The part of the classes on a rank.
 
     Attributes:
         first: the number of its first class.
-        count: how many it holds; what is behind them is padding.
+        count: how many it holds; the rest is padding.
         total: how many there are.
         names: the mesh axes that divide them.
     """
@@ -80,7 +80,7 @@ class Rows:
     def __init__(self, logits, target, loss: Loss, classes: Classes | None) -> None:
         self.part = part = classes or Classes(0, None, logits.shape[-1])
         self.loss, self.wide = loss, logits.dtype
-        # In int64, in which -100 and the classes of any dtype are what they are.
+        # In int64, which holds -100 and the classes of any dtype.
         target = target.astype(np.int64) if target.dtype.itemsize < 4 else target
         self.counted = target != loss.ignore_index
         own = target - jnp.asarray(part.first, target.dtype)
@@ -241,7 +241,7 @@ class _Chunks:
         self.rows = max(-(-self.tokens // self.count), 1)
 
     def cut(self, x):
-        """Return ``(*lead, …)`` as ``(chunks, rows, …)``; zeros behind the end, of which nothing is read."""
+        """Return ``(*lead, …)`` as ``(chunks, rows, …)``; zeros after the end, which are not read."""
         x = x.reshape(self.tokens, *x.shape[len(self.lead) :])
         behind = self.count * self.rows - self.tokens
         if behind:

@@ -1,4 +1,4 @@
-"""Losses of values and of pairs, with torch's reductions and weights.
+"""Regression and pair losses with torch's reductions and weights.
 
 Worked case: `mse_loss` of `[1, 3]` and `[0, 0]` is `(1 + 9) / 2 = 5`; with weights `[3, 1]` it is `(3 + 9) / 4 = 3`.
 """

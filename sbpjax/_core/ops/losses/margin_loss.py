@@ -1,4 +1,4 @@
-"""Losses with a margin between classes, of one label or several.
+"""Margin losses for single-label and multi-label classification.
 
 Worked case: `multi_margin_loss` of scores `[0.1, 0.2, 0.4]` with class 2 and margin 1 is
 `(max(0, 1 - 0.4 + 0.1) + max(0, 1 - 0.4 + 0.2)) / 3 = 0.5`.

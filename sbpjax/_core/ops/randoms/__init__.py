@@ -1,1 +1,1 @@
-"""Random numbers from explicit keys."""
+"""Random ops with explicit keys."""

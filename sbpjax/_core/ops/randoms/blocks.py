@@ -1,4 +1,4 @@
-"""Random numbers in blocks: one program draws any stretch of a stream, whatever shape the numbers are for.
+"""Block-wise random numbers: one program draws any stretch of a stream, for tensors of all shapes.
 
 Compiling a draw takes 0.2 to 2 s of CPU time, and a model has tens of shapes of weights. Element i of a draw depends on
 the key and i alone, so the numbers of a ``(64, 16, 1, 1)`` weight are the first 1,024 of the same key's flat stream.
@@ -47,7 +47,7 @@ def _threefry(key, high, low):
 
 
 def _bits(key, width: int, shape: tuple[int, ...]):
-    """Return bits of the stretch: what JAX's threefry gives for elements ``start + i``, `i` from 0 on."""
+    """Return bits of the stretch: those of JAX's threefry for elements ``start + i``, `i` from 0 on."""
     size = (math.prod(shape),)
     high, low = (spread(word, size) for word in key[2:])
     index = lax.add(low, lax.iota(np.uint32, *size))

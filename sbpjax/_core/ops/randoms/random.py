@@ -1,4 +1,4 @@
-"""Random numbers from an explicit key: the same key and logical shape give the same values, however they are laid out.
+"""Random ops with an explicit key: equal key and logical shape give equal values under every layout.
 
 Every function takes a typed JAX key (``jax.random.key(seed)``) or its raw form, ``uint32[2]``, as its first array
 input and nothing from a hidden state. JAX's generator is counter-based (threefry), so element i of the logical tensor
@@ -75,7 +75,7 @@ def uniform(key, /, shape, low: float = 0.0, high: float = 1.0, dtype=DEFAULT_FL
 
 
 def _below(x, high: float, dtype):
-    """Return x in ``dtype``, with what rounding lifted to ``high`` put just below it."""
+    """Return x in ``dtype``, with values that rounding lifted to ``high`` put just below it."""
     x = cast(x, dtype)
     top = np.asarray(high, x.dtype)
     under = np.nextafter(top, np.asarray(-np.inf, x.dtype))
@@ -98,7 +98,7 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
         key: the random key.
         mean: number or array.
         std: number or array, not negative.
-        shape: the shape of the result; by default what mean and std broadcast to.
+        shape: the shape of the result; by default the broadcast shape of mean and std.
         dtype: the dtype of the result; by default that of mean and std.
     """
     mean, std = (lax.stop_gradient(v) if isinstance(v, jax.Array) else v for v in (mean, std))
@@ -248,7 +248,7 @@ def exponential(key, /, shape, lambd: float = 1.0, dtype=DEFAULT_FLOAT):
 def trunc_normal(
     key, /, shape, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, dtype=DEFAULT_FLOAT
 ):
-    """Return normal floats that lie in [a, b]."""
+    """Return normal floats in [a, b]."""
     dtype = _floats(dtype, "trunc_normal")
     if not (a <= b and std > 0):
         fail(

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along one dim, which has to be whole on every rank; all other dims may be split.
+"""Cumulative sums, products and extremes along one dim, whole on every rank; other dims may be split.
 
 Worked case: `cummax` of `[1, 3, 2, 3]` gives values `[1, 3, 3, 3]` and indices `[0, 1, 1, 3]`: at a tie the later
 place counts.
@@ -73,7 +73,7 @@ def _log_sum(x, dim: int):
 
 @_log_sum.defjvp
 def _log_sum_jvp(dim, primals, tangents):
-    """Give the slopes that torch's logarithms give infinities: NaN where they stand, and everywhere beside a NaN."""
+    """Return torch's slopes of the logarithms at infinities: NaN there, and everywhere along a dim with a NaN."""
     (x,), (t,) = primals, tangents
     out = _log_sum(x, dim)
     if x.dtype.kind == "c":

@@ -1,4 +1,4 @@
-"""Products over dims and along a dim, with the slopes that torch gives zeros and infinities.
+"""Products and cumulative products with torch's gradients at zeros and infinities.
 
 The slope of a product at one factor is the product of the others. Where all are finite that is product / factor, and at
 the only zero the product of the rest. Torch divides whenever the whole tensor has no zero, so that an infinity itself
@@ -65,7 +65,7 @@ def _others(x, axes: tuple[int, ...]):
 
 
 def _wild_others(x, axes: tuple[int, ...]):
-    """Return at each factor what torch takes for the product of the others, NaN and infinities among them."""
+    """Return at each factor torch's product of the others, with NaN and infinities among them."""
     every = tuple(range(x.ndim))
     zero, infinite, nan = lax.eq(x, np.zeros((), x.dtype)), lax.eq(lax.abs(x), lax.full_like(x, np.inf)), lax.ne(x, x)
     tame = lax.select_n(infinite, lax.select_n(lax.bitwise_or(zero, nan), x, lax.full_like(x, 1)), lax.sign(x))

@@ -1,4 +1,4 @@
-"""Reductions over dims with torch's result dtypes and gradients.
+"""Reduction ops with torch's result dtypes and gradients.
 
 Worked case: on int32 `[[1, 2], [3, 4]]`, `sum(dim=-1)` is int64 `[3, 7]` (torch sums integers in int64), `mean`
 refuses the integers, and `max(dim=0)` gives values int32 `[3, 4]` and indices int64 `[1, 1]`. At ties, `amax` and the
@@ -140,7 +140,7 @@ def _extreme_number(x, axes: tuple[int, ...], name: str):
 
 @_extreme_number.defjvp
 def _extreme_jvp(axes, name, primals, tangents):
-    """Share the slope among the elements equal to the extreme; where that is NaN, among the NaNs, or (amax) nobody."""
+    """Share the slope among the elements equal to the extreme; where that is NaN, among the NaNs, or (amax) none."""
     (x,), (t,) = primals, tangents
     out = _extreme_number(x, axes, name)
     whole = spread(restore(out, axes, True), x.shape)
@@ -200,7 +200,7 @@ def _arg(x, dim: int, name: str):
 
 
 def argmax(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
-    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest.
+    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 by default; NaN is largest.
 
     Args:
         dim: the dim, or None for the flattened tensor.
@@ -219,7 +219,7 @@ def argmax(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
 
 
 def argmin(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
-    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least.
+    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 by default; NaN is least.
 
     Args:
         dim: the dim, or None for the flattened tensor.
@@ -341,7 +341,7 @@ def _real_moments(x, axes: tuple[int, ...], correction: float, whole: bool):
 
 @_real_moments.defjvp
 def _real_moments_jvp(axes, correction, whole, primals, tangents):
-    """The slope of the variance is ``2 (x - mean) / freedom``, also for less than none.
+    """Return the tangents; the slope of the variance is ``2 (x - mean) / freedom``, also for negative freedom.
 
     Without freedom torch has NaN at the mean of the whole tensor and infinity elsewhere.
     """

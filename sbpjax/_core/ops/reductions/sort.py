@@ -1,4 +1,4 @@
-"""Sorting and what follows from it: order statistics along one dim.
+"""Sorting and order statistics (top-k, median, mode, quantiles) along one dim.
 
 NaN is the largest value everywhere, as in torch. All values are read through the sorted indices, so their gradient is
 one scatter. Worked case: `topk([3, nan, 1], 2)` gives `[nan, 3]` and indices `[1, 0]`.
@@ -133,7 +133,7 @@ def _median(x, dim: int, keepdim: bool, skip_nan: bool):
     nans = lax.reduce_sum(cast(lax.ne(x, x), INT64), (dim,))
     valid = lax.sub(np.int64(size), nans)
     lower = lax.div(lax.max(lax.sub(valid, np.int64(1)), np.int64(0)), np.int64(2))
-    if not skip_nan:  # the first NaN stands right behind the valid ones
+    if not skip_nan:  # the first NaN is right after the valid ones
         lower = lax.select_n(lax.gt(nans, np.int64(0)), lower, valid)
     return _kept(x, restore(pick(order, lower, dim), (dim,), True), dim, keepdim)
 
@@ -236,7 +236,7 @@ def quantile(
         interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
 
     Returns:
-        The other dims, behind one of ``q`` if that has several. Splits of other dims stay.
+        The other dims, after one of ``q`` if that has several. Splits of other dims stay.
 
     Raises:
         OpError: ``x`` is neither float32 nor float64.

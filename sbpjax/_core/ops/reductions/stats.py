@@ -1,4 +1,4 @@
-"""Covariances, integrals and differences of samples.
+"""Sample statistics: covariance, correlation, integrals, gradients, histograms, quantiles.
 
 Worked case: `trapezoid` of ``[1, 3, 2]`` at distance 1 is 4.5: 2 between the first two samples, 2.5 between the last.
 """
@@ -102,7 +102,7 @@ def trapezoid(y, x=None, /, dx: float = 1.0, dim: int = -1):
     """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
     areas, dim = _areas(y, x, dx, dim)
     n = y.shape[dim]
-    if x is None and n:  # all samples but half of the first and the last: what infinities cancel is as in torch
+    if x is None and n:  # all samples but half of the first and the last: infinities cancel as in torch
         y = cast(y, areas.dtype)
         ends = lax.index_in_dim(y, 0, dim, keepdims=False) + lax.index_in_dim(y, n - 1, dim, keepdims=False)
         return (jnp.sum(y, dim) - ends * np.asarray(0.5, y.dtype)) * np.asarray(dx, y.dtype)
@@ -187,11 +187,11 @@ def nanquantile(
     keepdim: bool = False,
     interpolation: str = "linear",
 ):
-    """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
+    """Return the q-quantiles along ``dim`` (or of all elements) ignoring NaN; arguments as `sort.quantile`."""
     from ..arithmetic import lerp
     from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
 
-    if q is None:  # in a trace, where what is outside [0, 1] cannot be refused
+    if q is None:  # in a trace, where values outside [0, 1] cannot raise
         at = jnp.clip(at, 0, 1)
         qs: Any = [at] if at.ndim == 0 else [lax.index_in_dim(at, i, 0, keepdims=False) for i in range(at.shape[0])]
         several, at = at.ndim > 0, None

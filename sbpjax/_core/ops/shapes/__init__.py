@@ -1,1 +1,1 @@
-"""Views, arrangement, indexing, gather and scatter."""
+"""Shape ops: views, rearrangement, indexing, gather and scatter."""

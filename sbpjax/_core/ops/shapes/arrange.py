@@ -1,6 +1,6 @@
-"""Functions that put tensors or copies together, or turn one around: cat, repeat, pad, flip, roll, meshgrid.
+"""Rearrangement ops: cat, stack, repeat, pad, flip, roll, meshgrid.
 
-Worked case: `pad(x, (1, 2), mode="constant")` widens the last dim by 1 in front and 2 behind, as one ``pad``; the
+Worked case: `pad(x, (1, 2), mode="constant")` widens the last dim by 1 in front and 2 at the end, as one ``pad``; the
 other modes concatenate slices of x along that dim, so all other dims keep their split.
 """
 
@@ -304,7 +304,7 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
 
     Args:
         x: any array.
-        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        pad: (front, end) of the last dim, then of the one before, …; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
 
@@ -372,7 +372,7 @@ def _circled(x, d: int, a: int, b: int):
     return slice_dim(x, d, x.shape[d] - a, None), slice_dim(x, d, 0, b)
 
 
-# mode: (front and behind, the most that a dim of size n can give)
+# mode: (front and end, the most that a dim of size n can give)
 _EDGES = {
     "reflect": (_reflected, lambda n: n - 1),
     "replicate": (_replicated, lambda n: None if n else 0),
@@ -392,7 +392,7 @@ def _pad_dim(x, d: int, a: int, b: int, mode: str):
             f"padding ({a}, {b}) at dimension {d} of input {x.ndim}: {mode} padding is at most {limit} there",
             "pad less, or in several steps",
         )
-    # A circle closes where it was cropped; what is reflected or repeated comes from the whole dim.
+    # A circle closes where it was cropped; reflected or repeated elements come from the whole dim.
     x = _cropped(x, d, a, b) if mode == "circular" else x
     front, behind = edges(x, d, max(a, 0), max(b, 0))
     parts = [front] * (a > 0) + [x] + [behind] * (b > 0)
@@ -441,7 +441,7 @@ def view_dtype(x, /, dtype):
     lead, last = x.shape[:-1], x.shape[-1] if x.ndim else 1
     row = last * x.dtype.itemsize  # bytes
     shape = (*lead, row // np.dtype(dtype).itemsize) if x.ndim else ()
-    pairs = np.dtype(dtype).kind == "c"  # XLA casts no bits of complex numbers: pairs of floats stand for them
+    pairs = np.dtype(dtype).kind == "c"  # XLA casts no bits of complex numbers: pairs of floats replace them
     part = np.empty(0, dtype).real.dtype if pairs else np.dtype(dtype)
     parts = jnp.stack([jnp.real(x), jnp.imag(x)], -1) if x.dtype.kind == "c" else x
     ratio = part.itemsize // parts.dtype.itemsize

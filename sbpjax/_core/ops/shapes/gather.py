@@ -1,4 +1,4 @@
-"""Gathers and scatters: torch's index functions, and the lax forms that reductions and losses share.
+"""Gather and scatter ops: torch's index functions, and lax forms for reductions and losses.
 
 `jnp.take_along_axis` builds index grids for every dim; here the other dims are *batching dims* of one gather, so it
 is one equation that splits along each of them. Worked case: x of shape (N, C), index of shape (N,): `pick(x, index,
@@ -92,7 +92,7 @@ def put_rows(x, index, source, dim: int, add: bool):
     index = lax.expand_dims(index, (1,))
     if add:
         return lax.scatter_add(x, index, source, numbers, mode=FILL)
-    # unique: of repeated places one wins, and each gets the gradient of what stands there, as in torch
+    # unique: of repeated places one wins, and each gets the gradient of the written value, as in torch
     return lax.scatter(x, index, source, numbers, unique_indices=True, mode=FILL)
 
 
@@ -248,7 +248,7 @@ def scatter(x, index, src, /, dim: int, reduce: str | None = None):
         dim: the dim that is indexed.
         index: integers, of as many dims, in no other dim larger than ``x``.
         src: a tensor at least as large as the index, or a number.
-        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with the value of ``x``.
 
     Returns:
         The shape of ``x``. Splits of other dims stay if all are split alike.

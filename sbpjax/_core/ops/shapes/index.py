@@ -1,4 +1,4 @@
-"""Reading and writing ``x[...]``: the index's structure is static, its tensors are array inputs.
+"""Indexing ops for ``x[...]``: the index's structure is static, its tensors are array inputs.
 
 An index becomes a *spec*, one tuple per entry, and the list of its tensors, by `parse`. Worked case, x of shape (4,
 5, 6)::
@@ -33,7 +33,7 @@ def parse(index, shape) -> tuple[tuple, list]:
     """Return (spec, tensors) of an index on a tensor of ``shape``; bounds and number of entries are checked.
 
     Args:
-        index: what stands in the brackets: int, slice, None, Ellipsis, bool, tensor, list, or a tuple of them.
+        index: the index in the brackets: int, slice, None, Ellipsis, bool, tensor, list, or a tuple of them.
         shape: the shape of the indexed tensor.
 
     Raises:
@@ -239,7 +239,7 @@ class _Basic:
 
 
 def _places(dims, n_index: int, ndim: int) -> tuple[int, ...]:
-    """Return where x's other dims stand in the result: the index's stand at the first of adjacent dims, or in front."""
+    """Return the positions of x's other dims in the result: the index's are at the first adjacent dim, or in front."""
     at = dims[0] if dims == list(range(dims[0], dims[0] + len(dims))) else 0
     others = ndim - len(dims)
     return tuple(i if i < at else i + n_index for i in range(others))
@@ -275,7 +275,7 @@ def _put(x, dims, arrays, value, accumulate: bool):
     value = _fitted(value, want, x.dtype)
     if accumulate:
         return lax.scatter_add(x, index, value, numbers, mode=FILL)
-    # unique: of repeated places one wins, and each gets the gradient of what stands there, as in torch
+    # unique: of repeated places one wins, and each gets the gradient of the written value, as in torch
     return lax.scatter(x, index, value, numbers, unique_indices=True, mode=FILL)
 
 
@@ -314,7 +314,7 @@ def _no_mask(spec, what: str) -> None:
 
 
 def getitem(x, /, *arrays, spec):
-    """Return ``x[...]`` for a spec of `parse`; what an index tensor names outside the dim reads NaN.
+    """Return ``x[...]`` for a spec of `parse`; an index tensor's element outside the dim reads NaN.
 
     Args:
         x: the tensor.

@@ -1,4 +1,4 @@
-"""Values put into a copy: by flat index, along a dim, into a slice, a row, a diagonal; blocks and products of lists.
+"""Out-of-place writes by index, slice or diagonal; block matrices and combinations of vectors.
 
 Worked case: ``slice_scatter(zeros(4), ones(2), start=1, step=2)`` is ``[0, 1, 0, 1]``.
 """

@@ -1,4 +1,4 @@
-"""Functions that only rearrange: shape, order and selection of elements by static arguments.
+"""View-like ops: reshape, permute, slice and split by static arguments.
 
 Each is one or two lax equations that name their dims, so a split of any dim that keeps its full size passes through.
 Worked case: `narrow(x, dim=0, start=2, length=4)` is one ``slice``; `repeat(x, (1, 3))` broadcasts a new dim beside

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms over some dims; all other dims, and all dims of the batch, may be split.
 
 One function does all: it cuts or pads the dims to their lengths, brings them to the end, transforms up to three at a
-time, which is what XLA has, scales, and brings them back. Worked case: ``rfft2`` of (5, 6, 8) transforms dims (1, 2):
+time, XLA's limit, scales, and brings them back. Worked case: ``rfft2`` of (5, 6, 8) transforms dims (1, 2):
 8 real numbers become 5 complex ones, then 6 stay 6, so the result is (5, 6, 5).
 
 A Hermitian transform is the inverse one of the conjugate: ``hfft(x) = irfft(conj(x))`` with the scale of the forward.
@@ -120,7 +120,7 @@ def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse=False, op="fftn
 def r2c(
     x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, op: str = "rfftn", n: int | None = None
 ):
-    """Return the half of the transform of real numbers that says all, along the last dim named."""
+    """Return the non-redundant half of the transform of real numbers, along the last dim named."""
     if category(x.dtype) == 3:
         fail("shape", f"fft.{op}(x)", f"x of {x.dtype}", "expects a real input tensor", "fft.fft(x)")
     x, dims, given = _checked(x, s if n is None else n, dim, op)
@@ -138,7 +138,7 @@ def r2c(
 def c2r(
     x, /, s=None, dim=None, norm: str | None = None, inverse: bool = True, op: str = "irfftn", n: int | None = None
 ):
-    """Return the real transform of what is the half of a Hermitian spectrum, along the last dim named."""
+    """Return the real transform of the half of a Hermitian spectrum, along the last dim named."""
     x, dims, given = _checked(x, s if n is None else n, dim, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
@@ -158,7 +158,7 @@ def fftshift(x, /, dim=None):
 
 
 def ifftshift(x, /, dim=None):
-    """Return what `fftshift` was given."""
+    """Return the inverse of `fftshift`."""
     return _shifted(x, dim, -1)
 
 

@@ -1,4 +1,4 @@
-"""Bessel functions of orders 0 and 1, Airy's function and the scaled error function, by quadrature and expansions.
+"""Bessel functions of orders 0 and 1, Airy's function and erfcx, by quadrature and expansions.
 
 A periodic integrand makes the trapezoidal rule exact to rounding, so ``J0(x)``, the mean of ``cos(x sin t)`` over a
 circle, is a sum over 128 angles for every x up to 25; beyond that Hankel's expansion takes over. The same angles

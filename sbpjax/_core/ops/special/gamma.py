@@ -1,4 +1,4 @@
-"""The gamma function's relatives: its logarithm and all derivatives of that, Hurwitz' zeta, incomplete gamma functions.
+"""Gamma-related functions: lgamma, digamma, polygamma, Hurwitz' zeta, incomplete gamma functions.
 
 JAX's zeta sums upwards from its second argument and is right for positive ones only; every derivative of digamma needs
 it for negative ones. For whole ``s`` and the fraction ``f`` of ``q`` the terms below zero are those of two sums that

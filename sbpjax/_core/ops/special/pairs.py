@@ -1,4 +1,4 @@
-"""Integers in pairs, floats taken apart: greatest common divisors, neighbours, mantissas and signs.
+"""Integer pairs (`gcd`, `lcm`) and parts of floats (`nextafter`, `frexp`, `ldexp`, `signbit`).
 
 Worked case: ``frexp`` of 10 is the mantissa 0.625 and the exponent 4, since 10 = 0.625 · 2⁴.
 """

@@ -68,7 +68,7 @@ def _value(x, order, family: str):
 
 @_value.defjvp
 def _value_jvp(family: str, primals, tangents):
-    """A loop of unknown length has no reverse mode, but its slope is found on the way."""
+    """Return the tangent; a loop of unknown length has no reverse mode, but its slope is found on the way."""
     x, order = primals
     value, slope = jax.jvp(lambda v: _value.fun(v, order, family), (x,), (jnp.ones_like(x),))
     return value, slope * tangents[0]
