@@ -1,10 +1,10 @@
-"""Serving exported graphs: a repository of models behind a Triton server.
+"""Model serving: exported graphs by Triton or KServe, and text generation with continuous batching.
 
     python -m sbpjax.serving REPOSITORY
 
-`repository.py` reads the folder and says what each model takes and gives, `triton.py` starts the server, `backend.py`
-is what runs inside of it, `batches.py` joins the requests of a batch. `generation.py` writes text for many requests at
-once, with the keys and values of `paged.py`; `openai.py` is its HTTP endpoint.
+`repository.py` reads the folder and the inputs and outputs of each model, `triton.py` starts the server, `backend.py`
+runs inside it, `batches.py` joins the requests of a batch. `generation.py` is the engine of continuous batching, with
+the paged key-value cache of `paged.py`; `openai.py` is its HTTP endpoint.
 """
 
 from .batches import Batches as Batches

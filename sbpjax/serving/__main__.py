@@ -1,4 +1,4 @@
-"""``python -m sbpjax.serving REPOSITORY``: see `sbpjax.serving.cli`."""
+"""``python -m sbpjax.serving REPOSITORY``: entry point of the serving command, see `sbpjax.serving.cli`."""
 
 from .cli import main
 

@@ -1,4 +1,4 @@
-"""What runs inside Triton: its Python backend calls this model, one process for each instance.
+"""Triton Python backend: runs an exported graph, one process per instance.
 
 Arrays go through DLPack both ways. The backend of Triton 2.51 was built against NumPy 1; with NumPy 2 its ``as_numpy``
 returns other numbers than were sent, without an error, and its ``Tensor`` takes none over.
@@ -22,7 +22,7 @@ _set_destructor.restype = ctypes.c_int
 
 
 class _Capsule:
-    """A capsule of DLPack, as `numpy.from_dlpack` and Triton take one: by its two methods."""
+    """DLPack capsule with the two methods that `numpy.from_dlpack` and Triton expect."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -35,7 +35,7 @@ class _Capsule:
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    """Return what a tensor of Triton's backend holds."""
+    """Return the values of a tensor of Triton's backend."""
     holder = _Capsule(tensor.to_dlpack())
     array = np.from_dlpack(holder)
     # Its destructor looks for a name that the consumer has changed by now, and complains in the log at each call.
@@ -65,7 +65,7 @@ class TritonModel:
 
     Args:
         utils: Triton's module ``triton_python_backend_utils``.
-        folder: what was exported.
+        folder: the directory of the export.
         engine: ``"xla"``, ``"openvino"`` or ``"onnxruntime"``.
     """
 
@@ -73,7 +73,7 @@ class TritonModel:
         self._utils, self._folder, self._engine = utils, folder, engine
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Load the graph, and compile what requests will need."""
+        """Load the graph, and compile the programs for requests."""
         config = json.loads(args["model_config"])
         self._inputs = [port["name"] for port in config["input"]]
         self._outputs = [port["name"] for port in config["output"]]
@@ -84,7 +84,7 @@ class TritonModel:
         self._batches.warm()
 
     def execute(self, requests: list) -> list:
-        """Answer the requests of a batch; what is wrong with one is that one's answer."""
+        """Execute the requests of a batch; an invalid request gets an error of its own."""
         given, answers = [], [None] * len(requests)
         for place, request in enumerate(requests):
             try:
@@ -109,7 +109,7 @@ class TritonModel:
         return tensor
 
     def _alone(self, arrays: list) -> Any:
-        """Return what one request gives by itself, so that it is the wrong one that gets the error."""
+        """Return the outputs of one request run by itself, so that only the invalid one gets an error."""
         try:
             return self._batches([arrays])[0]
         except Exception as error:

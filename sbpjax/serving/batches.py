@@ -1,4 +1,4 @@
-"""Requests in batches of a few sizes, so that a program is compiled a few times only.
+"""Batching of requests into a few sizes, to limit the number of compiled programs.
 
 batches = Batches(graph, largest=16)           # 1, 2, 4, 8, 16
 batches.warm()
@@ -21,12 +21,12 @@ class Batches:
     """A loaded graph as a function of the arrays of several requests.
 
     Args:
-        graph: what `sbpjax.load_graph` gave.
+        graph: the result of `sbpjax.load_graph`.
         largest: the largest batch; 0 if its batch has one size.
 
     Attributes:
         largest: as given.
-        sizes: the sizes of batches that are run: powers of two, and the largest.
+        sizes: the batch sizes that are compiled: powers of two, and the largest.
     """
 
     def __init__(self, graph: Any, largest: int):

@@ -1,4 +1,4 @@
-"""Which blocks of a pool are whose: counts of who uses them, and blocks of prompts that begin alike.
+"""Block allocator of the paged key-value cache, with reference counts and prefix sharing.
 
 blocks = Blocks(9, size=4)
 mine, known = blocks.take([1, 2, 3, 4, 5], tokens=8)        # two blocks, nothing known yet
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 
 class Blocks:
-    """The blocks of a pool; block 0 is nobody's.
+    """Blocks of a pool; block 0 has no owner.
 
     Args:
-        count: how many there are, block 0 included.
+        count: the number of blocks, block 0 included.
         size: tokens in each.
     """
 
@@ -24,17 +24,17 @@ class Blocks:
         self.count, self.size = count, size
         self._free = list(range(count - 1, 0, -1))
         self._users: dict[int, int] = {}
-        self._of: dict[tuple, int] = {}  # what a block holds, all tokens from the first: the block
+        self._of: dict[tuple, int] = {}  # all tokens from the first to the end of a block: that block
         self._holds: dict[int, tuple] = {}
-        self._idle: OrderedDict[int, None] = OrderedDict()  # held by nobody, but known; the longest idle first
+        self._idle: OrderedDict[int, None] = OrderedDict()  # unused, but with known contents; the longest idle first
 
     @property
     def used(self) -> int:
-        """How many blocks are in use."""
+        """Number of blocks in use."""
         return len(self._users)
 
     def needed(self, tokens: int) -> int:
-        """Return how many blocks so many tokens need."""
+        """Return the number of blocks for a number of tokens."""
         return -(-tokens // self.size)
 
     def take(self, prompt: Sequence[int], tokens: int) -> tuple[list[int], int] | None:
@@ -71,7 +71,7 @@ class Blocks:
                 self._of[key], self._holds[blocks[i]] = blocks[i], key
 
     def release(self, blocks: Sequence[int]) -> None:
-        """Give the blocks of a sequence back."""
+        """Release the blocks of a sequence."""
         for block in blocks:
             self._users[block] -= 1
             if not self._users[block]:

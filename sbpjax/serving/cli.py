@@ -1,4 +1,4 @@
-"""The command: ``python -m sbpjax.serving REPOSITORY``."""
+"""Serving command: ``python -m sbpjax.serving REPOSITORY``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .triton import Server
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve a repository until the process is asked to end."""
+    """Serve a repository until the process receives a signal to end."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving", description="Serve exported graphs by Triton.")
     parser.add_argument("repository", help="<model>/<version>/model is what graph.export wrote")
     parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             server.stop()
 
         status = -1
-        # Triton 2.51 aborts on a request in JSON whose shape asks for more memory than there is: it starts again.
+        # Triton 2.51 aborts on a request in JSON whose shape exceeds the memory: it starts again.
         while status < 0 and not asked:
             with server:
                 print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)

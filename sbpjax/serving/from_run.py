@@ -1,10 +1,10 @@
-"""A run's checkpoint as a model that is served.
+"""Export a training run's checkpoint for serving, to Triton or to the HTTP endpoint.
 
     python -m sbpjax.serving.from_run runs/resnet50 models/resnet50 --input images:3x224x224    # for Triton
     python -m sbpjax.serving.from_run runs/gpt2 my-gpt2 --language                              # for the HTTP endpoint
 
-The run is a directory of ``python -m sbpjax.train``: the model is made again from its config.yaml, and its weights are
-those of the latest checkpoint, or of the best. They were laid out as the run wanted; here they are on one device.
+The run is a directory of ``python -m sbpjax.train``: the model is built from its config.yaml, and its weights are those
+of the latest checkpoint, or of the best, on one device, whatever the layout in the run was.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sbpjax.train import load_run
 
 
 class _Forward(nn.Graph):
-    """What a model gives for one batch.
+    """Graph of a model's outputs for one batch.
 
     Args:
-        model: it.
+        model: the model.
     """
 
     def __init__(self, model: nn.Module):
@@ -35,12 +35,12 @@ class _Forward(nn.Graph):
         self.model = model.eval()
 
     def build(self, **given: flow.Tensor) -> flow.Tensor:
-        """Return what the model gives; the input has the name that clients will use."""
+        """Return the outputs of the model; the input has the name that clients will use."""
         return self.model(*given.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files that are served."""
+    """Write the files to serve."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.from_run", description="Serve a run's checkpoint.")
     parser.add_argument("run", help="its directory, with config.yaml and checkpoints")
     parser.add_argument("to", help="<repository>/<model>, or with --language a new directory")

@@ -1,4 +1,4 @@
-"""Text for many at once: sequences join and leave a batch between two tokens.
+"""Continuous batching: requests join and leave the running batch between decode steps.
 
     engine = GenerationEngine(model, rows=8, blocks=512)
     with engine:
@@ -6,12 +6,12 @@
         for token in stream:
             print(token)
 
-A thread goes round: it admits waiting requests as long as there are rows and blocks for all tokens that they may have,
-reads a chunk of prompts, and then one token of every sequence that has read its prompt. A chunk is some pieces of equal
-length, of one prompt or of several short ones: all write their keys before any reads, so that a piece sees those of the
-same prompt before it. So a long prompt does not stop the others, and no sequence ever waits for memory that another one
-holds. A request whose queue is full is refused; `Stream.cancel` takes one out. Greedy tokens are those of
-`sbpjax.models.generate`.
+A thread loops: it admits waiting requests as long as there are rows and blocks for all tokens that they may have,
+prefills a chunk of prompts, and then decodes one token of every sequence with a complete prompt (chunked prefill). A
+chunk is some pieces of equal length, of one prompt or of several short ones: all write their keys before any reads, so
+that a piece sees earlier ones of the same prompt. So a long prompt does not stop the others, and no sequence ever waits
+for memory that another one holds. A request to a full queue is rejected; `Stream.cancel` removes one. Greedy tokens are
+those of `sbpjax.models.generate`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Sequence:
     blocks: list[int] = field(default_factory=list)
     read: int = 0  # tokens whose keys are in the cache
     is_cancelled: bool = False
-    told: Callable[[], None] | None = None  # called behind each token, by the engine's thread
+    told: Callable[[], None] | None = None  # called after each token, by the engine's thread
 
     def put(self, token: Any) -> None:
         self.out.put(token)
@@ -57,7 +57,7 @@ class _Sequence:
 
 
 class Stream:
-    """The tokens of one request, as they come; iterating waits for the next one.
+    """Tokens of one request as a stream; iterating waits for the next one.
 
     Attributes:
         tokens: those that have come so far.
@@ -88,7 +88,7 @@ class Stream:
         loop, came = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no reader is left
                 loop.call_soon_threadsafe(came.set)
 
         self._sequence.told = tell
@@ -108,19 +108,19 @@ class Stream:
         return token
 
     def cancel(self) -> None:
-        """Take the request out of the queue or the batch; its tokens end."""
+        """Remove the request from the queue or the batch; its tokens end."""
         self._sequence.is_cancelled = True
         self._forget(self._sequence)
 
     @property
     def finish_reason(self) -> str:
-        """``"stop"`` behind a stop token, else ``"length"``."""
+        """Reason of the end: ``"stop"`` after a stop token, else ``"length"``."""
         made = self._sequence.made
         return "stop" if made and made[-1] in self._sequence.stop else "length"
 
 
 class GenerationEngine:
-    """Generates with one model, for many requests at once.
+    """Engine that generates with one model, for many requests at once.
 
     Args:
         model: a decoder of tokens with caches, as `models.gpt2.GPT2` or `models.llama.Llama`, without sliding window.
@@ -209,16 +209,16 @@ class GenerationEngine:
     def submit(
         self, prompt: Sequence[int], new_tokens: int, *, stop: Sequence[int] = (), temperature: float = 0.0
     ) -> Stream:
-        """Ask for what comes behind a prompt.
+        """Submit a prompt, and return the stream of its continuation.
 
         Args:
             prompt: token numbers, at least one.
-            new_tokens: the most that come.
-            stop: tokens behind which it ends.
-            temperature: logits are divided by it; 0 takes the likeliest token.
+            new_tokens: the maximum number of new tokens.
+            stop: tokens after which it ends.
+            temperature: logits are divided by it; 0 is greedy.
 
         Returns:
-            The tokens as they come.
+            The stream of tokens.
 
         Raises:
             BusyError: too many requests wait.
@@ -258,7 +258,7 @@ class GenerationEngine:
                 sequence.put(None)
 
     def statistics(self) -> dict[str, int]:
-        """Return what is going on: sequences that run and wait, blocks in use, bytes of the cache, steps and tokens."""
+        """Return statistics: running and waiting sequences, blocks in use, bytes of the cache, steps and tokens."""
         return {
             "running": len(self._active),
             "waiting": len(self._waiting),
@@ -272,7 +272,7 @@ class GenerationEngine:
     # -- the thread ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GenerationEngine:
-        """Compile what requests will need, and start it."""
+        """Compile the programs for requests, and start the engine."""
         self._ends = False
         for rows, length, width in self._graphs:
             self._call(np.zeros((rows, length), np.int64), [], width)
@@ -281,7 +281,7 @@ class GenerationEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it; requests that run get no more tokens."""
+        """Stop the engine; running requests get no more tokens."""
         with self._change:
             self._ends = True
             self._change.notify()
@@ -341,7 +341,7 @@ class GenerationEngine:
             self._write(writing)
 
     def _read(self, reading: list[_Sequence]) -> None:
-        """Read the next pieces of some prompts, of the first ones if they do not all fit."""
+        """Prefill the next pieces of some prompts, of the first ones if they do not all fit."""
         size = self._piece
         pieces = [(s, at, s.prompt[at : at + size]) for s in reading for at in range(s.read, len(s.prompt), size)]
         del pieces[self._pieces[-1] :]
@@ -364,7 +364,7 @@ class GenerationEngine:
             self._give(sequence, token)
 
     def _call(self, tokens: np.ndarray, rows: list[tuple[_Sequence, int, int]], width: int = 1) -> list[int]:
-        """Run one step; of each row is told whose it is, how many tokens are before it, and how many it has."""
+        """Run one step; each row gets its block table, its number of earlier tokens, and its number of new ones."""
         needed = max((self._blocks.needed(start + n) for _, start, n in rows), default=width)
         width = next(n for n in self._widths if n >= needed)
         told = [(start, n, s.heat) for s, start, n in rows]
@@ -389,14 +389,14 @@ class GenerationEngine:
         self._due.append((sequence, None))
 
     def _hand_out(self) -> None:
-        """Give tokens to those who wait for them; waking many threads takes as long as a step of a small model."""
+        """Deliver tokens to waiting readers; waking many threads takes as long as a step of a small model."""
         due, self._due = self._due, []
         for sequence, token in due:
             sequence.put(token)
 
 
 def _whole_of(model: nn.Module, asked: str) -> dict[str, Any]:
-    """Return the layout of what a call is given: whole on every rank of the model's placement."""
+    """Return the layout of the inputs of a call: whole on every rank of the model's placement."""
     places = [p.placement if p.is_global else None for p in model.parameters()]
     if any(place != places[0] for place in places):
         rule = "a token goes through all blocks in one program, so all are on one placement"

@@ -1,7 +1,7 @@
-"""Limits of the HTTP servers: idle connections, unread answers, the number of connections, and bearer tokens.
+"""Limits of the HTTP servers: idle connections, unread answers, number of connections, bearer tokens.
 
 uvicorn closes a connection that is idle after an answer, and nothing else: a client that connects and stays silent, or
-that never reads its answer, keeps its connection for ever, and ``limit_concurrency`` refuses everybody once there are
+that never reads its answer, keeps its connection for ever, and ``limit_concurrency`` rejects all clients once there are
 enough of them. `limited_protocol` gives uvicorn's own protocol three limits:
 
 * a request's headers arrive within ``header_s`` of the connection or of the answer before;
@@ -21,7 +21,7 @@ _DRAINED_BYTES = 2**27
 
 
 class RequestError(Exception):
-    """A request that is answered by an error: its status, and the reason."""
+    """Request answered by an error: its status, and the reason."""
 
     def __init__(self, status: int, reason: str):
         super().__init__(reason)
@@ -101,7 +101,7 @@ def limited_protocol(*, header_s: float = 10.0, write_s: float = 60.0, max_conne
 
         @property
         def _rank(self) -> int:
-            """0 without a request, 1 with an incomplete one, 2 with a whole one."""
+            """Return 0 without a request, 1 with an incomplete one, 2 with a whole one."""
             if self.cycle is None or self.cycle.response_complete:
                 return 0
             return 1 if self.cycle.more_body else 2

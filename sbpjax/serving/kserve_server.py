@@ -1,10 +1,10 @@
-"""The same repository served by KServe's own Python server, for machines without a Triton.
+"""KServe server for a model repository, for machines without a Triton binary.
 
     python -m sbpjax.serving REPOSITORY --server kserve
 
 It speaks the same protocol over HTTP, without dynamic batching: a request is run as it comes, padded to the next of a
 few sizes. KServe 0.21 listens on all interfaces and has no option for it; here it gets an address, this machine's by
-default. It wants another protobuf than the lock files of this project name, so that it has an environment of its own:
+default. It requires another protobuf than the lock files of this project, so it needs an environment of its own:
 ``pip install sbpjax "kserve>=0.21"``.
 """
 
@@ -41,18 +41,18 @@ def serve(
     max_queue: int = 1024,
     most_bytes: int | None = None,
 ) -> None:
-    """Serve a repository by KServe until the process is asked to end.
+    """Serve a repository by KServe until the process receives a signal to end.
 
     Args:
         repository: the models; of each its newest version.
         host: the address.
         http_port: the port.
-        token: what clients have to send as a bearer token; health is open. None for nothing.
+        token: the bearer token of clients; health is open. None for no authentication.
         certificate: a file, for TLS.
         private_key: a file, of the certificate.
         max_queue: how many requests may wait for a model; further ones are refused.
-        most_bytes: the largest request; by default what the largest batch of the repository's models takes as JSON,
-            and 64 MiB at most.
+        most_bytes: the largest request; by default the JSON size of the largest batch of the repository's models, and
+            64 MiB at most.
 
     Raises:
         ServingError: KServe is not installed.
@@ -173,7 +173,7 @@ def _made(kserve: Any, model: Model, max_queue: int) -> Any:
 
 
 class _Door:
-    """An ASGI application with limits of a request's size and time, and a token.
+    """ASGI application with limits of a request's size and time, and a token.
 
     A request whose client goes away is cancelled, which frees its place in the model's queue.
     """
@@ -194,7 +194,7 @@ class _Door:
         except RequestError as error:
             return await self._refuse(send, error.status, str(error).encode())
         if b"inference-header-content-length" not in headers:
-            # KServe 0.21 takes what is not called JSON for the binary extension; Triton asks for no such header.
+            # KServe 0.21 takes content types other than JSON for the binary extension; Triton needs no such header.
             kept = [(key, value) for key, value in scope["headers"] if key.lower() != b"content-type"]
             scope = {**scope, "headers": [*kept, (b"content-type", b"application/json")]}
         await self._run(scope, body, receive, send)

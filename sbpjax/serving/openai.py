@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a `GenerationEngine`, as clients of OpenAI's API know it.
+"""OpenAI-compatible HTTP endpoint of a `GenerationEngine`: completions, models, health, metrics.
 
     python -m sbpjax.serving.openai DIRECTORY --tokenizer tokenizer.json
 
@@ -38,15 +38,15 @@ _MAX_TOKENS = 2**31
 
 
 class Endpoint:
-    """The endpoint as an ASGI application.
+    """ASGI application of the endpoint.
 
     Args:
-        engine: it runs already.
-        name: what clients call the model.
+        engine: the running engine.
+        name: the name of the model for clients.
         encode: token numbers of a text; without it prompts are token numbers.
         decode: the text of token numbers; without it answers have numbers alone.
         end: the token that ends a text, if there is one.
-        token: what clients have to send as a bearer token; None for nothing.
+        token: the bearer token of clients; None for no authentication.
         token_characters: the most characters of a token; a text with more than this for each token that the engine
             takes is refused before it is tokenized.
         most_bytes: the largest request.
@@ -94,7 +94,7 @@ class Endpoint:
         self.app: Any = Starlette(routes=routes)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer, as ASGI says."""
+        """Handle a request of the ASGI interface."""
         await self.app(scope, receive, send)
 
     # -- small ones ----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Endpoint:
         return given
 
     async def _tokens(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
-        """Tokenize a text in a thread; long texts wait for each other, not short ones for them."""
+        """Tokenize a text in a thread; long texts are queued in a thread of their own and do not block short ones."""
         if len(text) > self._most_characters:
             rule = f"a prompt has at most {self._most_characters} characters here"
             raise RequestError(400, f"{rule}: the model reads {self._engine.longest} tokens")
@@ -247,7 +247,7 @@ class Endpoint:
                 choice = {"index": 0, "text": "", "tokens": [token], "finish_reason": None}
                 if self._decode is not None and token != self._end:
                     text = self._decode(tokens)
-                    # A token may be a part of a character; what follows shows which.
+                    # A token may be a part of a character; the next ones complete it.
                     if not text.endswith("\ufffd"):
                         choice["text"], shown = text[len(shown) :], text
                 yield f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
@@ -262,7 +262,7 @@ class Endpoint:
 
 
 class _Cancelling:
-    """A streamed answer that cancels its request however it ends: its client may leave before the first token."""
+    """Streamed answer that cancels its request however it ends: its client may leave before the first token."""
 
     def __init__(self, response: Any, stream: Stream):
         self._response, self._stream = response, stream
@@ -275,7 +275,7 @@ class _Cancelling:
 
 
 async def _cancel_when_gone(request: Any, stream: Stream) -> None:
-    """Take a request out when its client goes away."""
+    """Cancel a request when its client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     stream.cancel()

@@ -1,11 +1,11 @@
-"""Keys and values of many sequences in blocks of one pool, as a model's layers read and write them.
+"""Paged key-value cache: block tables, and the graph steps that read and write them.
 
-A sequence has a row of a table: the numbers of the blocks that hold its tokens, one after the other. Rows of other
-lengths share the pool, a sequence takes blocks as it is admitted and gives them back, and two that begin alike can have
-the same blocks there.
+A sequence has a row of a table: the numbers of the blocks that hold its tokens, in order. Sequences of different
+lengths share the pool, a sequence takes blocks on admission and releases them at its end, and sequences with a common
+prefix can share its blocks.
 
     table   [[3, 7, 0, 0],        tokens 0-15 of sequence 0 in block 3, 16-31 in block 7
-             [5, 0, 0, 0]]        block 0 belongs to nobody: what is written past a sequence goes there
+             [5, 0, 0, 0]]        block 0 has no owner: writes past the end of a sequence go there
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKED = 4  # columns of a packed call before its table: start, count, temperatu
 
 
 def _written(pool, new, table, start):
-    """Return the pool with new rows `(B, K, T, C)` written behind `start` `(B,)` tokens of each sequence."""
+    """Return the pool with new rows `(B, K, T, C)` written after `start` `(B,)` tokens of each sequence."""
     size = pool.shape[2]
     place = start[:, None] + jnp.arange(new.shape[2], dtype=start.dtype)  # (B, T)
     block = jnp.take_along_axis(table, jnp.minimum(place // size, table.shape[1] - 1), axis=1)
@@ -45,7 +45,7 @@ def _read(pool, table):
 
 
 def _largest(logits):
-    """Return where the first of the largest logits of each row is; on CPUs `argmax` takes twice as long."""
+    """Return the index of the first largest logit of each row; on CPUs `argmax` takes twice as long."""
     most = logits.max(axis=-1, keepdims=True)
     places = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
     # Of a row of NaN none equals the largest.
@@ -54,7 +54,7 @@ def _largest(logits):
 
 
 def _chosen(logits, heat, seed):
-    """Return a token `(B,)` of logits `(B, V)`: the likeliest, or one drawn where the temperature is above 0."""
+    """Return a token `(B,)` of logits `(B, V)`: the argmax, or a sample where the temperature is above 0."""
     likeliest = _largest(logits)
 
     def drawn():
@@ -63,7 +63,7 @@ def _chosen(logits, heat, seed):
         warm = logits / jnp.maximum(heat, 1e-6)[:, None] + jax.random.gumbel(key, logits.shape, logits.dtype)
         return jnp.where(heat > 0, _largest(warm), likeliest)
 
-    # Noise for a whole vocabulary costs as much as a small model: only where somebody asks for it.
+    # Noise for a whole vocabulary costs as much as a small model: only where a temperature is set.
     return jax.lax.cond(jnp.any(heat > 0), drawn, lambda: likeliest)
 
 
@@ -73,11 +73,11 @@ chosen = flow.wrap_jax(_chosen, name="chosen_token")
 
 
 class Pages:
-    """Where the sequences of one call lie.
+    """Block tables and context lengths of one call.
 
     Attributes:
         table: `(B, M)`, the blocks of each sequence.
-        start: `(B,)`, how many tokens each has before this call.
+        start: `(B,)`, the number of tokens before this call.
     """
 
     table: flow.Tensor
@@ -85,13 +85,13 @@ class Pages:
 
 
 class PagedKeyValues(nn.Module):
-    """The keys and values of one layer, in place of `models.layers.KeyValues`.
+    """Keys and values of one layer, in place of `models.layers.KeyValues`.
 
     Args:
         layer: the layer; a split of its heads of keys over ranks divides the pool too.
-        blocks: how many blocks there are.
+        blocks: the number of blocks.
         size: tokens in a block.
-        pages: where the sequences of a call lie.
+        pages: the block tables of a call.
     """
 
     keys: flow.Tensor
@@ -110,7 +110,7 @@ class PagedKeyValues(nn.Module):
         self.register_buffer("values", flow.zeros(shape, dtype=layer.cache_dtype, **where))
 
     def extend(self, k: flow.Tensor, v: flow.Tensor, at: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
-        """Put keys and values `(B, K, T, C)` behind those of their sequences, and return those of all slots."""
+        """Write keys and values `(B, K, T, C)` after those of their sequences, and return those of all slots."""
         return self._extended(self.keys, k), self._extended(self.values, v)
 
     def _extended(self, pool: flow.Tensor, new: flow.Tensor) -> flow.Tensor:
@@ -121,23 +121,23 @@ class PagedKeyValues(nn.Module):
 
     @property
     def bytes(self) -> int:
-        """How much memory the blocks take, on all devices together."""
+        """Memory of the blocks in bytes, on all devices together."""
         return sum(pool.numel() * pool.element_size() for pool in (self.keys, self.values))
 
 
 def caches_of(model: nn.Module, blocks: int, size: int, pages: Pages) -> nn.ModuleList:
-    """Return caches for all layers of a model, of so many blocks; the first one is nobody's."""
+    """Return caches for all layers of a model, with a number of blocks; the first one has no owner."""
     layers = [m for m in model.modules() if isinstance(m, Attention)]
     return nn.ModuleList(PagedKeyValues(layer, blocks, size, pages) for layer in layers)
 
 
 class PagedStep(nn.Graph):
-    """Read the next tokens of some sequences, and choose the one behind each.
+    """Read the next tokens of some sequences, and choose the following token of each.
 
     Args:
         model: of tokens, with caches.
         caches: of its layers, see `caches_of`.
-        pages: those that the caches look at.
+        pages: those of the caches.
         size: tokens in a block.
         length: T, tokens of each sequence in a call.
     """
@@ -162,8 +162,8 @@ class PagedStep(nn.Graph):
         places = flow.arange(length, **_where(packed))
         positions = start[:, None] + flow.minimum(places[None, :], count[:, None] - 1)
         present = flow.arange(slots, **_where(packed))[None, :] < (start + count)[:, None]
-        # Queries of a piece of a prompt read what is before each. A row of one token reads all that is present: seen
-        # from the last slot nothing lies ahead.
+        # Queries of a piece of a prompt attend to earlier positions only. A row of one token attends to all that is
+        # present: from the last slot the causal mask hides nothing.
         at = start if length > 1 else flow.full_like(start[0], slots - 1)
         logits = self.model(tokens, present.long(), positions, list(self.caches), at, count - 1)[:, 0]  # (B, V)
         return chosen(logits.float(), heat.float() / 1e6, seed[0])
@@ -174,12 +174,12 @@ def _where(tensor: flow.Tensor) -> dict:
 
 
 def packed(tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[list[int]], width: int) -> np.ndarray:
-    """Return all that a call says of its sequences as one array: each array has a way of its own to the device.
+    """Return all inputs of a call as one array, since each array is a separate device transfer.
 
     Args:
         tokens: `(B, T)`.
-        told: of each sequence how many tokens were read before; how many of the T are tokens and not padding behind
-            them; and the temperature.
+        told: for each sequence the number of tokens read before, the number of tokens among the T (the rest is
+            padding), and the temperature.
         tables: the blocks of each sequence.
         width: M, the most blocks of a sequence.
     """

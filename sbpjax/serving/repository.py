@@ -1,14 +1,14 @@
-"""A repository of models, laid out as Triton's, and what each one takes and gives.
+"""Model repository in Triton's layout: models, versions, inputs, outputs and configuration.
 
     models/
       classifier/
-        1/model/manifest.json, program.jax_export, weights.safetensors     what graph.export wrote
+        1/model/manifest.json, program.jax_export, weights.safetensors     written by graph.export
         config.pbtxt                                                       optional
       gpt/ …
 
 Names, types and sizes come from the manifest. A graph that was exported with ``dynamic_batch=True`` is served in
-dynamic batches. A ``config.pbtxt`` is taken as it is; what it does not say of inputs, outputs and the batch is added.
-Models are read from inside the folder only: a link that leads out of it is refused.
+dynamic batches. A ``config.pbtxt`` is kept; missing entries for inputs, outputs and the batch are added. Models are
+read from inside the folder only: a link that leads out of it is rejected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output, as clients see it.
+    """Input or output, as clients see it.
 
     Attributes:
         name: its name; letters, digits and underscores of that in the manifest.
@@ -49,17 +49,17 @@ class Port:
 
 @dataclass(frozen=True)
 class Model:
-    """One model of a repository.
+    """Model of a repository.
 
     Attributes:
         name: the name of its folder.
-        folder: it.
+        folder: the folder.
         versions: its versions, rising.
-        inputs: what the newest version takes.
-        outputs: what it gives.
+        inputs: the inputs of the newest version.
+        outputs: its outputs.
         max_batch: the largest batch; 0 if the batch has one size, which then belongs to the dims.
-        given: what its config.pbtxt says.
-        options: of the repository, for what the file does not say.
+        given: the contents of its config.pbtxt.
+        options: of the repository, for entries missing in the file.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Model:
 
     @property
     def engine(self) -> str:
-        """What runs it: the parameter ``engine`` of its config.pbtxt, or the repository's."""
+        """Return its engine: the parameter ``engine`` of its config.pbtxt, or the repository's."""
         found = re.search(r'key\s*:\s*"engine"\s*,?\s*value\s*:?\s*\{\s*string_value\s*:\s*"([^"]*)"', self.given)
         return found.group(1) if found else self.options.get("engine", "xla")
 
@@ -119,20 +119,20 @@ def _batching(options: dict[str, Any]) -> str:
 
 
 class Repository:
-    """The models of a folder.
+    """Models of a folder.
 
     Args:
         path: the folder.
-        engine: what runs models whose configuration names none, one of `ENGINES`.
+        engine: the engine of models whose configuration names none, one of `ENGINES`.
         max_batch: the largest batch of models with a free one.
         queue_delay_us: how long a request waits for others, in microseconds.
         max_queue: how many requests may wait for a model; further ones are refused.
         timeout_s: how long a request may wait, in seconds.
         max_model_mb: the most that the files of one version take, in MiB; None for no limit. A served model takes up
-            to three times as much memory: its weights as they lie, as constants, and packed.
+            to three times as much memory: its weights as loaded, as constants, and packed.
 
     Raises:
-        ServingError: there is no model, or one of them cannot be served; the text says which and why.
+        ServingError: there is no model, or one of them cannot be served; the text names the model and the reason.
     """
 
     def __init__(

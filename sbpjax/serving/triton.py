@@ -1,4 +1,4 @@
-"""`Server`: a Triton server for a repository, as a process of its own.
+"""`Server`: a Triton server process for a model repository.
 
     with Server(Repository("models")) as server:
         server.wait()
@@ -53,7 +53,7 @@ def find_server(path: str | os.PathLike | None = None) -> Path:
 
     Args:
         path: the binary, or a folder in which the wheel ``nvidia-pytriton`` was unpacked; without it
-            ``SBPJAX_TRITONSERVER``, then what is installed.
+            ``SBPJAX_TRITONSERVER``, then an installed one.
 
     Raises:
         ServingError: there is none.
@@ -80,7 +80,7 @@ def find_server(path: str | os.PathLike | None = None) -> Path:
 
 
 class Server:
-    """A server that runs within a ``with``.
+    """Server that runs within a ``with`` block.
 
     Args:
         repository: the models.
@@ -89,9 +89,9 @@ class Server:
         grpc_port: of the gRPC endpoint.
         metrics_port: of the metrics.
         control: whether clients may load and unload models.
-        token: what clients have to send in the header ``authorization``, as ``Bearer <token>``; None for nothing. A
-            client of gRPC sends ``triton-grpc-protocol-authorization``. Health and metrics are open. The server has it
-            in its command line.
+        token: the token that clients send in the header ``authorization``, as ``Bearer <token>``; None for no
+            authentication. A client of gRPC sends ``triton-grpc-protocol-authorization``. Health and metrics are open.
+            The server has it in its command line.
         certificate: a file, for TLS of gRPC. Triton has none for HTTP, which then listens on this machine only.
         private_key: a file, of the certificate.
         binary: see `find_server`.
@@ -152,7 +152,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let requests that run be answered, and end."""
+        """Wait until running requests are answered, and end."""
         process, self._process = self._process, None
         if process is not None:
             if process.poll() is None:
@@ -166,7 +166,7 @@ class Server:
         self._folder.cleanup()
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM to the server."""
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
 
@@ -179,7 +179,7 @@ class Server:
         """Whether the process is there."""
         return self._process is not None and self._process.poll() is None
 
-    # -- what it is started with ---------------------------------------------------------------------------------------
+    # -- files and options of the start --------------------------------------------------------------------------------
 
     def _command(self) -> list[str]:
         made = Path(self._folder.name)
@@ -269,7 +269,7 @@ class Server:
                 time.sleep(0.2)
         state = "did not become ready" if self._process.poll() is None else f"ended with status {self._process.poll()}"
         lines = self.log.read_text(errors="replace").splitlines()
-        # The table of models, with what each one said; its lines are cut at any width.
+        # The table of models with their messages; its lines are cut at any width.
         table = [line.strip("| \n") for line in lines if "|" in line and "READY" not in line and "Version" not in line]
         words = [line for line in table if line and not line.startswith(("+", "-", "0.", "Option"))]
         telling = [line for line in words if "seen:" in line or "Error" in line] or [
