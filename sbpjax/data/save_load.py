@@ -86,7 +86,7 @@ def load(
             other device ever holds the whole value. Every process reads files itself, so beside a placement it changes
             nothing.
         map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast. It
-        may be the second argument, as in PyTorch.
+            may be the second argument, as in PyTorch.
         support_pytorch_format: read PyTorch's files.
         weights_only: False lets a file of PyTorch's name anything, which runs any code its author put there: only for
             files that you made. Directories hold no code.

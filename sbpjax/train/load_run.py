@@ -35,7 +35,7 @@ def load_run(
         run: the directory of the run, its `out`.
         step: that of a checkpoint, or ``"best"`` for the one with the best metric; the latest by default.
         average: take the moving averages of the parameters, if the run has kept them by `Average` and was evaluated
-        with them.
+            with them.
         allow: packages, and ``.py`` files, of which the run's ``config.yaml`` may call classes and functions, in
             addition to the parts of sbpjax: ``allow=("my_project",)``. Allow what you would import.
         trust: call anything that the file names; this runs its author's code.

@@ -37,7 +37,7 @@ class StepOptions:
         accumulate: into how many micro-batches a batch is cut.
         clip: the largest norm of the gradient; None for no bound.
         zero: ZeRO stage over the ranks that split the batch: 1 divides the optimizer's state, 2 gradients too, 3
-        parameters too; 0 nothing.
+            parameters too; 0 nothing.
         checkpointing: compute the activations of each block again in the backward.
         schedule: in which order the stages of a pipeline take micro-batches.
         auto: let the planner choose the layouts of parameters and optimizer state, instead of the model's table.

@@ -82,9 +82,9 @@ class Trainer:
             model, if any, are called, the second for each batch while it is on the host: they check for errors that a
             compiled step cannot report, such as labels that are no class.
         guard: skips steps with invalid gradients; False for none. By default those with NaN or infinities; for float16
-        with a loss scaler.
+            with a loss scaler.
         hooks: called between steps in this order, but averages first and checkpoints last; a list, or a dict with
-        names.
+            names.
         writers: the outputs of metrics; by default a bar or lines on stdout, and ``metrics.jsonl`` in `out`.
         out: the run's directory; without it nothing is written.
         log_every: steps between two records of the loss.

@@ -136,7 +136,7 @@ class ImageFolder(Images):
         mean: as of `Images`; by default those of ImageNet, as are `std`.
         std: as of `Images`.
         on_error: ``"raise"`` an error that names a file that cannot be read, or ``"skip"`` it: the next readable one
-        replaces it, and a warning names the file.
+            replaces it, and a warning names the file.
         **options: as of `Images`.
 
     Attributes:

@@ -57,7 +57,7 @@ class Bleu(Metric):
 
     Args:
         decode: makes texts of a model's outputs and of the targets, e.g. a tokenizer's ``decode_batch``; by default
-        they are texts already.
+            they are texts already.
         select: see `Metric`. Predictions are texts, one per sample; targets are texts, or lists of several references.
 
     Example:
