@@ -27,7 +27,7 @@ class Hierarchies:
 
     Attributes:
         type: the device type; of a topology, that of its devices.
-        count: how many devices, the first ones of that type.
+        count: the number of devices, the first ones of that type.
         topology: the absent machine, None for devices of this machine.
         axes: the most axes of a grid.
         grid: shape → the placement of these devices in a grid of that shape.
@@ -49,7 +49,7 @@ class Hierarchies:
 
 
 def hierarchies(count: int | None, there: int, type: str, topology: str | None, axes: int, grid) -> Hierarchies:
-    """Return the devices of `placement.auto`, checked; ``there`` is how many there are.
+    """Return the devices of `placement.auto`, checked; ``there`` is the number available.
 
     Raises:
         PlacementError: there are fewer devices, or a topology is not taken whole.

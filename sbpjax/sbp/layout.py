@@ -56,7 +56,7 @@ class Layout:
 
     @cached_property
     def partial_axes(self) -> tuple[int, ...]:
-        """The mesh axes on which this is a partial sum."""
+        """The mesh axes of partial sums."""
         return tuple(a for a, c in enumerate(self.codes) if c == P)
 
     @cached_property

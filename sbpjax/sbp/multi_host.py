@@ -67,7 +67,7 @@ def together(devices: Any, words: str, detail: str = "", **options: Any) -> call
 
 
 def put(blocks: dict, layout: Layout) -> jax.Array:
-    """Return the physical array made of blocks by device; those of other processes are theirs to put."""
+    """Return the physical array made of blocks by device; other processes put theirs."""
     here = jax.process_index()
     local = [jax.device_put(block, device) for device, block in blocks.items() if device.process_index == here]
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local, dtype=layout.dtype)

@@ -154,7 +154,7 @@ class placement:
         """Return devices whose grid a graph with auto parallelism chooses; see `sbpjax.sbp.hierarchies`.
 
         Args:
-            count: how many devices, the first ones; all by default.
+            count: the number of devices, the first ones; all by default.
             type: the device type.
             topology: an absent machine instead, see `topology`.
             axes: the most axes that the grid may have.

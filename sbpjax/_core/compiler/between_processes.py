@@ -1,9 +1,9 @@
 """Boxing between placements whose devices belong to several processes.
 
-`jax.device_put` moves an array between any devices of one process, but not across processes. There, the devices of
-both placements form one mesh, and a compiled program sends blocks along it (`ppermute`). Two placements of four ranks
-send one block each, whatever the layout: partial sums and padded parts travel as they are. From two ranks to three,
-the two hold the whole value first and send it in two rounds.
+`jax.device_put` moves an array between any devices of one process, but not across processes. There, the devices of both
+placements form one mesh, and a compiled program sends blocks along it (`ppermute`). Two placements of four ranks send
+one block each in any layout: partial sums and padded parts travel as they are. From two ranks to three, the two hold
+the whole value first and send it in two rounds.
 """
 
 from __future__ import annotations

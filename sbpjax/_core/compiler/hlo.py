@@ -51,9 +51,9 @@ class Collective:
     Attributes:
         kind: HLO's name: ``all-reduce``, ``all-gather``, ``reduce-scatter``, ``all-to-all``, ``collective-permute``.
         block_bytes: bytes of one device's block before it is divided, or after it is gathered.
-        group: how many devices take part in one group.
-        operands: how many tensors were combined into it.
-        count: how often it runs in one run of the program.
+        group: the number of devices in one group.
+        operands: the number of tensors combined into it.
+        count: its runs in one run of the program.
     """
 
     kind: str
@@ -124,7 +124,7 @@ def _computations(text: str) -> dict[str, list[str]]:
 
 
 def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
-    """Return how often each computation runs in one run of the program."""
+    """Return the number of runs of each computation in one run of the program."""
     counts: dict[str, int] = dict.fromkeys(computations, 0)
     todo = [(name, 1) for name in computations if name.startswith("ENTRY ")]
     while todo:
@@ -140,8 +140,8 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _trips(line: str, computations: dict[str, list[str]]) -> int:
-    """Return how often a loop iterates: the compiler's word, or the constant that the counter is compared with."""
-    # The TPU compiler gives no word.
+    """Return the trip count of a loop: the compiler's figure, or the constant that the counter is compared with."""
+    # The TPU compiler gives no figure.
     known = _TRIPS.search(line)
     if known:
         return int(known.group(1))

@@ -192,7 +192,7 @@ class _Known:
             self.results = [x.aval for x in outs], [x.committed for x in outs]
 
     def fast_path(self, count: int) -> Any:
-        """Return how JAX runs it without Python, for a number of arguments."""
+        """Return JAX's fast path without Python, for a number of arguments."""
         made = self._executable
         kept = [i in made._kept_var_idx for i in range(len(self._constants) + count)]
         # The structure of its results: all are flat.

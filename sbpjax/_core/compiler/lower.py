@@ -109,7 +109,7 @@ def _read(copies: Copies, here: MeshPosition, variable, target):
 
 
 def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
-    """Return the outputs that come from an all-gather which the compiler does not write as an all-reduce."""
+    """Return the outputs of all-gathers that the compiler does not write as all-reduces."""
     found = {}
     for conversion in plan.boxings:
         moving = [step for step in conversion.steps if step.bytes]
@@ -121,7 +121,7 @@ def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
 
 
 def _in_place(x, here: MeshPosition):
-    """Return a gathered block as the result of an equation, which is written where the old one was."""
+    """Return a gathered block as the result of an equation, written in place of the old one."""
     # libtpu 0.0.42 makes two copies of ZeRO-1's gathered parameters: of the old one first, since its memory is to be
     # written, and of the gather's result, which is not made there. After a `where` with a constant outcome it makes
     # one.

@@ -63,7 +63,7 @@ def make_room() -> None:
 
 
 def compiled() -> None:
-    """Note that a program was compiled, and make room for more now and then.
+    """Count a compiled program, and call `make_room` every so often.
 
     Raises:
         OutOfMemoryError: there is none.

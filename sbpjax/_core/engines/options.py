@@ -23,7 +23,7 @@ class Engine:
         precision: the type in which it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the
             processor has units for it; ``"int8"`` keeps matrices of weights in 8 bits and computes in float32.
         verify: compare the first result with XLA's.
-        threads: how many it uses; None for its own choice.
+        threads: the number of threads; None for its own choice.
     """
 
     name: str

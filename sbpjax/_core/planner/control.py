@@ -75,7 +75,7 @@ def inner_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = F
     outs = tuple(zip(*(strategy.outs for strategy in chosen), strict=True)) if eqn.outvars else ()
     bodies = body_plans(eqn, sizes, ins, outs)
     if name == "cond":
-        # Which branch runs is not known when it is planned; the dearest bounds it.
+        # The branch taken is not known when it is planned; the most expensive one is an upper bound.
         return max(p.bytes for p in bodies)
     return sum(p.bytes for p in bodies) * eqn.params.get("length", 1)
 
@@ -132,7 +132,7 @@ def _is_inexact(aval) -> bool:
 
 
 def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
-    """Return ``(input codes, plan)`` of a loop body whose carry comes out as it goes in, on one axis.
+    """Return ``(input codes, plan)`` of a loop body whose carry keeps its layout, on one axis.
 
     Args:
         closed: the body.
@@ -143,7 +143,7 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
     program = body_program(closed)
     free = tuple(None for _ in program.outvars)
     # A split enters the carry in the first iteration, values computed from it in the second. If it has not converged by
-    # then, the pins below make the carry come out as it went in, by conversions in the body.
+    # then, the pins below restore the carry's layout by conversions in the body.
     for _ in range(3):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
         after = list(codes)

@@ -90,7 +90,7 @@ def plan_exactly(
         sizes: the placement's hierarchy.
         in_codes: the nd-sbp of every input.
         out_pins: the nd-sbp wanted of each output; None where the planner is free.
-        most: how many states are kept; None is `MAX_STATES`.
+        most: the number of states kept; None is `MAX_STATES`.
     """
     out_pins = out_pins or (None,) * len(program.outvars)
     everywhere = (B,) * len(sizes)
@@ -152,7 +152,7 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
 
 
 def _invented(env: dict, free: set, unpinned: list[int]) -> int:
-    """Return on how many axes outputs are divided or partial although every input is broadcast there."""
+    """Return the number of axes on which outputs are divided or partial although every input is broadcast."""
     if not unpinned:
         return 0
     return sum(codes[a] != B for v in free if v in env for codes in env[v] for a in unpinned)

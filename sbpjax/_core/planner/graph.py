@@ -48,8 +48,8 @@ class Group:
         aval: for inputs and ports, shape and dtype.
         returned: for inputs, whether an output must come back in the same layout.
         port: for ports, their kind.
-        iterations: for ports, how often their loop iterates.
-        times: how often each member runs in one run of the program.
+        iterations: for ports, the iterations of their loop.
+        times: the runs of each member in one run of the program.
         whole: for inputs, dims that may not be split.
     """
 
@@ -64,7 +64,7 @@ class Group:
 
     @property
     def count(self) -> int:
-        """How often all members together run in one run of the program."""
+        """The runs of all members together in one run of the program."""
         return len(self.members) * self.times
 
 
@@ -102,9 +102,9 @@ class Graph:
         unpinned: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
         returned: node → ``(position, shape, itemsize)`` of its results that are outputs without a pin.
         variables: the variables of every value, those in loops left out.
-        slack_us: of values for which a reader can wait, for how long, see `_core.planner.prices.slack`.
-        apart: value → the group of values none of whose conversions waits for another's, and how often the program that
-            they are in runs, see `_core.planner.prices.launches`.
+        slack_us: the slack of values whose readers can wait, see `_core.planner.prices.slack`.
+        apart: value → the group of values none of whose conversions waits for another's, and the runs of the program
+            that they are in, see `_core.planner.prices.launches`.
     """
 
     region: Region
@@ -228,7 +228,7 @@ class _Builder:
     def _pinned(self, codes: Codes) -> Codes:
         """Return the codes of a pin, with broadcast on the axes that it leaves open."""
         known = zip_longest(codes[: len(self.everywhere)], self.everywhere, fillvalue=FREE)
-        return tuple(e if c == FREE else c for c, e in known)  # shorter codes speak of the outer axes alone
+        return tuple(e if c == FREE else c for c, e in known)  # shorter codes cover the outer axes only
 
     def _ties(self, program: Program, marks: dict) -> tuple[list[int], list[int], dict]:
         """Return for every equation the number of its form and its class, and for every loop its marks and labels."""

@@ -1,11 +1,11 @@
 """Linear program that chooses a strategy for every node, on one mesh axis or with two axes exchanged.
 
 One column per node and option (``x``, one option of each node is taken), and one column per value, reader and pair of
-layouts (``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s``
-sum to the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several
-readers share is a column ``z`` at least as large as each of their flows, and is paid once. An option is a strategy per
-axis and all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on
-the cost of the whole plan.
+layouts (``f``, the flow from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to
+the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several readers
+share is a column ``z`` at least as large as each of their flows, and is paid once. An option is a strategy per axis and
+all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on the cost of
+the whole plan.
 
 `solve_axis` offers the strategies of one axis, the others staying. `exchange` offers a node's current strategies and
 the same with two axes swapped: where a part of the program has its axes swapped, neither axis can fix it alone.
@@ -151,7 +151,7 @@ class _Assembly:
         return codes if self.at is None else codes[self.at]
 
     def _layouts(self, end, outgoing: bool) -> dict[Codes, tuple[list[int], float]]:
-        """Return layout → expression of how much an end takes of it."""
+        """Return layout → expression of the share that an end takes of it."""
         if isinstance(end, Fixed):
             return {tuple(end.codes[a] for a in self.axes): ([], 1.0)}
         node, position = end
@@ -231,7 +231,7 @@ class _Assembly:
         names = self._names_of(number, source, wanted)
         for target, flows in wanted.items():
             cost = self._conversion(value, count, source, target)[0]
-            # Nobody shares it: charge the flow itself, which saves the column and its constraints.
+            # No other reader shares it: charge the flow itself, which saves the column and its constraints.
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)
                 self._copies.append((value, target, flows[0][1]))
@@ -292,7 +292,7 @@ class _Assembly:
             return Solution([], self.constant, True)
         cost = np.asarray(self.cost)
         positive = cost[cost > 0]
-        # HiGHS's tolerances are absolute: costs are brought near 1, whatever the size of the model.
+        # HiGHS's tolerances are absolute: costs are scaled to near 1 for any size of model.
         scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
         program = self._linear(cost * scale)
         relaxed = solve(program, start)

@@ -48,7 +48,7 @@ class Loop:
 
     Attributes:
         region: its body.
-        iterations: how often the body runs.
+        iterations: the runs of the body.
         ins: for every operand its end outside, None if it is uniform.
         outs: for every output its end outside.
         body_ins: for every input of the body its end inside, None if it is uniform.

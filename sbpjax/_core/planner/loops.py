@@ -74,7 +74,7 @@ def _length(program: Program) -> int:
 
 
 def _used_axes(program: Program, sizes: Codes, given) -> tuple[int, ...]:
-    """Return the axes on which something is given; all of them where a pin inside speaks of axes by number."""
+    """Return the axes on which a layout is given; all of them if a pin inside names axes by number."""
     if _has_pins(program):
         return tuple(range(len(sizes)))
     return tuple(a for a in range(len(sizes)) if any(codes[a] != B for codes in given))
@@ -92,7 +92,7 @@ def _broadcast(eqn) -> Strategy:
 
 
 def _everywhere(program: Program, sizes: Codes, in_codes, pins) -> Plan:
-    """Return the plan in which every device does everything."""
+    """Return the plan with everything broadcast."""
     strategies = [(_broadcast(e),) * len(sizes) for e in program.eqns]
     outs = tuple(pin or (B,) * len(sizes) for pin in pins)
     return Plan(program, sizes, in_codes, strategies, outs)

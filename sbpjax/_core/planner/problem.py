@@ -61,8 +61,8 @@ class Problem:
         self._work: dict = {}
         self._hidden: dict = {}
         self._tiled: dict = {}
-        # Launch → how many members go by it in the plan before: each is charged its share. Of others, all of the group:
-        # then no plan is charged more than it costs, and a linear program bounds all plans from below.
+        # Launch → the number of its members in the previous plan: each is charged its share. Of others, all of the
+        # group: then no plan is charged more than it costs, and a linear program bounds all plans from below.
         self.sharers: Mapping[tuple, int] = MappingProxyType({})
 
     def strategies(self, node: int, axis: int) -> list[Strategy]:
@@ -158,7 +158,7 @@ class Problem:
         return stored_operands(self.graph) if self.model.tiles else {}
 
     def _stored_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
-        """Return the time in which one member of a node reads inputs and writes new state; see `at_rest`."""
+        """Return the time of one member of a node to read inputs and write new state; see `input_output_traffic`."""
         found = self._stored.get(node, ())
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
@@ -242,7 +242,7 @@ class Problem:
         return self.graph.apart if self.combines else {}
 
     def launches(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> set[tuple]:
-        """Return which combined collectives bring a conversion of a value: group, kind of step and axis of each."""
+        """Return the combined collectives that a conversion of a value uses: group, kind of step and axis of each."""
         group = self._apart.get(value)
         if group is None or not self.price(value.shape, value.itemsize, axes, source, target)[1]:
             return set()
@@ -330,7 +330,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
 
 
 def _converted(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value, Codes, Codes, int]]:
-    """Yield every conversion of a plan that is paid: the value, from, to, and how often."""
+    """Yield every paid conversion of a plan: value, source, target, and count."""
     axes = assignment.axes
     for value, count in problem.graph.values.items():
         source = assignment.codes(value.source, axes, True)
@@ -347,7 +347,7 @@ def _converted(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value
 
 
 def launched_by(problem: Problem, assignment: Assignment) -> Counter:
-    """Return the combined launches of a plan, with how many members of values go by each."""
+    """Return the combined launches of a plan, with the number of members of values in each."""
     found: Counter = Counter()
     if problem.combines:
         for value, source, target, count in _converted(problem, assignment):

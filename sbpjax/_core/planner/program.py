@@ -43,7 +43,7 @@ _STARTS = 4
 _LARGE_NODES = 500
 _SETTLED = 5e-4
 _HOPELESS = 0.05
-# How often an axis is solved again with updated shares of each launch.
+# The number of times that an axis is solved again with updated shares of each launch.
 _SHARINGS = 2
 
 
@@ -120,7 +120,7 @@ def _note_live(graph: Graph, live: set, kept: set) -> None:
 
 
 def _find_slack(graph: Graph, sizes: Codes, cost: CostModel) -> None:
-    """Note for how long the readers of values can wait, if every equation is divided over all ranks."""
+    """Note the time that readers of values can wait, if every equation is divided over all ranks."""
     ranks = math.prod(sizes)
     times: dict[int, float] = {}
 

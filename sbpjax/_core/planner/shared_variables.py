@@ -77,7 +77,7 @@ def refine(
         marks: for inputs and outputs (variables), their pins.
         labels: for a loop's position, the labels of its operands and of its outputs, which replace their positions, so
             that the gradients of equal layers leave a loop as equals.
-        rounds: how far to look.
+        rounds: the distance, in equations.
     """
     none: tuple = (None, None)
     producer: dict = {}

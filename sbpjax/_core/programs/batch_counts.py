@@ -50,7 +50,7 @@ class _Path:
     Attributes:
         scalars: values of the inputs by which it is multiplied ("mul"), divided ("div"), or that choose ("plain").
         divisors: numbers that it is divided by.
-        sizes: how many elements each sum on the way adds up, of those along dim 0.
+        sizes: the number of elements along dim 0 of each sum on the way.
     """
 
     scalars: tuple = ()
@@ -223,7 +223,7 @@ class _Search:
                 open_ += onward
 
     def _operands(self, eqn, v, path: _Path) -> list | None:
-        """Return which operands a value is linear in, and the way to them; None if it is linear in none."""
+        """Return the operands that a value is linear in, and the path to them; None if it is linear in none."""
         name, reads = eqn.primitive.name, eqn.invars
         if name in _PASS:
             return [(reads[0], path)]
@@ -486,7 +486,7 @@ class _Whole:
         return operands
 
     def _elements(self, v) -> int | None:
-        """Return how many elements a value is the sum of, None if it is none."""
+        """Return the number of elements that a value is the sum of, None if it is none."""
         while not isinstance(v, Literal) and v not in self.sums:
             eqn = self._maker.get(v)
             if eqn is None or eqn.primitive.name not in _PASS:

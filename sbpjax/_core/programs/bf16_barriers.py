@@ -102,7 +102,7 @@ def _is_cast(v: Var, readers: dict[Var, list]) -> bool:
 
 
 def _products(v: Var, readers: dict[Var, list]) -> int:
-    """Return how many products read a value, as it is or moved."""
+    """Return the number of products that read a value, as it is or moved."""
     count = 0
     for eqn in readers.get(v, ()):
         name = eqn.primitive.name

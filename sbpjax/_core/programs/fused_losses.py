@@ -254,7 +254,7 @@ def _ends(program: _Program, v, product, ends: list[_End]) -> bool:
 
 
 def _end(eqn, number: int, v, product) -> _End | None:
-    """Return which gradient a product with the gradient of logits is."""
+    """Return the kind of gradient that a product with the gradient of logits gives."""
     first = eqn.invars[0] is v
     other = eqn.invars[1 if first else 0]
     (lhs, rhs), (batch, _) = eqn.params["dimension_numbers"]

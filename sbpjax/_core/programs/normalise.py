@@ -82,8 +82,8 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         # `body_of` looks through ``jit`` alone: a body that is spliced in later keeps its hints and solves.
         elif calls is not CALLS:
             inner = None
-        # Dropped, not planned: in `shard_map` a sharding constraint has no meaning, and one from inside a library
-        # speaks of a mesh that is not this one.
+        # Dropped, not planned: in `shard_map` a sharding constraint has no meaning, and one from inside a library names
+        # another mesh.
         elif name in HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
@@ -287,7 +287,7 @@ def at_source(eqn):
 
 
 def scan_counts(params: dict) -> tuple[int, int]:
-    """Return how many operands of a ``scan`` are constants and how many are carried; the others are scanned over."""
+    """Return the numbers of constant and of carried operands of a ``scan``; the others are scanned over."""
     # Up to JAX 0.10.
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
@@ -323,7 +323,7 @@ def scan_again(params: dict, run, consts, carried, xs) -> list:
 
 
 def while_counts(params: dict) -> tuple[int, int]:
-    """Return how many operands of a ``while`` are constants of condition and of body; the others are carried."""
+    """Return the numbers of constants of a ``while``'s condition and of its body; the other operands are carried."""
     return params["cond_nconsts"], params["body_nconsts"]
 
 

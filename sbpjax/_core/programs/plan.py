@@ -29,7 +29,7 @@ class Boxing:
         source: codes before.
         target: codes after.
         steps: the single-axis steps.
-        times: how often it happens in one run of the program: the iterations of the loops around it.
+        times: its count in one run of the program: the iterations of the loops around it.
         scope: the names around its reader, such as ``model/0/transpose(jvp())``.
         value: the variable that is converted.
     """
@@ -70,7 +70,7 @@ class Plan:
         strategies: for every equation a strategy per axis.
         out_codes: the nd-sbp of every output.
         inner_bytes: bytes that equations move inside themselves (hidden collectives, bodies planned on their own).
-        gap: how far the plan may be from the planner's lower bound, as a share; 0 is proven on each axis given the
+        gap: the relative distance of the plan from the planner's lower bound; 0 is proven on each axis given the
             others.
         modelled_us: the modelled time of one run; 0 if the planner went by bytes.
         bodies: the plans of the bodies of loops that were planned with the program, by equation.

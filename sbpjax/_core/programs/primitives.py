@@ -47,9 +47,9 @@ OWN_ROWS = (
 )
 CHEAP = SIMPLE | LINEAR | SUMS | CASTS | _names("mul select_n")
 RANDOM = _names("random_bits threefry2x32 random_wrap random_unwrap random_fold_in")
-# Dear ones whose bits XLA's CPU compiler leaves alike at all of its optimization levels.
+# Expensive ones with the same bits at all optimization levels of XLA's CPU compiler.
 STEADY = _names("div sqrt tanh logistic")
-# Dear ones whose bits the lowest level, at which nothing is vectorised, leaves alike too.
+# Expensive ones with the same bits also at the lowest level, which vectorizes nothing.
 STEADIEST = _names("div sqrt exp log logistic")
 COSTLY = TRANSCENDENTAL | SPECIAL | RANDOM | {"div"}  # worth keeping where it is read twice
 
@@ -65,7 +65,7 @@ LINEAR_IN_SUMS = _names("neg convert_element_type reshape squeeze expand_dims re
 BROADCASTS = _names("broadcast_in_dim iota")
 PIECES = _names("slice pad concatenate split")
 DYNAMIC = _names("dynamic_slice dynamic_update_slice")
-# Each operand comes out as a result, in another place of the program.
+# Each operand is a result, at another place of the program.
 BARRIERS = _names("optimization_barrier tie pin unpin")
 # Equations that a compiler fuses into their readers at no cost.
 LIGHT = CHEAP | MOVES | BROADCASTS | PIECES | {"optimization_barrier"}
@@ -101,7 +101,7 @@ COLLECTIVES = {
     "all_to_all": "all-to-all",
     "ppermute": "collective-permute",
 }
-# How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
+# The number of dims of each operand in one matrix or vector; the dims before them are batch dims.
 MATRIX_DIMS = {
     "cholesky": (2,),
     "eig": (2,),

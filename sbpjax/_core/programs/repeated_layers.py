@@ -34,7 +34,7 @@ from .normalise import Program
 #   blocks.
 # The three searches take 0.02, 0.4 and 0.6 of the 22 s in which a 12-layer step is made on CPU.
 
-# How many candidate periods are tried on one stretch of equations; each costs one pass over it.
+# The number of candidate periods tried on one stretch of equations; each costs one pass over it.
 _CANDIDATES = 12
 # Equations of an iteration from which a loop is worth its stacks.
 _LEAST_WORK = 16
@@ -49,7 +49,7 @@ class LayerLoop:
     Attributes:
         start: the position of its first equation.
         period: equations per iteration.
-        iterations: how often it repeats.
+        iterations: the number of repetitions.
         carried: for each carried value its producer in an iteration ``(equation, output)`` and the first iteration's
             value.
         shared: values that every iteration reads.
@@ -86,7 +86,7 @@ def layer_loops(
         resident: inputs that may be stacks already; a stretch without a contraction is rolled only if nothing has to be
             stacked for it.
         bodies: the equations that are loops themselves, with their rolled bodies.
-        least_iterations: how often layers must repeat.
+        least_iterations: the least number of repetitions.
     """
     forms = EquationForms()
     numbers = [forms.number(e) for e in program.eqns]
@@ -180,7 +180,7 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> LayerLoop 
                     return None
                 slots[-1].append(("iteration", places[0][1:]))
             # Made by the iteration before, and for the first one outside. The first value is part of the key: one
-            # result that is handed on twice, with two beginnings, is two carries.
+            # result that is passed on twice, with two initial values, is two carries.
             elif places[0] is None and all(p is not None and p[0] == k for k, p in enumerate(places[1:])):
                 if len({p[1:] for p in places[1:]}) != 1:
                     return None
@@ -219,7 +219,7 @@ def repetitions(forms: Sequence[int], weights: Sequence[int] | None = None) -> l
 
     Args:
         forms: the number of each equation's form.
-        weights: how much each equation counts, e.g. a call as the equations inside it; 1 each by default.
+        weights: the weight of each equation, e.g. a call as the equations inside it; 1 each by default.
     """
     weights = [1] * len(forms) if weights is None else weights
     before = [0, *itertools.accumulate(weights)]

@@ -1,4 +1,4 @@
-"""Batch dependence of values: which hold rows of the batch, and which are sums over its rows.
+"""Batch dependence of values: rows of the batch, sums over its rows, or independent of it.
 
 A micro-batch of two rows has the targets ``[[3, -100], [7, 2]]``:
 
@@ -125,7 +125,7 @@ def _reshape(eqn, kinds: list):
     if row is None:
         return None
     old, new = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
-    if math.prod(old[:row]) == 1:  # rows are the slowest dim: they stay together, whatever they are merged with
+    if math.prod(old[:row]) == 1:  # rows are the slowest dim: they stay together after any merge
         return next((d for d in range(len(new)) if new[d] != 1), 0)
     before = math.prod(old[:row])
     at = next((d for d in range(len(new)) if math.prod(new[:d]) == before and new[d] == old[row]), None)

@@ -51,7 +51,7 @@ def rolled(
         resident: position of an input that may be kept as part of a stack from call to call → ``(kind, output)``:
             only inputs of equal kind are stacked, and the output is the position at which the input comes back, or
             None. The stacks are inputs and outputs of the result in the place of their first member.
-        least_iterations: how often layers must repeat.
+        least_iterations: the least number of repetitions.
     """
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))

@@ -105,9 +105,9 @@ class Trail:
     Attributes:
         count: the number of calls.
         state: the hash of all of them.
-        programs: how many programs of graphs they ran.
+        programs: the number of graph programs that they ran.
         load: the weight of the calls since the background was woken.
-        epoch: how often a difference was raised on all members, after which they began anew.
+        epoch: the number of differences raised on all members, after each of which they began anew.
         waits: whether the last call is a meeting, which may yet fail and be taken back.
     """
 
@@ -126,7 +126,7 @@ class Trail:
             what: its words, or the `Call`.
             mark: its hash, the same in every process.
             numbers: its number operands, for the words.
-            weight: how much it hurries the next comparison.
+            weight: its weight towards the next comparison.
         """
         frame: Any = _frame(2)
         while _libraries[(code := frame.f_code).co_filename] and frame.f_back is not None:
@@ -171,7 +171,7 @@ class Call:
         words: its description, for people.
         detail: further text that must be equal on all processes.
         numbered: whether it has a state of its own, as a graph has: then the order of two that are alike counts.
-        weight: how much it hurries the next comparison.
+        weight: its weight towards the next comparison.
         names: those of the numbers that go in, for people.
 
     Attributes:

@@ -40,7 +40,7 @@ def _of_group() -> int | None:
     ):
         most, now = _number(_GROUP / limit), _number(_GROUP / used)
         if most is not None and now is not None and most < _UNLIMITED:
-            # The cache of files counts as used, and makes room.
+            # The page cache counts as used, but can be freed.
             stat = _numbers((_GROUP / used).parent / "memory.stat")
             return most - now + stat.get("inactive_file", stat.get("total_inactive_file", 0))
     return None

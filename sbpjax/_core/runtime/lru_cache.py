@@ -24,7 +24,7 @@ class Recent(dict):
     Look up with ``get``; on a miss with `recall`, then add with `keep`. Values are not None.
 
     Args:
-        most: how many values it holds.
+        most: the most values that it holds.
 
     Example:
         >>> table = Recent(2)

@@ -44,7 +44,7 @@ class Tie:
         """Start a program in a session of its own, and return its `subprocess.Popen`.
 
         Args:
-            command: the program and its arguments. One that cannot be run ends with code 127, in words.
+            command: the program and its arguments. One that cannot be run ends with code 127 and a message.
             options: those of `subprocess.Popen`.
         """
         import subprocess  # not for those that this file watches

@@ -337,7 +337,7 @@ def raise_for_ranks(error: BaseException) -> None:
 
     Raises:
         AgreementError: the ranks differ, and one of them ended for that.
-        LostRankError: a rank failed, or ended without a word.
+        LostRankError: a rank failed, or ended without a report.
     """
     world = current()
     if world.size == 1 or isinstance(error, SbpjaxError) or not _BROKEN.search(str(error)):

@@ -55,7 +55,7 @@ def _runs(row: np.ndarray) -> list[str]:
 
 
 def _step(row: np.ndarray) -> int | None:
-    """Return by how much each rank is above the one before, None if that differs."""
+    """Return the common difference of successive ranks, None if there is none."""
     steps = np.unique(np.diff(row))
     return int(steps[0]) if len(steps) == 1 else None
 

@@ -101,7 +101,7 @@ def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) 
     Args:
         asked: the call.
         kinds: shape and dtype of each.
-        copies: how many of each there will be.
+        copies: the number of copies of each.
 
     Raises:
         OutOfMemoryError: it cannot.
@@ -124,7 +124,7 @@ def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) 
 
 
 def check_layouts(asked: str, layouts: Iterable) -> None:
-    """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are at hand on CPUs.
+    """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are available on CPUs.
 
     Raises:
         OutOfMemoryError: they are 2^63 or more, or this process cannot take memory for its ranks' shards.

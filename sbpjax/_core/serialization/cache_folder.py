@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 DEFAULT_MB = 2048
 _SWEPT_EVERY_S = 3600
-_LEFT = 0.8  # how much of the size a sweep leaves, so that the next process does not sweep again
+_LEFT = 0.8  # the share of the size that a sweep leaves, so that the next process does not sweep again
 _STAMP = "swept"
 # With a folder of the user's choice, JAX's files are beside the others; nothing else there is touched.
 _OF_JAX = ("-cache", "-atime")
@@ -72,13 +72,13 @@ def files() -> dict[str, list[File]]:
 
 
 def most_bytes() -> int:
-    """Return how much the files may take: ``SBPJAX_CACHE_MB``, else 2,048 MB."""
+    """Return the size limit of the files: ``SBPJAX_CACHE_MB``, else 2,048 MB."""
     value = os.environ.get("SBPJAX_CACHE_MB", "")
     return (int(value) if value.isdecimal() else DEFAULT_MB) * 1_000_000
 
 
 def sweep(most: int | None = None) -> int:
-    """Drop the files not used for longest if all take more than `most` bytes; return how many bytes went."""
+    """Drop the files not used for longest if all take more than `most` bytes; return the dropped bytes."""
     most = most_bytes() if most is None else most
     everything = sorted((f for each in files().values() for f in each), key=lambda f: f.used)
     total = sum(f.size for f in everything)

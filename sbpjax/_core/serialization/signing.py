@@ -198,9 +198,9 @@ def _make_key(folder: pathlib.Path, path: str) -> None:
 def job_key() -> bytes:
     """Return the key that the ranks of this job share.
 
-    It is made of ``SBPJAX_JOB_SECRET``, which the launcher sets, else of the file that ``SBPJAX_JOB_SECRET_FILE``
-    names, else of this user's key and the scheduler's name of the job: processes of one user that share a home
-    directory agree without further ado, and others are refused.
+    It is derived from ``SBPJAX_JOB_SECRET``, which the launcher sets, else from the file that
+    ``SBPJAX_JOB_SECRET_FILE`` names, else from this user's key and the scheduler's name of the job: processes of one
+    user that share a home directory agree without further ado, and others are refused.
 
     Raises:
         SignatureError: the secret is too short.

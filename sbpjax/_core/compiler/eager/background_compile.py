@@ -146,6 +146,6 @@ def _work() -> None:
                 _threads -= 1
                 return
             task = _waiting.popleft().compile if _waiting else _behind.popleft()
-        # An error, of whatever class, meets the call again, and is raised where the user sees it.
+        # An error of any class occurs again in the call, and is raised where the user sees it.
         with contextlib.suppress(Exception):
             task()

@@ -240,10 +240,10 @@ def unpacked(data: tuple, devices: Sequence) -> Any:
 
 @functools.cache
 def _ready_lapack() -> None:
-    """Let jaxlib find SciPy's LAPACK functions, which it does when JAX first lowers a linear-algebra op.
+    """Initialize jaxlib's LAPACK functions, as JAX does when it first lowers a linear-algebra op.
 
-    A program from disk is never lowered, and would call the null pointers that are there before. It takes 0.2 s to 0.4
-    s, for SciPy is imported; so only programs that name such a function pay for it.
+    A program from disk is never lowered, and would call the null pointers that are there before. This imports SciPy,
+    0.2 s to 0.4 s; so only programs that name such a function pay for it.
     """
     from jaxlib import lapack
 

@@ -158,7 +158,7 @@ def program_of(
     found = _PROGRAMS.get(key) or _PROGRAMS.recall(key)
     if found is None:
         found = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
-        # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
+        # Donation may differ between processes: one may still be writing a checkpoint of the memory.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
             facts = _facts(fn, static, arrays, layouts)
             # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where no
@@ -254,7 +254,7 @@ def _number(x):
 
 
 def _text(found: Compiled) -> str:
-    """Return the equations and results of a program in words that are the same in every process."""
+    """Return the text of a program's equations and results, the same in every process."""
     equations = found.plan.program.eqns
     inputs = [[str(getattr(v, "val", v.aval)) for v in e.invars] for e in equations]
     lines = [f"{e.primitive.name} {ins} {[str(v.aval) for v in e.outvars]}" for e, ins in zip(equations, inputs)]

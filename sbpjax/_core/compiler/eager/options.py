@@ -9,10 +9,10 @@ These are convolutions and batch norms, programs of pointwise arithmetic, and ba
 of four dims or more. A backward is of one shape, and so is an optimizer's update. Other programs serve many shapes, and
 their bits must not depend on which of them came first: convolutions, and pointwise arithmetic with one product, have
 the same bits with both options (of `a * b + c * d` LLVM contracts either product, and `erf` and `rsqrt` of a vector
-differ from a scalar's), a batch norm has these options whatever its shape. Programs with the primitives of `_SLOWER`
-keep the usual options, since their loops run slower with these, a padding up to twice; so do those that draw random
-numbers, which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are compiled
-once and run for hours.
+differ from a scalar's), a batch norm has these options for every shape. Programs with the primitives of `_SLOWER` keep
+the usual options, since their loops run slower with these, a padding up to twice; so do those that draw random numbers,
+which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are compiled once and
+run for hours.
 
 An op that meets ever new shapes has `COLD` options first (`_core.compiler.eager.tiered`): at LLVM's level 0 programs
 take a third of the time to compile, and run two to four times as long. Their bits are those of the usual options where
@@ -110,7 +110,7 @@ def _has_one_order(eqn: JaxprEqn) -> bool:
 
 
 def options_of_update(closed: ClosedJaxpr) -> dict | None:
-    """Return those of an optimizer's update, the same whatever its dtypes: one function serves several."""
+    """Return the options of an optimizer's update, the same for all dtypes: one function serves several."""
     if jax.default_backend() != "cpu":
         return None
     return QUICK if all(eqn.primitive.name in _ARITHMETIC for eqn in _eqns(closed.jaxpr)) else None

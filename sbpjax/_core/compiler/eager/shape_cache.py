@@ -89,7 +89,7 @@ def traced(op: Any, arrays: tuple) -> None:
 
 
 def at_line(line: str | None) -> None:
-    """Note for which line of the user's this thread compiles; None: for the one that it runs."""
+    """Note the user's line for which this thread compiles; None: the one that it runs."""
     _traced.line = line
 
 

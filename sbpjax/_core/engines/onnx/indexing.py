@@ -1,8 +1,8 @@
 """Conversion of gathers and scatters to ONNX's ``GatherND`` and ``ScatterND``.
 
 StableHLO's gather reads a window at each index. Where the windows are one element thick in the dims that are indexed
-and whole in the others, which is how ``x[i]``, embeddings, ``take`` and ``gather`` come out, it is ``GatherND`` on the
-array with those dims in front.
+and whole in the others, as in ``x[i]``, embeddings, ``take`` and ``gather``, it is ``GatherND`` on the array with those
+dims in front.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _transposed(walk: Walk, name: str, order) -> str:
 
 
 def _indices(walk: Walk, at: Value, dim: int, batch: list[int]) -> tuple[str, int]:
-    """Return indices as int64, their numbers in the last dim and the dims of a batch in front; and how many dims."""
+    """Return indices as int64, index vectors in the last dim and batch dims in front; and the number of dims."""
     name, rank = walk.full(at), len(at.shape)
     if dim == rank:
         name = walk.graph.add("Unsqueeze", name, walk.graph.ints(rank))

@@ -26,7 +26,7 @@ class Part:
         dim: the dim.
         start: the first element.
         step: from one to the next.
-        count: how many parts it is the largest of, each `hole` after the one before.
+        count: the number of parts that it is the maximum of, each `hole` after the one before.
         hole: see `count`; 0 if it is one.
     """
 

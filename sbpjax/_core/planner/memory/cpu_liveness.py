@@ -104,7 +104,7 @@ class OnCpu(Spans):
         return {v for v in read if self._producer.get(v, first) < first and self._name(v) not in _WHERE_READ}
 
     def _shared(self) -> set:
-        """Return the pointwise values that have a buffer because of who reads them."""
+        """Return the pointwise values that have a buffer because of their readers."""
         stored: set = set()
         readers: dict = defaultdict(set)
         count: dict = defaultdict(int)
@@ -148,7 +148,7 @@ class OnCpu(Spans):
         return self._name(self._behind_aliases(v)) in BROADCASTS
 
     def _single(self, eqn):
-        """Return the one value of which a pointwise equation is made, None if it is made of more."""
+        """Return the only operand of a pointwise equation, None if it has more."""
         if eqn.primitive.name in MOVES:
             return eqn.invars[0] if isinstance(eqn.invars[0], Var) else None
         name = eqn.primitive.name

@@ -32,7 +32,7 @@ class StoredOperand:
         is_read: whether it is an operand.
         position: which.
         value: the value.
-        times: how often per member of the node.
+        times: its occurrences per member of the node.
     """
 
     is_read: bool

@@ -150,8 +150,7 @@ class Spans:
 
     def _walk(self) -> None:
         program, plan = self.program, self.plan
-        # The bookkeeping of the lowering: which copy a reader takes, and how long it lives, is not guessed a second
-        # time.
+        # The bookkeeping of the lowering is reused: the copy that each reader takes, and its lifetime.
         copies = Copies(self.sizes)
         for k, v in enumerate(program.invars):
             copies.put(v, plan.in_codes[k] if plan else ())

@@ -1,9 +1,9 @@
 """Peak memory under the TPU compiler: results of products, and copies in other tiles.
 
-Take attention's ``softmax(q · k) · v`` with 16 heads and 2,048 tokens in bfloat16: the products ``q · k`` are 134 MB.
-A plan counts three more values of that size where nothing is computed twice: the exponentials, the quotients, and the
-quotients again for the gradient of ``v``. The TPU compiler keeps the products ``q · k`` alone; a product takes the
-pointwise equations before it into its own loop, dear ones such as exp and tanh too, in the backward once more.
+Take attention's ``softmax(q · k) · v`` with 16 heads and 2,048 tokens in bfloat16: the products ``q · k`` are 134 MB. A
+plan counts three more values of that size where nothing is computed twice: the exponentials, the quotients, and the
+quotients again for the gradient of ``v``. The TPU compiler keeps the products ``q · k`` alone; a product fuses the
+pointwise equations before it into its own loop, expensive ones such as exp and tanh too, in the backward once more.
 
 Memory is in tiles of 8 rows by 128 lanes. A table of ``(500,000, 64)`` float32 would be half empty, so it is stored
 transposed, 128 MB. Rows are looked up in an untransposed copy, into an untransposed block:

@@ -5,10 +5,10 @@ bandwidth``. On an H100 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68
 its 134 MB result over eight ranks moves 235 MB or 522 µs: so it pays to keep the result split.
 
 Every preset counts the launch of a collective, which in small programs outweighs every byte; collectives that the
-compiler combines are launched once (`_core.planner.prices.launches`). The planner's default, for CPU devices that stand
-for others, counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a preference for
-one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is
-never done everywhere to save a few bytes. `CostModel.with_latency` gives a model with another latency.
+compiler combines are launched once (`_core.planner.prices.launches`). The planner's default, for CPU devices in place
+of accelerators, counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a
+preference for one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large
+computation is never done everywhere to save a few bytes. `CostModel.with_latency` gives a model with another latency.
 
 On a placement each mesh axis may have a *link* of its own (`_core.planner.prices.links`). With ``hides`` the latency of
 a conversion counts only as far as other work does not cover it (`_core.planner.prices.slack`), and with
@@ -92,7 +92,7 @@ class CostModel:
         interconnect_bytes_per_s: the rate at which one device receives in a collective.
         alpha_us: the latency of one collective.
         combines: kinds of `Step` of which the compiler makes one collective, where none waits for another.
-        combined_bytes: how many bytes one such collective brings at most.
+        combined_bytes: the most bytes of one such collective.
         hosts: the link of one device to other hosts, None if there is no other way than ``interconnect_bytes_per_s``.
         compute_ratio: the factor on compute time.
         fused: the share of its result that a pointwise equation moves; the rest stays in the kernel it is fused into.
@@ -219,7 +219,7 @@ PRESETS = {
     )
 }
 
-# Also for CPU devices, which stand for the accelerators that a program is written for: plans made in tests are those of
+# Also for CPU devices, which simulate the accelerators that a program is written for: plans made in tests are those of
 # the job, but that they are a fraction of its size, so that bytes decide and not launches.
 DEFAULT = dataclasses.replace(PRESETS["h100"], alpha_us=0.005, combines=())
 
@@ -300,7 +300,7 @@ def work_us(model: CostModel, eqn) -> float:
     if name == "while":
         return _body_us(model, params["body_jaxpr"])
     if name == "cond":
-        # Which branch is taken is not known; the dearest bounds it.
+        # The branch taken is not known; the most expensive one is an upper bound.
         return max(_body_us(model, b) for b in params["branches"])
     moved = sum(_nbytes(v) for v in eqn.outvars)
     if name in ROW_UPDATES:  # the named rows of every table, read and written

@@ -74,7 +74,7 @@ def _length(eqn) -> int:
 
 
 def launches(plan: Plan, model: CostModel) -> dict[str, int]:
-    """Return how many collectives one run of a plan launches, by kind of `Step`.
+    """Return the number of collectives that one run of a plan launches, by kind of `Step`.
 
     Args:
         plan: the plan.
@@ -131,7 +131,7 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
 
 
 def _combined(steps: list[tuple], model: CostModel) -> Counter:
-    """Return how many collectives are left of some by kind, where those that do not wait are combined."""
+    """Return the number of collectives by kind after combining those that do not wait for each other."""
     waits = [w for _, _, w in steps]
     left = list(range(len(steps)))
     found: Counter = Counter()

@@ -57,7 +57,7 @@ def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Lin
 
 
 def _ranks_per_host(placement) -> list[int]:
-    """Return for every mesh axis how many ranks of one of its groups are on one host."""
+    """Return for every mesh axis the number of ranks per host of one of its groups."""
     host = np.vectorize(_host_of(placement), otypes=[np.int64])(np.asarray(placement.ranks))
     found = []
     for axis in range(host.ndim):
@@ -94,7 +94,7 @@ def _torus_shares(placement) -> list[float]:
 
 
 def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
-    """Return for every mesh axis which collectives over it the TPU compiler writes as all-reduces.
+    """Return for every mesh axis the kinds of collectives that the TPU compiler writes as all-reduces.
 
     Along an axis that is a whole torus of three dims it makes a reduce-scatter of none, and where all its dims are four
     chips or longer no all-gather either. So libtpu 0.0.42 does on v5p:2x2x2 to 4x4x8.
@@ -154,6 +154,6 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
 def preset_of(placement) -> CostModel:
     """Return the prices of the kind of a placement's devices, without its links."""
     if placement.type == "cpu":
-        return DEFAULT  # virtual devices stand for others
+        return DEFAULT  # virtual devices simulate others
     text = placement.topology_name or str(getattr(placement.devices.flat[0], "device_kind", ""))
     return next((PRESETS[preset] for part, preset in _KINDS if part in text.lower()), DEFAULT)

@@ -18,8 +18,8 @@ for 213,000 rows of float32 on v5p, in kB per row:
 Tables of 2 to 32 columns are transposed, so that a row spans tiles. One of 64 is transposed too, as its rows would fill
 half a tile. It is looked up from a copy that is not. Sums into it are made transposed, at 132 kB per row, where its
 rows are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are transposed afterwards. A
-table cut down to one column is as dear as narrow ones; width 1 above is a table that never had columns. Sums start from
-zeros, which are written first.
+table cut down to one column costs as much as narrow ones; width 1 above is a table that never had columns. Sums start
+from zeros, which are written first.
 
 The effect of each of these on plans is in `benchmarks/results/tpu_prices.md`. Only models whose memory is read in tiles
 (`CostModel.tiles`) are priced so.
@@ -38,8 +38,8 @@ from .cost import READS
 
 _LANE_BYTES = LANES * 4
 _HALF_TILE = _LANE_BYTES // 2
-# How many times the tiles of a row are read or written: by a lookup, and of a single element by a sum. A row of fewer
-# bytes than half a tile's spans several.
+# The number of reads or writes of a row's tiles: by a lookup, and of a single element by a sum. A row of fewer bytes
+# than half a tile's spans several.
 _READ, _READ_NARROW = 1.35, 16
 _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
 
@@ -56,7 +56,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         eqn: a flat equation.
         ins: the nd-sbp of each operand.
         outs: the nd-sbp of each result.
-        sizes: the sizes of the axes that these speak of.
+        sizes: the sizes of the mesh axes.
     """
     name = eqn.primitive.name
     if name == "gather":

@@ -1,4 +1,4 @@
-"""Slack of conversions: how long each may take before the step waits for it.
+"""Slack of conversions: the time that each may take before the step waits for it.
 
 A gradient is needed when the update begins, long after the equation that makes it: meanwhile the rest of the backward
 computes, and the latency of its reduction is hidden. The activation that the next product reads is needed at once. So

@@ -43,7 +43,7 @@ class Ring:
 
     Attributes:
         name: of the axis.
-        size: how many ranks.
+        size: the number of ranks.
         index: of this rank, traced.
     """
 
@@ -113,18 +113,18 @@ def is_zigzag(mask, segments, how: Scores, queries: int, keys: int) -> bool:
 
 
 def half_of(rows: int, size: int) -> int:
-    """Return how many rows of ``rows`` a half part has, on ``size`` ranks; the last ones may be padding."""
+    """Return the rows of a half part of ``rows`` on ``size`` ranks; the last ones may be padding."""
     return -(-balance.shard_size(rows, (size,)) // 2)
 
 
 def exchanges(size: int) -> list[list[tuple[int, int]]]:
-    """Return from which rank to which the first halves go, and the second ones, for `zigzag` order."""
+    """Return the ``(source, target)`` ranks of the first halves, and of the second ones, for `zigzag` order."""
     halves = ([min(c, 2 * size - 1 - c) for c in range(first, 2 * size, 2)] for first in (0, 1))
     return [list(enumerate(to)) for to in halves]
 
 
 def moved_exchanges(size: int) -> int:
-    """Return how many of the two exchanges move anything."""
+    """Return the number of the two exchanges that move anything."""
     return sum(any(a != b for a, b in pairs) for pairs in exchanges(size))
 
 
@@ -134,7 +134,7 @@ class _Zigzag:
 
     Attributes:
         ring: the ranks.
-        rows: how many there are in all.
+        rows: the total number of rows.
     """
 
     ring: Ring
@@ -171,7 +171,7 @@ class _Zigzag:
         return lax.ppermute(x, self.ring.name, pairs) if any(a != b for a, b in pairs) else x
 
     def counts(self, rank):
-        """Return which rows of a rank's two half parts count, bools; None if all do."""
+        """Return the mask of valid rows of a rank's two half parts, bools; None if all are."""
         size = self.ring.size
         if self.rows % (2 * size) == 0:
             return None

@@ -62,7 +62,7 @@ def grouped_outer_local(ctx: Context, x, y, starts, sizes):
 
 
 def _spans(ctx: Context, starts, sizes, groups):
-    """Return where in this rank's rows its groups are; `groups` are the first, how many, and with padding how many."""
+    """Return the positions of groups in this rank's rows; `groups`: the first, the count, and the padded count."""
     lead = len(ctx.in_shape(2)) - 1
     sizes = ctx.mask(sizes, 3, range(lead), 0)
     if ctx.in_axes(0, lead):

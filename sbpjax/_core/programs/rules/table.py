@@ -64,7 +64,7 @@ class Moved:
         kind: ``psum``, or ``ppermute``: to one other rank.
         axis: the mesh axis.
         bytes: the bytes that one device receives.
-        launches: in how many collectives.
+        launches: the number of collectives.
     """
 
     kind: str
