@@ -1,12 +1,12 @@
 """Input checks of ops: dtypes without a kernel in PyTorch, mixed dtypes, and numbers of dims.
 
-    maximum(x, y)      refuses complex numbers: they have no order
-    adaptive_avg_pool2d(x)   refuses whole numbers: their mean is none
-    lerp(x, end, w)    wants one dtype, where other ops would promote
-    scatter(x, dim, index, src)   wants as many dims of index as of src
+    maximum(x, y)      rejects complex numbers: they have no order
+    adaptive_avg_pool2d(x)   rejects integers: their mean is no integer
+    lerp(x, end, w)    requires one dtype, where other ops would promote
+    scatter(x, dim, index, src)   requires as many dims of index as of src
 
-`check` runs when an op is traced for shapes and dtypes that it did not meet before, so a call that is compiled
-already pays nothing. `tests/op_specs/misuse_differences.py` lists further errors of PyTorch.
+`check` runs when an op is traced for new shapes and dtypes, so a call that is already compiled
+pays nothing. `tests/op_specs/misuse_differences.py` lists further errors of PyTorch.
 """
 
 from __future__ import annotations

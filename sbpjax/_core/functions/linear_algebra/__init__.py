@@ -1,1 +1,1 @@
-"""Linear algebra beyond products: norms, decompositions, equations, low rank."""
+"""Linear algebra beyond products: norms, decompositions, solves, low-rank approximation."""

@@ -1,4 +1,4 @@
-"""Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``.
+"""Re-export module of ``torch.linalg``: norms, decompositions, solves.
 
     >>> values, vectors = flow.linalg.eigh(flow.tensor([[2.0, 1.0], [1.0, 2.0]]))
     >>> values

@@ -1,4 +1,4 @@
-"""Rows of the table of ops, a file per family; importing this package reads them all."""
+"""Op table: one file of rows per family; importing this package reads all of them."""
 
 from . import activations as activations
 from . import arrange as arrange

@@ -1,4 +1,4 @@
-"""Rows of activations: functions, `nn.functional` and stateless layers. Any sbp; no partial sums.
+"""Op table: activations, also in `nn.functional` and as stateless layers. Any sbp; no partial sums.
 
 A layer has the form's attributes as options, and `inplace` where the function in `nn.functional` takes it.
 """

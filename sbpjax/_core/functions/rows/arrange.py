@@ -1,4 +1,4 @@
-"""Rows of rearranging ops: join, repeat, flip, and dtype queries. Dims that are not moved keep a split."""
+"""Op table: join, repeat, flip and roll, and dtype queries. Dims that are not moved keep a split."""
 
 from __future__ import annotations
 

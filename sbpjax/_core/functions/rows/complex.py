@@ -1,4 +1,4 @@
-"""Rows of complex-number ops. Any sbp; conjugates and parts of a partial sum are partial sums."""
+"""Op table: complex-number ops. Any sbp; conjugates and parts of a partial sum are partial sums."""
 
 from __future__ import annotations
 

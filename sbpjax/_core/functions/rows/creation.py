@@ -1,4 +1,4 @@
-"""Rows of tensor creation and of conversions to another dtype or placement.
+"""Op table: tensor creation, and conversions to another dtype or placement.
 
 ``device=``, or ``placement=`` and ``sbp=``, set the place of a new tensor; values never depend on it.
 """

@@ -1,4 +1,4 @@
-"""Rows of discrete Fourier transforms (``torch.fft``). Transformed dims are whole on every rank."""
+"""Op table: discrete Fourier transforms (``torch.fft``). Transformed dims are whole on every rank."""
 
 from __future__ import annotations
 

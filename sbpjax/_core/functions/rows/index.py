@@ -1,4 +1,4 @@
-"""Rows of indexing ops (gather, scatter) and of stacking. An index may be split like its tensor, dim by dim."""
+"""Op table: indexing ops (gather, scatter) and stacking. An index may be split like its tensor, dim by dim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of `nn.functional`: products, convolutions, pooling, norms, images, losses.
+"""Op table: `nn.functional` (products, convolutions, pooling, norms, images, losses).
 
 A split batch needs no communication; the cost of a split of other dims is documented with each op.
 """

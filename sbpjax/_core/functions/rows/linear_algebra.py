@@ -1,4 +1,4 @@
-"""Rows of linear algebra: norms, decompositions, equations of ``torch.linalg``, and PyTorch's older names.
+"""Op table: linear algebra (norms, decompositions, solves of ``torch.linalg``, and PyTorch's older names).
 
 Matrices are the last two dims, whole on every rank; batch dims of a global tensor may be split.
 """

@@ -1,4 +1,4 @@
-"""Rows of tensor methods that are also functions: ``sbpjax.detach(x)`` is ``x.detach()``."""
+"""Op table: tensor methods that are also functions: ``sbpjax.detach(x)`` is ``x.detach()``."""
 
 from __future__ import annotations
 

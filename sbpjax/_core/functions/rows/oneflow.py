@@ -1,4 +1,4 @@
-"""Rows of OneFlow's ``_C``: kernel names and call forms; the rest of ``_C`` are functions of other packages.
+"""Op table: kernel names and call forms of OneFlow's ``_C``, apart from functions of other packages.
 
 A kernel that is an op here, ``_C.fused_glu``, is planned as a whole; another form of existing calls is an `alias`.
 """

@@ -1,4 +1,4 @@
-"""Rows of sorting, ranking and cumulative ops along a dim, whole on every rank; other dims keep a split."""
+"""Op table: sorting, ranking and cumulative ops along a dim, whole on every rank; other dims keep a split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of elementwise ops: unary, binary, comparisons. Any sbp; linear ones keep a partial sum."""
+"""Op table: elementwise ops (unary, binary, comparisons). Any sbp; linear ones keep a partial sum."""
 
 from __future__ import annotations
 

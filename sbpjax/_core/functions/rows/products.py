@@ -1,4 +1,4 @@
-"""Rows of matrix products. A split contracted dim gives a partial sum, other splits split the result."""
+"""Op table: matrix products. A split contracted dim gives a partial sum, other splits split the result."""
 
 from __future__ import annotations
 

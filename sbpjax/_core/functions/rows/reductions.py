@@ -1,4 +1,4 @@
-"""Rows of reductions: sums, extremes, moments, norms. Sums over a split dim are partial sums, others whole.
+"""Op table: reductions (sums, extremes, moments, norms). Sums over a split dim are partial sums.
 
 Of a method several dims may be arguments of their own: ``x.sum(0, 1)`` is ``x.sum((0, 1))``.
 """

@@ -1,4 +1,4 @@
-"""Rows of settings and queries: default types, devices, threads, precision, determinism."""
+"""Op table: settings and queries (default types, devices, threads, precision, determinism)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of short-time Fourier transforms and window functions."""
+"""Op table: short-time Fourier transforms and window functions."""
 
 from __future__ import annotations
 

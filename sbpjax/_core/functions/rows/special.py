@@ -1,4 +1,4 @@
-"""Rows of special functions (``torch.special``) and integer pairs such as `gcd`."""
+"""Op table: special functions (``torch.special``) and integer pairs such as `gcd`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of statistics: distances, moments, integrals, counts. Splits of the dims that are not reduced stay."""
+"""Op table: statistics (distances, moments, integrals, counts). Splits of dims that are not reduced stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of views, slices, copies of views and in-place reshapes. Views share memory and keep a split."""
+"""Op table: views, slices, copies of views, in-place reshapes. Views share memory and keep a split."""
 
 from __future__ import annotations
 

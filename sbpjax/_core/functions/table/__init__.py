@@ -1,1 +1,1 @@
-"""The table of public ops, and the functions derived from its rows."""
+"""Op registration: the table of public ops, and the functions derived from its rows."""

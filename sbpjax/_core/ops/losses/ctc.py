@@ -107,7 +107,7 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     return _normalized(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
 
 
-# torch's gradient in log_probs is that in the logits of a log_softmax, of which it cannot know. Behind one the term of
+# torch's gradient in log_probs is that in the logits of a log_softmax, of which it cannot know. After one the term of
 # the probabilities' mass, which is 1 in each step, has no effect; of a leaf it makes the gradient torch's.
 @slopes(lambda t, out, loss, mass, scale: t, lambda t, out, loss, mass, scale: lax.mul(t, scale), None)
 def _normalized(loss, mass, scale):

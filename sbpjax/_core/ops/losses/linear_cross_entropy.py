@@ -140,7 +140,7 @@ def logits_of(x, w, bias, precision=None, narrow: bool = False):
     wide = compute_dtype(x.dtype)
     dims = (((x.ndim - 1,), (1,)), ((), ()))
     logits = lax.dot_general(x, w, dims, precision=precision, preferred_element_type=x.dtype if narrow else wide)
-    if narrow:  # behind a barrier: XLA would have the product write the wide ones
+    if narrow:  # after a barrier: XLA would have the product write the wide ones
         logits = lax.optimization_barrier(logits).astype(wide)
     return logits if bias is None else logits + bias.astype(logits.dtype)
 

@@ -1,7 +1,7 @@
 """Reduction ops with torch's result dtypes and gradients.
 
 Worked case: on int32 `[[1, 2], [3, 4]]`, `sum(dim=-1)` is int64 `[3, 7]` (torch sums integers in int64), `mean`
-refuses the integers, and `max(dim=0)` gives values int32 `[3, 4]` and indices int64 `[1, 1]`. At ties, `amax` and the
+raises for integers, and `max(dim=0)` gives values int32 `[3, 4]` and indices int64 `[1, 1]`. At ties, `amax` and the
 maximum of all elements spread the gradient evenly, while `max(dim)` gives it to the element that the index names: as
 in torch. bfloat16 and float16 are summed in float32 and rounded once.
 """

@@ -1,4 +1,4 @@
-"""Bounds checks of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class numbers.
+"""Bounds checks of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class indices.
 
 A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is in host
 memory, so it is checked before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there

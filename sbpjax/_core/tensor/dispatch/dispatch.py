@@ -102,7 +102,7 @@ def _no_tensor(op: Op, a) -> OpTypeError:
 
 
 def unary(op: Op, a: Tensor) -> Any:
-    """`run(op, (a,))` for a one-output op."""
+    """Run `op` on one tensor, as `run(op, (a,))`, for a one-output op."""
     if mode.autocast is not None:
         (a,) = mode.autocast.inputs(op, (a,))
     try:
@@ -145,7 +145,7 @@ def unary(op: Op, a: Tensor) -> Any:
 
 
 def binary(op: Op, a: Tensor, b) -> Any:
-    """`run(op, (a, b))` for a one-output op whose first input is a tensor."""
+    """Run `op` on two inputs, as `run(op, (a, b))`, for a one-output op whose first input is a tensor."""
     if mode.autocast is not None:
         op, (a, b) = mode.autocast.given(op, (a, b))
     # By class, not by `isinstance`: bool is an int, but promotes otherwise, and takes the long way.

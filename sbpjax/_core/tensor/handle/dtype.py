@@ -38,13 +38,13 @@ class dtype:
             object.__setattr__(self, fact, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: every tensor of the process shares its element types."""
+        """Raise: every tensor of the process shares its element types."""
         raise ImmutableError(
             f"{self!r}.{name} = {value!r}", repr(self), "an element type never changes", "x.to(sbpjax.float32)"
         )
 
     def __delattr__(self, name: str) -> None:
-        """Refuse, as setting does."""
+        """Raise, as setting does."""
         self.__setattr__(name, None)
 
     @staticmethod

@@ -25,7 +25,7 @@ from .storage import Cell, drop_own_cell
 
 
 class Elsewhere:
-    """The payload of a stored tensor: its facts without its data."""
+    """The payload of an offloaded tensor: shape, dtype and sharding without data."""
 
     __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
 

@@ -46,7 +46,7 @@ def payloads_and_numbers(values: Iterable) -> list:
 
 
 def facts(x: Tensor) -> Any:
-    """Return `payload` for its shape, dtype and sharding: of a stored one a stand-in, nothing is fetched."""
+    """Return `payload` for its shape, dtype and sharding; of an offloaded tensor a placeholder, without a fetch."""
     return x._array if x._kind == STORED else payload(x)
 
 

@@ -88,7 +88,7 @@ def view(self: Tensor, *shape) -> Tensor:
     shape = _shape_for(self, shape, "view")
     if key is not None:
         remember(key, view_steps.reshape, (("shape", shape),))
-    # Of a global tensor every shape is a view: its shards are no strided memory that could refuse it.
+    # Of a global tensor every shape is a view: its shards are no strided memory that could prevent it.
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
         if view_steps.reshaped_strides(self.shape, strides, shape) is None:

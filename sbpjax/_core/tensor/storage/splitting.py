@@ -2,7 +2,7 @@
 
 All parts come from one op, so their gradients meet in one concatenation, and each is then tied to the storage as the
 part that it is. Worked case: of 7 rows, `split(3)` shows 3, 3 and 1, `chunk(3)` the same, `tensor_split(3)` 3, 2, 2.
-A part is one of several: a recorded write to it in place is refused, as in PyTorch.
+A part is one of several: a recorded write to it in place is an error, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _tied(x: Tensor, op, all_steps: list) -> tuple:
     for out, step in zip(outs, all_steps, strict=True):
         tie(x, out, step)
         # A recorded write to one of several outputs would have to put it back into a node that made them all; PyTorch
-        # refuses it too.
+        # raises too.
         out._meta.multi = True
     return outs
 

@@ -263,7 +263,7 @@ class Function(FunctionCtx):
                     result = cls.forward(ctx, *full)
             finally:
                 mode.grad = before
-            # Beside the trace: `custom_vjp` hands on arrays alone.
+            # Outside the trace: `custom_vjp` passes on arrays alone.
             held["single"] = not isinstance(result, (tuple, list))
             return ctx, [logical(o) for o in ((result,) if held["single"] else result)]
 
