@@ -38,7 +38,7 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
         facts: further facts that must be equal on all processes.
 
     Raises:
-        AgreementError: it is not; every process raises it.
+        AgreementError: processes differ in them; every process raises it.
         LostRankError: a process did not come.
     """
     world = current()

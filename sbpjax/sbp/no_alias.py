@@ -19,7 +19,7 @@ def apart(array, sharding: Sharding | None = None):
 
     Args:
         array: of any devices.
-        sharding: where it goes; without a block that could stay where it is there is no copy.
+        sharding: the target; if no block could stay in place there is no copy.
     """
     if array.__class__ is not ArrayImpl or not array.is_fully_addressable:
         return array

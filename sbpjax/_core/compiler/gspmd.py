@@ -1,9 +1,10 @@
 """GSPMD lowering: the same plan as sharding constraints, with the collectives left to XLA's partitioner.
 
-`spmd` (`_core.compiler.lower`) writes every collective itself. This lowering runs the equations on logical arrays and
-marks each operand and each result with its planned layout by ``with_sharding_constraint``. XLA's partitioner knows no
-partial sum and no uneven parts: where the plan has P it reduces at once, and a dim that does not divide is left
-unmarked. So it may move more than was planned; it gives the same values, which makes it a cross-check and a way out.
+The SPMD lowering (`_core.compiler.lower`) writes every collective itself. This lowering runs the equations on logical
+arrays and marks each operand and each result with its planned layout by ``with_sharding_constraint``. XLA's partitioner
+knows no partial sum and no uneven parts: where the plan has P it reduces at once, and a dim that does not divide is
+left unmarked. So it may move more than was planned; it gives the same values, which makes it a cross-check and a way
+out.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
 
     Args:
         plan: the plan.
-        placement: where.
+        placement: the placement.
         repeats: the form of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of one
             function (`_core.programs.outline`).
         over: output → the input whose memory it gets: loops write such stacks in place (`_core.compiler.in_place`), and
@@ -171,7 +171,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         # does not.
         results = [_in_place(r, here) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
-            # Random keys have a dtype of JAX's own (`_rules`), which `asarray` refuses.
+            # Random keys have a dtype of JAX's own, which `asarray` refuses.
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
         )

@@ -35,7 +35,7 @@ class Activation:
         name: the module's name and ``.output``; ``.output.1`` for a second value.
         loops: the equations of the loops around it, from the outermost.
         eqn: the equation that makes it, in the innermost loop's body.
-        position: which of its results.
+        position: the position among its results.
         shape: the logical shape.
         dtype: the dtype.
         line: the user's ``file:line``.

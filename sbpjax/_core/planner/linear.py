@@ -47,7 +47,7 @@ class Solution:
         strategies: the choice of every node: a strategy per axis for several axes, the strategy itself for one.
         bound_us: a lower bound on the cost of every choice among the options.
         integral: whether the relaxation was integral.
-        basis: where the solver ended; a later solve of the axis starts there.
+        basis: the final basis of the solver; a later solve of the axis starts there.
     """
 
     strategies: list
@@ -63,7 +63,7 @@ def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis
         problem: the graph with its prices.
         assignment: strategies on the other axes.
         axis: the axis.
-        start: where an earlier solve of an axis ended.
+        start: the basis of an earlier solve of an axis.
     """
     axes = tuple(sorted({*assignment.axes, axis}))
     options = []

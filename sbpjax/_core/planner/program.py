@@ -145,7 +145,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     results = []
     # A GPT of 816 nodes takes 5.3 s with one start and 7.6 s with two, to the same plan.
     starts = _STARTS if len(problem.graph.nodes) < _LARGE_NODES else 2 if problem.graph.node_of_input else 1
-    ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
+    ends: dict = {}  # of each axis the basis of its last solve; the first of an axis starts from the one before
     for order in list(itertools.permutations(range(axes)))[:starts]:
         best_us = min((us for _, us, _ in results), default=math.inf)
         results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
@@ -213,15 +213,15 @@ def _alternate(
         assignment: strategies of all axes to begin with.
         order: of the axes.
         give_up_us: above which modelled time it is not worth while.
-        ends: of each axis where its last solve ended.
+        ends: of each axis the basis of its last solve.
         bounds: of the axes that are optimal given the others, the last ones of the order, the lower bound.
     """
     us, stale = total_us(problem, assignment), len(bounds)
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
         if us > give_up_us and bounds:
             break
-        # Alternation can end with a part of the program the wrong way round, its tokens over tensor and its hidden
-        # units over data: neither axis can move it without the other.
+        # Alternation can end with a part of the program on swapped axes, its tokens over tensor and its hidden units
+        # over data: neither axis can fix it without the other.
         if stale >= len(order):
             exchanged = _exchanged(problem, assignment, us)
             if exchanged is None:

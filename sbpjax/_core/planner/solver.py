@@ -47,7 +47,7 @@ class Linear:
 
 @dataclass
 class Basis:
-    """Where an earlier solve ended.
+    """The final basis of an earlier solve.
 
     Attributes:
         columns: name → HiGHS's status, of the columns that were not at their lower bound.
@@ -65,7 +65,7 @@ class Found:
     Attributes:
         x: the values of the columns, None if it gave up.
         cost: their cost.
-        basis: where it ended, None if that is not known.
+        basis: its final basis, None if that is not known.
         iterations: of the simplex method.
     """
 
@@ -80,7 +80,7 @@ def solve(problem: Linear, start: Basis | None = None) -> Found:
 
     Args:
         problem: the program.
-        start: where an earlier solve of a similar program ended.
+        start: the basis of an earlier solve of a similar program.
     """
     highs = _highspy()
     if highs is not None:

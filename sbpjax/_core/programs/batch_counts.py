@@ -146,7 +146,7 @@ class _Search:
         return [v if isinstance(v, Literal) else now.get(v, v) for v in jaxpr.outvars]
 
     def _opened(self, eqn, counted: set[str]):
-        """Return the program inside a call that is to be opened, or None.
+        """Return the program inside a call that is to be inlined, or None.
 
         A block of a model that returns a loss (`sbpjax.graph.repeated_layers`) is two calls, ``Head`` and
         ``Head_backward``.

@@ -10,8 +10,8 @@ GPT-2. `stored_narrow` puts an `optimization_barrier` on such values: results of
 several products read. A barrier costs nothing in the compiled program; it only makes the value exist in its own dtype.
 
 A GPU has no convolution of 16-bit floats that writes float32: XLA casts both operands, and takes twice as long. Where
-one GPU runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several
-devices it stays: their parts of a gradient are to be added in float32 (`_core.programs.fp32_gradients`).
+one GPU runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several devices
+the convolution stays: their parts of a gradient are to be added in float32 (`_core.programs.fp32_gradients`).
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _fused(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:
 
 
 class _Program:
-    """Equations, with who makes each value and who reads it."""
+    """The equations of a program, with the producer and the readers of each value."""
 
     def __init__(self, eqns: list, outvars: list) -> None:
         self.eqns, self.outvars = eqns, outvars

@@ -146,8 +146,8 @@ class Body:
         Args:
             operands: the operands of the call.
             source: the source info of the call.
-            eqns: where its equations go.
-            consts: where its constants go.
+            eqns: the list that receives its equations.
+            consts: the dict that receives its constants.
             own_lines: whether an equation keeps its own source line, instead of the call's.
         """
         values = list(operands)

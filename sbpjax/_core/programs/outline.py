@@ -86,7 +86,7 @@ class _Piece:
     Args:
         eqns: the equations of the first iteration.
         loop: the loop.
-        members: which of them.
+        members: the positions of the piece's equations.
     """
 
     def __init__(self, eqns: Sequence, loop: LayerLoop, members: list[int]) -> None:

@@ -55,7 +55,7 @@ class LayerLoop:
         shared: values that every iteration reads.
         own: for each per-iteration value the variables (or literals) of all iterations.
         kept: for each output ``(equation, output)`` that is read outside, the variables of all iterations.
-        slots: how each operand of an iteration is found: ``(kind, index)``.
+        slots: the source of each operand of an iteration: ``(kind, index)``.
     """
 
     start: int

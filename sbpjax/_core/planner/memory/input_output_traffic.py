@@ -30,7 +30,7 @@ class StoredOperand:
 
     Attributes:
         is_read: whether it is an operand.
-        position: which.
+        position: its position among them.
         value: the value.
         times: its occurrences per member of the node.
     """

@@ -146,7 +146,7 @@ class Spans:
             self._roots[v] = found
         return found
 
-    # -- from when to when -----------------------------------------------------------------------------------------
+    # -- live ranges -----------------------------------------------------------------------------------------------
 
     def _walk(self) -> None:
         program, plan = self.program, self.plan
@@ -223,7 +223,7 @@ class Spans:
             body = body_plans(eqn, self.sizes, self.plan.ins(i), self.plan.outs(i))[-1]
         return peak(body.program, body).total
 
-    # -- the fullest moment ----------------------------------------------------------------------------------------
+    # -- the peak --------------------------------------------------------------------------------------------------
 
     def kind(self, v, codes) -> str:
         """Return the field of `LiveBytes` that counts a buffer."""

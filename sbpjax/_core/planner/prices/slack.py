@@ -27,7 +27,7 @@ def slack_us(program: Program, equation_us: Callable) -> Mapping[Var, float]:
         program: the flat program; a loop is one equation of it.
         equation_us: equation → its time on one rank.
     """
-    # Forwards the earliest end, backwards the latest start: a network plan with as many hands as there is work.
+    # Forwards the earliest end, backwards the latest start: critical-path analysis with unlimited workers.
     times = [equation_us(e) for e in program.eqns]
     end: dict[Var, float] = {}
     for eqn, time in zip(program.eqns, times, strict=True):

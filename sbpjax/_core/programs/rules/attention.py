@@ -36,7 +36,7 @@ def _split(shape: tuple[int, ...], extras: dict[str, tuple[int, ...]], dim: int)
     Args:
         shape: of the queries.
         extras: shapes of the mask and the segments that there are.
-        dim: which one is split.
+        dim: the split dim.
     """
     lead = len(shape) - 3
     # Dims of size 1 are broadcast.

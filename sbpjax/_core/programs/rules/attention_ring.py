@@ -200,7 +200,7 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
         v: its values, likewise.
         mask: of its queries and all keys, or None.
         segments: of its queries and of all keys, or None.
-        how: how the scores are made.
+        how: options of the scores.
         kernel: which kernel, see `attention_primitive.attention`.
         ring: the ranks.
         queries: T.
@@ -304,7 +304,7 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
         v: values.
         mask: mask.
         segments: segments.
-        how: how the scores are made.
+        how: options of the scores.
         kernel: which kernel.
         out: this rank's part of the output of `forward`.
         lse: likewise, inf in the padding.
