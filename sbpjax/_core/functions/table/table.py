@@ -6,12 +6,12 @@ is `sbpjax.gcd`, ``x.gcd(y)``, ``x.gcd_(y)`` and `sbpjax.gcd_`, with ``out=``, N
 a signature, a docstring, and argument errors. The rows are in `_core.functions.rows`, a file per family:
 
 * the call form is the signature for users. Names that the pure op in `_core.ops` has as attributes are attributes, the
-others are its tensors, in order. The types of attributes are the op's.
+  others are its tensors, in order. The types of attributes are the op's.
 * `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
   `alias` rows are other forms of existing calls: ``alias("_C.rint(x: Tensor)", "x.round()")``.
 * a dotted name, ``special.entr(input)``, is in that package; `also` gives further names.
 * importing sbpjax reads the rows and imports no op: a name is made on first access (`found`), a method by a
-`Late` that is in the class until then.
+  `Late` that is in the class until then.
 * facts about the op itself (`saves`, `amp`) are handed to the packages below, which declare the tables for them.
 
 Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls `found("", "gcd")`; the row
@@ -49,7 +49,7 @@ def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "",
         home: module and name of the pure op below `_core.ops`.
         shows: the namespaces that expose it.
         saves: the value that PyTorch keeps for backward where this package keeps an input: `OUTPUT` or
-        `NOTHING_SAVED`; it decides which write in place is an error.
+            `NOTHING_SAVED`; it decides which write in place is an error.
         amp: its autocast policy, see `_core.tensor.amp.lists`.
         **facts: further columns, see `Row`.
     """
@@ -83,7 +83,7 @@ def alias(form: str, call: str, shows: int = FN, **facts: Any) -> Row:
         form: how users write the call, with types as Python has them; it returns a tensor unless it declares another
             type.
         call: the expression that it evaluates. Functions have their names in the package:
-        ``nn.functional.gelu(x, approximate='tanh')``.
+            ``nn.functional.gelu(x, approximate='tanh')``.
         shows: the namespaces that expose it.
         **facts: further columns, see `Row`; ``out=True`` gives it ``out=``.
     """

@@ -194,7 +194,7 @@ def grad(
         only_inputs: accepted for PyTorch; gradients are always of the inputs alone.
         allow_unused: give None for an input that the outputs do not depend on, instead of an error.
         is_grads_batched: the first dim of every gradient of an output counts several of them, and so does that of the
-        results; the graph is walked once for each.
+            results; the graph is walked once for each.
         materialize_grads: give zeros for such an input.
 
     Returns:
