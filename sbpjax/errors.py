@@ -128,7 +128,7 @@ def folded(error: BaseException) -> Iterator[None]:
     for one, args, obj in named:
         near = nearest(str(one.name), dir(obj))
         if near is not None:
-            one.args, one.obj = (f"{args[0]}. Did you mean: {near!r}?",), None  # Python's own would stand there twice
+            one.args, one.obj = (f"{args[0]}. Did you mean: {near!r}?",), None  # Python's own would be printed twice
     for one in [] if full_tracebacks() else _chain(error):
         before.append((one, one.__traceback__, one.__cause__, one.__suppress_context__))
         told = isinstance(one, SbpjaxError) and not isinstance(one, RuleError)
@@ -459,7 +459,7 @@ class ConfigError(SbpjaxError, ValueError):
 
 
 class TrainError(SbpjaxError, ValueError, RuntimeError):
-    """A training run cannot begin or go on: its parts do not fit each other, or a directory is not that of this run."""
+    """A training run cannot start or continue: its parts do not fit each other, or its directory is of another run."""
 
 
 class ServingError(SbpjaxError, ValueError, RuntimeError):

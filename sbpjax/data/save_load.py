@@ -46,7 +46,7 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
             shards, so the number is only checked.
 
     Raises:
-        CheckpointError: something in it cannot be stored, or it cannot be written.
+        CheckpointError: a value in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
     from .checkpoint import saving

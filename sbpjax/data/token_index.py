@@ -138,7 +138,7 @@ def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
 
 
 def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
-    """Refuse an index that contradicts itself, or the size of the tokens."""
+    """Raise for an index that contradicts itself, or the size of the tokens."""
     lengths, pointers, documents = index.lengths, index.pointers, index.documents
     size, tokens = os.path.getsize(f"{prefix}.bin"), 0
     for start in range(0, len(lengths), _BLOCK):

@@ -79,7 +79,7 @@ class DistributedDataParallel(Module):
         self._shared = [p for p in module.parameters() if p.requires_grad]
         self._arrived: set[int] = set()  # in the current backward
         self._missing: list[int] = []  # in the last one
-        self._averages = False  # the backward under way goes through outputs whose gradients are to be averaged
+        self._averages = False  # the current backward passes through outputs whose gradients are to be averaged
         self._opaque = False  # the outputs have no tensors to put hooks on: every backward is averaged
         self._sync = True
         self._group = process_group

@@ -238,6 +238,6 @@ def init_rdma() -> None:
 
 def all_device_placement(device_type: str):
     """Return the 1-D placement of every device of a type, under OneFlow's name; see `sbpjax.placement.all`."""
-    from sbpjax.sbp import placement  # placements stand above the environment
+    from sbpjax.sbp import placement  # placements are a layer above the environment
 
     return placement.all(device_type)

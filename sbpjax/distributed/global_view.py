@@ -18,10 +18,10 @@ def to_global(input, placement=None, sbp: Any = None, warn_on_non_tensor_leaf: b
     """Return ``input`` with every tensor in it made global; see `sbpjax.Tensor.to_global`.
 
     Args:
-        input: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
+        input: a tensor, or dicts, lists and tuples of tensors and other values, which stay unchanged.
         placement: the placement of the results; a global tensor's own by default.
         sbp: the nd-sbp they should have, or a function ``f(input, tensor)`` that returns it for each tensor.
-        warn_on_non_tensor_leaf: accepted; other things stay as they are without a warning.
+        warn_on_non_tensor_leaf: accepted; other values stay unchanged without a warning.
         options: ``grad_sbp`` and ``check_meta``, as for a tensor.
 
     Example:

@@ -224,7 +224,7 @@ def _program(body: Callable, static: tuple, devices: tuple, ndims: tuple[int, ..
 
 
 def _agree(asked: str, given: dict[int, Any]) -> None:
-    """Raise if ranks came with different shapes, dtypes or options."""
+    """Raise if ranks have different shapes, dtypes or options."""
     kinds = _world.by_value(given)
     if len(kinds) > 1:
         seen = "; ".join(

@@ -35,7 +35,7 @@ def _enable_cache() -> None:
     if not given:
         root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         chosen = os.path.join(root, "sbpjax", "xla")
-    try:  # JAX runs the programs that it finds there, whoever wrote them
+    try:  # JAX runs the programs in it, regardless of their author
         signing.private_folder(chosen if given else os.path.dirname(chosen))
         signing.private_folder(chosen)
     except UnsafeFileError as error:

@@ -72,7 +72,7 @@ class Rank:
         errors: the last lines of its error output, which the other must not crowd out.
         readers: the threads that pass its output on.
         lines: how many lines they have passed on.
-        writing: locked while something is written to the launcher's own output.
+        writing: lock of the launcher's own output.
         log: the directory with its output, if that is redirected.
     """
 

@@ -11,7 +11,7 @@
     [rank 1] 1 8.0
     ...
 
-Each process runs the cell from its first line and knows nothing of the notebook's variables. Its output is prefixed
+Each process runs the cell from its first line, without the notebook's variables. Its output is prefixed
 with its rank. When one fails, the cell fails with the traceback of that rank alone, not those of the ranks that fail as
 a consequence.
 """

@@ -6,7 +6,7 @@
 
 Objects are the plain values of `_core.serialization.encoding`. With ``allow_pickle=True``, on all ranks, they are
 pickled: reading a pickle runs code of its writer, so it is read only if a rank of this run signed it (see
-    docs/explanation/security.md). An object that one rank cannot send raises on all ranks.
+docs/explanation/security.md). An object that one rank cannot send raises on all ranks.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _gathered(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> 
     rows = np.asarray(rows)
     if parcel.error is not None:
         raise parcel.error
-    order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # if one refuses, all refuse
+    order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # if one rank cannot send, all raise
     found = {k: _body(asked, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
     _same_kind(asked, headers[:, 1], allow_pickle, group)
     return [_unpacked(int(headers[k, 1]), found[k]) for k in range(len(headers))]

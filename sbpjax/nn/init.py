@@ -190,7 +190,7 @@ def kaiming_uniform_(
         a: the negative slope of the leaky relu after the layer.
         mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
         nonlinearity: the activation after the layer.
-        generator: where the numbers come from.
+        generator: the random generator.
         data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
     Source: He et al., Delving Deep into Rectifiers (2015).

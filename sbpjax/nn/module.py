@@ -303,7 +303,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
         return self._members_of("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters, as an optimizer wants them."""
+        """Yield the parameters, e.g. for an optimizer."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 

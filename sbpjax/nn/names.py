@@ -3,7 +3,7 @@
     net.register_parameter("a.b", p)      KeyError: a name has no dot
     net.register_buffer("train", x)       KeyError: Module has a method of that name
     net.weight = 3.0                      TypeError: weight is a Parameter or None
-    net.wieght                            AttributeError, with the names that are there
+    net.wieght                            AttributeError, with the existing names
 
 The builtin types are PyTorch's.
 """
@@ -39,7 +39,7 @@ def check_name(module: Module, name: Any, table: Mapping[str, Any], what: str) -
 
     Raises:
         OpTypeError: it is no string.
-        ModuleKeyError: it is empty, has a dot, or is taken by something else.
+        ModuleKeyError: it is empty, has a dot, or is in use.
     """
     asked = f"registering a {what} of {type(module).__name__} under {name!r}"
     fix = f"name it like a Python attribute, e.g. {what.split()[-1] + '_0'!r}"

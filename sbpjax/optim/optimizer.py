@@ -261,7 +261,7 @@ class Optimizer:
 
     @property
     def clips(self) -> bool:
-        """Whether `clip_grad` has something to do."""
+        """Whether any group clips its gradients."""
         return any(clips(group) for group in self.param_groups)
 
     def zero_grad(self, set_to_none: bool | None = None) -> None:
@@ -437,7 +437,7 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the options and state that `state_dict` returned.
 
-        A tensor comes in the layout of the state that it replaces, or else of its parameter.
+        A tensor gets the layout of the state that it replaces, or else of its parameter.
 
         Raises:
             ValueError: groups, options, names or shapes differ; nothing is changed then.

@@ -228,7 +228,7 @@ _UNSHARED = sys.getrefcount(_LIST[0])
 
 
 def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[int, ...]:
-    """Return the places to donate: all of them, or none if something else holds one of the arrays."""
+    """Return the positions to donate: all of them, or none if one of the arrays has another reference."""
     references = sys.getrefcount
     for tensor, place in zip(tensors, places):
         count = references(arrays[place])

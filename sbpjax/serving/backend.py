@@ -88,7 +88,7 @@ class TritonModel:
         given, answers = [], [None] * len(requests)
         for place, request in enumerate(requests):
             try:
-                if _is_cancelled(request):  # its client is gone: the others need not wait for it
+                if _is_cancelled(request):  # its client disconnected: the others need not wait for it
                     raise ValueError("the request was cancelled")
                 given.append((place, [array_of(self._input(request, name)) for name in self._inputs]))
             # Whatever is wrong with a request must not end the process.

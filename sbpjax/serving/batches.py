@@ -54,7 +54,7 @@ class Batches:
         more = next((n for n in self.sizes if n >= total), total) - total
         joined = []
         for parts in zip(*requests, strict=True):
-            # A row that is there is a valid input; zeros may be none.
+            # An existing row is a valid input; zeros may be invalid.
             parts = [*parts, *[parts[-1][-1:]] * more]
             joined.append(np.concatenate(parts) if len(parts) > 1 else parts[0])
         outputs = self._run(joined)

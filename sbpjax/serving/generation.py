@@ -129,7 +129,7 @@ class GenerationEngine:
         block: tokens in a block.
         chunk: how many tokens of prompts are read at once.
         longest: the most tokens of a sequence, prompt included.
-        max_queue: how many requests may wait; further ones are refused.
+        max_queue: the maximum number of waiting requests; further ones are rejected.
 
     Raises:
         ServingError: an option is out of its range, or the model has no caches.
@@ -302,7 +302,7 @@ class GenerationEngine:
                 self._turn()
                 if not self._active:
                     self._hand_out()
-        # Whoever waits must learn of it, whatever it was.
+        # All waiting readers must get the error, whatever it is.
         except Exception as error:
             why = error
         with self._change:

@@ -50,7 +50,7 @@ def serve(
         token: the bearer token of clients; health is open. None for no authentication.
         certificate: a file, for TLS.
         private_key: a file, of the certificate.
-        max_queue: how many requests may wait for a model; further ones are refused.
+        max_queue: the maximum number of waiting requests of a model; further ones are rejected.
         most_bytes: the largest request; by default the JSON size of the largest batch of the repository's models, and
             64 MiB at most.
 
@@ -175,7 +175,7 @@ def _made(kserve: Any, model: Model, max_queue: int) -> Any:
 class _Door:
     """ASGI application with limits of a request's size and time, and a token.
 
-    A request whose client goes away is cancelled, which frees its place in the model's queue.
+    A request is cancelled when its client disconnects, which frees its place in the model's queue.
     """
 
     def __init__(self, app: Any, token: str | None, most_bytes: int, read_s: float = 30.0):

@@ -6,8 +6,8 @@
 ``GET /v1/models``, ``/health`` and ``/metrics`` are there too. It listens on this machine only unless ``--host`` names
 another address, and requires a bearer token if ``--token`` is given. Starlette and uvicorn are in the extra ``serve``.
 
-One slow client does not slow the others: connections have limits (`sbpjax.serving.http`), a prompt that is longer than
-the model reads is refused before it is tokenized, texts are tokenized in threads (long ones in one of their own), and
+One slow client does not slow the others: connections have limits (`sbpjax.serving.http`), a prompt beyond the model's
+maximum length is rejected before it is tokenized, texts are tokenized in threads (long ones in one of their own), and
 requests beyond the engine's queue are answered by 429 at once.
 """
 
@@ -48,7 +48,7 @@ class Endpoint:
         end: the token that ends a text, if there is one.
         token: the bearer token of clients; None for no authentication.
         token_characters: the most characters of a token; a text with more than this for each token that the engine
-            takes is refused before it is tokenized.
+            takes is rejected before it is tokenized.
         most_bytes: the largest request.
         read_s: how long a request may take to arrive, in seconds.
         timeout_s: how long a request may take from then to its last token, its wait for a place included.
@@ -161,7 +161,7 @@ class Endpoint:
                 tokens = [token async for token in stream]
         except TimeoutError:
             return _error(504, f"a request takes at most {self._timeout_s:g} s: ask for fewer tokens")
-        # Whatever the engine died of, whoever waits gets an answer.
+        # Whatever ended the engine, every waiting request gets an answer.
         except Exception as error:
             return _error(503, str(error).splitlines()[min(1, str(error).count("\n"))].strip() or "the engine ended")
         finally:

@@ -126,7 +126,7 @@ class Repository:
         engine: the engine of models whose configuration names none, one of `ENGINES`.
         max_batch: the largest batch of models with a free one.
         queue_delay_us: how long a request waits for others, in microseconds.
-        max_queue: how many requests may wait for a model; further ones are refused.
+        max_queue: the maximum number of waiting requests of a model; further ones are rejected.
         timeout_s: how long a request may wait, in seconds.
         max_model_mb: the most that the files of one version take, in MiB; None for no limit. A served model takes up
             to three times as much memory: its weights as loaded, as constants, and packed.

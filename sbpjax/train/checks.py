@@ -75,7 +75,7 @@ def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
 def check_tokens(model: nn.Module, data: Any) -> None:
     """Raise for texts in another vocabulary than the model's, samples too long for it, and too many classes.
 
-    Of a file of tokens the first and the last million are looked at, of a table of texts all.
+    Of a file of tokens the first and the last million are checked, of a table of texts all.
 
     Raises:
         TrainError: a token is not in the model's vocabulary, a sample has more positions than the model, or a table

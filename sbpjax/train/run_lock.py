@@ -95,7 +95,7 @@ class RunLock:
     def read(self) -> dict[str, Any]:
         """Return the record of the owner, empty if that cannot be read."""
         try:
-            found = json.loads(self.path.read_bytes())  # opened anew: NFS looks at the server then
+            found = json.loads(self.path.read_bytes())  # opened again: NFS then reads from the server
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -172,7 +172,7 @@ _LOCKS: weakref.WeakSet[RunLock] = weakref.WeakSet()
 
 
 def _forget_in_child() -> None:
-    """Close the files of locks in a forked child, which would hold them when its parent is gone."""
+    """Close the files of locks in a forked child, which would keep them locked after its parent's end."""
     for lock in _LOCKS:
         descriptor, lock._descriptor = lock._descriptor, None
         lock._using = threading.Lock()

@@ -60,7 +60,7 @@ def load(
             their state; plain values are set in its dicts and lists.
         placement: without ``into``: where tensors are made global; without it they are local, and whole on every
             process.
-        sbp: with ``placement``, their nd-sbp; broadcast by default. Dims that a tensor has not are not split.
+        sbp: with ``placement``, their nd-sbp; broadcast by default. Splits of missing dims become broadcast.
         pattern: load only the tensors whose names match, e.g. ``"model/*"`` or a list of patterns. With ``into``,
             everything else stays as it is.
         part: load only this key of the saved dict; names in patterns and errors begin below it.
@@ -133,7 +133,7 @@ def _part(contents: Contents, part: str) -> Any:
 
 
 def _alike(told: dict[int, list[str]]) -> None:
-    """Raise if a rank loads something else than rank 0."""
+    """Raise if a rank loads other tensors or layouts than rank 0."""
     for rank, theirs in told.items():
         if theirs == told[0]:
             continue

@@ -4,8 +4,8 @@
     tensor_7/meta        its shape and element type, as text
     tensor_7/out         its bytes
 
-`torch_pickle` runs the pickle with the names of this file's table: each class of it is a stand-in that takes the state
-of one kind of value and checks it. When the pickle is read the values are made of the stand-ins.
+`torch_pickle` runs the pickle with the names of this file's table: each class of it is a placeholder that checks the
+state of one kind of value. After reading, the values are built from the placeholders.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .saving import on_disk
 
 
 def located(path: str | os.PathLike) -> Path:
-    """Return where a checkpoint is: at its path, or beside it if a crash came between the two renames of a save.
+    """Return the path of a checkpoint, or the one beside it left by a crash between the two renames of a save.
 
     Raises:
         CheckpointError: there is none.

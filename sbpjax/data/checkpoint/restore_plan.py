@@ -37,9 +37,9 @@ class Fit:
 
     Args:
         contents: the checkpoint.
-        names: the tensors that are wanted.
-        cast: whether tensors may lose something by their dtype here.
-        parts: whether only some tensors are wanted, and everything else stays as it is.
+        names: the requested tensors.
+        cast: whether lossy dtype conversions are allowed.
+        parts: whether only some tensors are loaded, and everything else stays unchanged.
         above: the key of the checkpoint under which the state is; names in errors begin below it.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Save checkpoints: each process writes its own shards, optionally in the background, atomically.
 
     saving = sbpjax.checkpoint.save({"model": model, "step": 300}, path, asynchronous=True)
-    ...                                   # training goes on: the values were copied to the host's memory
+    ...                                   # training continues: the values were copied to the host's memory
     saving.wait()
 
     path/state.json        structure; name, shape, dtype, sbp and placement of every tensor (`document`)
@@ -133,7 +133,7 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
 
     Args:
         state: tensors, NumPy arrays, containers and plain values (`codec`); modules, optimizers and other objects with
-            ``state_dict`` and ``load_state_dict`` stand for their state. Of local tensors and plain values, those of
+            ``state_dict`` and ``load_state_dict`` are saved by their state. Of local tensors and plain values, those of
             rank 0 are written.
         path: the directory, which all processes reach; an older checkpoint there is replaced at the end.
         asynchronous: return as soon as the values are copied; `Saving.wait` waits for the rest, and so does the end

@@ -83,7 +83,7 @@ class Machine:
     Args:
         text: the pickle.
         names: the allowed names.
-        refused: gives the error for another name, ``refused("os.system")``, or the value to go on with.
+        refused: returns the error for another name, ``refused("os.system")``, or a value to continue with.
         persistent: gives the object for a persistent id.
     """
 

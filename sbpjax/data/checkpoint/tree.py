@@ -27,10 +27,10 @@ LEAVES = ("tensor", "array")
 def pack(state: Any) -> tuple[Any, dict[str, Any]]:
     """Return the structure of a state, and its tensors and arrays by name (``model/weight``).
 
-    Objects that have ``state_dict()`` and ``load_state_dict()`` stand for their state.
+    Objects with ``state_dict()`` and ``load_state_dict()`` are saved by their state.
 
     Raises:
-        CheckpointError: something in it is of a class that is not stored; the text names it.
+        CheckpointError: a value is of a class that is not stored; the text names it.
     """
     found: dict[str, Any] = {}
     try:

@@ -204,7 +204,7 @@ class DataLoader:
         """Resume, in the next loop, after the batches that were given when `state_dict` was taken.
 
         Raises:
-            DataError: this is the state of another loader, or of one that cannot go on.
+            DataError: this is the state of another loader, or of one that cannot resume.
         """
         missing = {"batches", "seed", "generator"} - set(state_dict)
         rule = f"missing keys {sorted(missing)}"
@@ -255,7 +255,7 @@ class _Iterator:
 
     Args:
         loader: the loader.
-        resume: a state to go on from.
+        resume: a state to resume from.
     """
 
     def __init__(self, loader: DataLoader, resume: dict[str, Any] | None) -> None:

@@ -157,7 +157,7 @@ class Subset(Dataset[T_co]):
 
     Args:
         dataset: the dataset.
-        indices: their indices, in the order that they shall have.
+        indices: their indices, in the wanted order.
     """
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:

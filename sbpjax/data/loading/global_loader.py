@@ -101,7 +101,7 @@ class GlobalLoader:
         check: receives this process's part of each batch before it is placed, and raises if it is invalid.
 
     Raises:
-        ValueError: the loader goes through an `IterableDataset`, gives single samples, or a batch does not divide.
+        ValueError: the loader iterates over an `IterableDataset`, gives single samples, or a batch does not divide.
 
     Example:
         >>> for x, y in GlobalLoader(loader, placement, sbpjax.sbp.split(0)):

@@ -1,7 +1,7 @@
 """Pickling by value for workers: lambdas, nested functions and classes of a notebook.
 
-Code goes as bytes, with the values of its closure and the globals that it names; a class goes as its bases and
-members. Both sides run the same Python, since a worker is started with the training process's own.
+Code is sent as bytes, with the values of its closure and the globals that it names; a class as its bases and members.
+Both sides run the same Python, since a worker is started with the training process's own.
 
 Functions and classes are first made empty and then filled, so that they may refer to themselves and each other.
 """

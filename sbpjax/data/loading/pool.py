@@ -145,7 +145,7 @@ class Pool:
     """The workers of a loader.
 
     Args:
-        job: dataset, fetcher (a function of the dataset), init function, whether it is gone through.
+        job: dataset, fetcher (a function of the dataset), init function, whether it is iterable.
         workers: how many.
         ahead: how many batches each may have in work.
         timeout_s: how long to wait for a batch, 0 for ever.

@@ -34,7 +34,7 @@ from .sampler import Sampler, Seeded
 
 _OF_LIBRARIES = (np.random.Generator, np.random.RandomState, random.Random)
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), np.ndarray)
-_MOST_ITEMS = 64  # of a list that are looked at: one of parts is short, one of indices is not
+_MOST_ITEMS = 64  # of a list that are searched: one of parts is short, one of indices is not
 _HOME = __name__.split(".")[0] + "."
 
 

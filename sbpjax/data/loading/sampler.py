@@ -84,7 +84,7 @@ class Seeded(Sampler[int]):
     """Base of random samplers.
 
     Attributes:
-        generator: where seeds come from; None for the default generator.
+        generator: the generator of seeds; None for the default one.
         last_seed: the seed of the order that was started last.
     """
 

@@ -1,9 +1,9 @@
 """Transport of batches from workers: small objects pickled over a socket, arrays through shared memory.
 
 A worker puts all arrays of a batch side by side into one *region*, memory without a name that both processes have
-mapped: its descriptor goes over the socket once. The arrays of the training process are views of the region; when the
-    last of them is gone, the region's number goes back with the next task, and the worker writes the next batch there.
-    So a batch is copied once, and a killed process leaves nothing behind.
+mapped: its descriptor is sent over the socket once. The arrays of the training process are views of the region; when
+the last of them is gone, the region's number goes back with the next task, and the worker writes the next batch
+there. So a batch is copied once, and a killed process leaves nothing behind.
 
 Source of the descriptor passing: unix(7), SCM_RIGHTS.
 """

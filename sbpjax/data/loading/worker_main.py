@@ -53,7 +53,7 @@ class Absent(type):
 
 
 def absent(name: str) -> type:
-    """Return the stand-in of a name."""
+    """Return the placeholder of a name."""
     return Absent(name, (), {"_is_absent": True})
 
 
@@ -67,14 +67,14 @@ def _refusal(name: str, kind: str = "WorkerError") -> Exception:
 
 
 def _attribute(tensor, name: str):
-    """Return a tensor's attribute that the light package lacks: a stand-in while modules are imported."""
+    """Return a tensor's attribute that the light package lacks: a placeholder while modules are imported."""
     if _loading and not name.startswith("__"):
         return absent(f"Tensor.{name}")
     raise _refusal(f"Tensor.{name}", "WorkerNameError")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the absent modules of sbpjax, and the names that it goes by."""
+    """Import finder of the absent modules of sbpjax, and of its aliases."""
 
     def __init__(self, aliases: list[str]) -> None:
         self.aliases = aliases
@@ -113,7 +113,7 @@ def put_light_package(root: str, aliases: list[str]) -> None:
 
     Args:
         root: the directory of sbpjax.
-        aliases: other names that it goes by.
+        aliases: its other names.
     """
     package = _module("sbpjax", [root])
     package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]

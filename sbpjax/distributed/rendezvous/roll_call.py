@@ -117,7 +117,7 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
 
 
 def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
-    """Return the answer of rank 0, None if it refuses this rank's signature."""
+    """Return the answer of rank 0, None if it rejects this rank's signature."""
     with socket.create_connection((host, port), timeout=left_s) as connection:
         connection.settimeout(min(left_s, roll_server.PATIENCE_S))
         try:

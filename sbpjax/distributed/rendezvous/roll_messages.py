@@ -2,7 +2,7 @@
 
     rank 0 → rank r     sbpjax-roll-call-2, and 16 random bytes: the challenge
     rank r → rank 0     signed: rank, size, host, versions, and 16 random bytes of its own
-    rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if refused
+    rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if rejected
 
 A signature covers the random bytes of the other side, so replayed messages are rejected. Every message but the first
 begins with its length in four bytes. The length of a message is checked before it is kept, its signature before it is

@@ -107,7 +107,7 @@ class Server:
     def _accept(self, server: socket.socket) -> None:
         try:
             connection, peer = server.accept()
-        except OSError:  # gone again, or no descriptors left: the silent are dropped in a while
+        except OSError:  # disconnected, or no descriptors left: silent connections are dropped after a while
             return
         connection.setblocking(False)
         caller = _Caller(connection, str(peer[0]), time.monotonic() + PATIENCE_S)

@@ -80,7 +80,7 @@ def quantize_weights(model: Module, dtype: Any = dtypes.int8, skip: Iterable[str
         The names of the layers that were replaced.
 
     Raises:
-        OpValueError: a name in ``skip`` that the model has not, or nothing to replace.
+        OpValueError: a name in ``skip`` that the model lacks, or nothing to replace.
 
     Example:
         >>> model = flow.nn.Sequential(flow.nn.Linear(4, 8), flow.nn.ReLU(), flow.nn.Linear(8, 2))
@@ -95,7 +95,7 @@ def quantize_weights(model: Module, dtype: Any = dtypes.int8, skip: Iterable[str
     replaced = []
     for name, module in modules.items():
         parents = {name, *(name[:i] for i, c in enumerate(name) if c == ".")}
-        # By class: a subclass may do other things with its weight.
+        # By class: a subclass may use its weight differently.
         if type(module) is not Linear or not name or parents & skip:
             continue
         parent, _, own = name.rpartition(".")

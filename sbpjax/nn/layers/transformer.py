@@ -272,7 +272,7 @@ class Transformer(Module):
         custom_decoder: a module instead of the decoder.
         layer_norm_eps: eps of the norms.
         batch_first: `(N, L, E)` rather than `(L, N, E)`.
-        norm_first: norms stand before attention and network.
+        norm_first: apply norms before attention and network.
         bias: whether linear layers and norms have one.
         device: where the parameters are made.
         dtype: their dtype.

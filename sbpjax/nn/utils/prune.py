@@ -78,7 +78,7 @@ class BasePruningMethod(ABC):
             seen = f"scores {tuple(scores.shape)}, parameter {tuple(original.shape)}"
             raise OpValueError(f"prune {name!r}", seen, "scores have the parameter's shape", "give such")
         default = like.ones_like(original) if earlier is None else getattr(module, f"{name}_mask").detach().clone()
-        mask = method.compute_mask(scores, default)  # may refuse: nothing has changed yet
+        mask = method.compute_mask(scores, default)  # may raise: nothing has changed yet
         if earlier is None:
             parameter = module._parameters[name]
             del module._parameters[name]

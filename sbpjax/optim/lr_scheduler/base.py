@@ -58,7 +58,7 @@ class LRScheduler:
 
     is_pure: ClassVar[bool] = True  # whether `lr_at` gives the rate of any step; a metric-driven schedule cannot
     _unsaved: ClassVar[tuple[str, ...]] = ()
-    _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
+    _by_factors: ClassVar[bool] = False  # whether a step multiplies the present rate
     _of_groups: ClassVar[str] = ""  # the argument with one value per group, so that no group can be added
     _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
     _applied: list[float] | None = None  # the rates of a graph's last step, until the user steps by hand
@@ -140,7 +140,7 @@ class LRScheduler:
         """Adopt groups that were added to the optimizer since the last step, with their present rates.
 
         Raises:
-            ValueError: the schedule has something for each group.
+            ValueError: the schedule has one value for each group.
         """
         groups = self.optimizer.param_groups[len(self.base_lrs) :]
         if not groups:
@@ -168,7 +168,7 @@ class LRScheduler:
         self.last_lr = [*self.last_lr, *(g["lr"] for g in self.optimizer.param_groups[len(self.last_lr) :])]
 
     def _base_of(self, present: float, group: int) -> float:
-        """Return the base rate from which the schedule comes to a present rate at the last step."""
+        """Return the base rate that leads to a present rate at the last step."""
         if type(self).get_lr is not LRScheduler.get_lr or not self.is_pure or self.last_step < 0:
             return present
         zero, one, two = (self.lr_at(base, self.last_step, group) for base in (0.0, 1.0, 2.0))

@@ -13,7 +13,7 @@ from .base import LRScheduler, per_group, require
 class ReduceLROnPlateau(LRScheduler):
     """Multiply the rate by `factor` when a metric has not improved for `patience` steps.
 
-    The one schedule that is no function of the step: `step` takes the metric, so whoever measures it calls `step`.
+    The one schedule that is no function of the step: call `step` with the metric where it is measured.
 
     Args:
         mode: whether ``"min"`` or ``"max"`` of the metric is sought.

@@ -99,7 +99,7 @@ def forget(*, files: bool = False) -> None:
     """Unload the modules imported for configurations if the file of one has changed.
 
     Args:
-        files: forget those that `run_file` has run in any case.
+        files: unload those that `run_file` has run in any case.
     """
     imported = {
         name: loader
@@ -130,7 +130,7 @@ def run_file(path: Path) -> types.ModuleType:
         path: an absolute one, of a ``.py``.
 
     Raises:
-        ConfigError: it raises something; the text has its line.
+        ConfigError: it raises an error; the text has its line.
     """
     names = _name(path)
     for depth in range(len(names) - 1):

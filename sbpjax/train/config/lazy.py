@@ -117,7 +117,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
             default the tree is of the program itself, and all its calls are allowed.
 
     Raises:
-        ConfigError: an interpolation leads nowhere, a call lacks an argument, or it is not allowed.
+        ConfigError: an interpolation has no target, a call lacks an argument, or it is not allowed.
     """
     if name.count(".") > DEEPEST:
         rule, fix = "${a.b} stands for a value that does not contain it", "write the value there"

@@ -1,7 +1,7 @@
 """Allowlist of callables for configuration files: parts of sbpjax, and packages that the caller allows.
 
     model: {_call_: sbpjax.models.gpt2.model:GPT2, ...}     # a module: called
-    model: {_call_: os:system, _arguments_: [...]}          # refused, before anything is imported
+    model: {_call_: os:system, _arguments_: [...]}          # rejected, before anything is imported
     data: {_call_: my_project.data:Pages}                   # called with allow=("my_project",)
 
 A configuration in Python is a program without restrictions. A ``config.yaml`` comes with a run, from the author of the
@@ -134,7 +134,7 @@ class Allowed:
             where: its place in the configuration, for errors.
 
         Raises:
-            ConfigError: it leads nowhere, or to something that the file may not call.
+            ConfigError: it does not exist, or the file may not call it.
         """
         if not isinstance(path, str) or path.count(":") != 1:
             raise self._refused(path, where)
@@ -171,7 +171,7 @@ class Allowed:
         """Check all names of a tree of plain values, dicts and lists.
 
         Raises:
-            ConfigError: one leads to something that may not be called, or a text is made by a resolver of OmegaConf.
+            ConfigError: one may not be called, or a text is made by a resolver of OmegaConf.
         """
         if isinstance(tree, dict):
             for key, value in tree.items():

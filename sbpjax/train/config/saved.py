@@ -92,7 +92,7 @@ def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
     """Return a configuration as dicts and lists, with its interpolations resolved.
 
     Raises:
-        ConfigError: one leads nowhere, or in a circle.
+        ConfigError: one has no target, or is circular.
     """
     with interpolating(f"reading {name}"):
         found = OmegaConf.to_container(config, resolve=True)

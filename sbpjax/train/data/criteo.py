@@ -53,7 +53,7 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
         lines: how many a block has.
 
     Raises:
-        DataError: a line has not 40 fields, a label is not 0 or 1, a count is no whole number, a key has more than 32
+        DataError: a line does not have 40 fields, a label is not 0 or 1, a count is no integer, a key has more than 32
             bits or is no number; the text names the line. Or the file is damaged.
     """
     if str(path).endswith(".parquet"):
@@ -193,7 +193,7 @@ class Clicks(Shuffled):
         shuffle: False for the order of the arrays.
 
     Raises:
-        DataError: they have not as many rows.
+        DataError: their numbers of rows differ.
 
     Example:
         >>> Clicks(np.zeros((2, 13)), np.ones((2, 3), np.int64), [0, 1], shuffle=False)[1]["ids"]

@@ -76,7 +76,7 @@ class LabelledTexts(Shuffled):
         widths: `(per_epoch,)`: how long each row's input is, without padding.
 
     Raises:
-        DataError: the file is missing, a line has not the cells that it needs, or a label is none of the classes.
+        DataError: the file is missing, a line lacks cells, or a label is none of the classes.
 
     Example:
         >>> with open("table.tsv", "w") as file:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_ROUNDS = 4  # of both halves; four halves already look random to anybody without the keys (Luby and Rackoff, 1988)
+_ROUNDS = 4  # of both halves; four halves already look random without the keys (Luby and Rackoff, 1988)
 _MASK = (1 << 64) - 1
 
 

@@ -25,7 +25,7 @@ from .token_file import TokenFile
 
 
 def _spans(tokens: int, density: float, mean_span: float) -> tuple[int, int]:
-    """Return the number of removed tokens and of spans for a number of tokens; something always stays."""
+    """Return the number of removed tokens and of spans for a number of tokens; at least one token stays."""
     taken = min(max(round(tokens * density), 1), tokens - 1)
     return taken, min(max(round(taken / mean_span), 1), taken, tokens - taken)
 

@@ -126,7 +126,7 @@ class TokenFileWriter:
     Args:
         prefix: the path without ``.bin`` or ``.idx``.
         dtype: of the tokens in the file, as from `token_dtype`.
-        overwrite: whether files that are there are replaced.
+        overwrite: whether existing files are replaced.
 
     Raises:
         DataError: files are there already, another process writes them, a document is no list of tokens, a token does
@@ -249,7 +249,7 @@ class TokenFileWriter:
         with open(self._digest_path, "w", encoding="utf-8") as digest:
             digest.write(digest_line(self._index_path))
             _to_disk(digest)
-        with contextlib.suppress(FileNotFoundError):  # an old index must not stand beside new tokens
+        with contextlib.suppress(FileNotFoundError):  # an old index must not remain beside new tokens
             os.unlink(f"{self.prefix}.idx")
         for path in (self._bin_path, self._digest_path, self._index_path):
             os.replace(path, path.removesuffix(".part"))

@@ -26,7 +26,7 @@ def _scores_and_labels(name: str, predictions: Any, targets: Any) -> tuple[np.nd
     """Return scores of positives and of negatives.
 
     Raises:
-        TrainError: a target is no 0 or 1, a score is no number, or there are not as many of both.
+        TrainError: a target is not 0 or 1, a score is NaN, or their numbers differ.
     """
     scores, told = host(predictions).reshape(-1), host(targets).reshape(-1)
     seen = f"{scores.size} scores, {told.size} targets"

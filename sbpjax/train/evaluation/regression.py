@@ -1,7 +1,7 @@
 """`Regression` metrics: mean squared error, Pearson's and Spearman's correlation.
 
 A rank among all samples is no sum over samples, so the state is all predictions and targets. They are sorted before
-anything is summed: so the result does not depend on the order in which they came.
+anything is summed: so the result does not depend on their order.
 """
 
 from __future__ import annotations
