@@ -22,8 +22,8 @@ import warnings
 from typing import Any
 
 import jax
-from jax._src import xla_bridge as _xla_bridge
 
+from sbpjax._core.jax_private import xla_bridge as _xla_bridge
 from sbpjax._core.runtime import processes as _world
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.runtime.processes import devices_started as devices_started

@@ -23,8 +23,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
+from sbpjax._core.jax_private import current_name_stack, set_name_stack
 from sbpjax._core.programs.casts import Cast, without_casts
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.amp.casting import fresh

@@ -19,9 +19,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import jaxpr_as_fun
 from sbpjax._core.programs.batch_counts import with_batch_counts
 from sbpjax._core.programs.casts import without_casts
-from sbpjax._core.runtime.jaxprs import jaxpr_as_fun
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.amp.casting import fresh, under
 from sbpjax._core.tensor.creation.generator import default_generator

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
 from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax._core.compiler.eager.options import options_of_update
 from sbpjax._core.compiler.launch import Launcher, is_looked_at
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation import like as likes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jax.interpreters import ad, batching, mlir
 
-from sbpjax._core.runtime.jaxprs import Primitive
+from sbpjax._core.jax_private import Primitive
 
 from . import algebra
 from .placement import placement as Placement

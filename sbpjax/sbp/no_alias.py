@@ -10,8 +10,9 @@ would take one memory twice, which ends the process.
 from __future__ import annotations
 
 import jax
-from jax._src.array import ArrayImpl
 from jax.sharding import Sharding
+
+from sbpjax._core.jax_private import ArrayImpl
 
 
 def apart(array, sharding: Sharding | None = None):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from jax.interpreters import ad, batching, mlir
 
-from sbpjax._core.runtime.jaxprs import Primitive
+from sbpjax._core.jax_private import Primitive
 
 from .placement import placement as Placement
 

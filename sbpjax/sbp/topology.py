@@ -237,7 +237,7 @@ def _leave_out_of_cache() -> None:
 
     JAX 0.10 files them, and then fails to read them back, with a warning: a compile-only client cannot load a program.
     """
-    from jax._src import compilation_cache
+    from sbpjax._core.jax_private import compilation_cache
 
     before = compilation_cache.is_cache_used
 

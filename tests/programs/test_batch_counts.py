@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax._core.jax_private import jaxpr_as_fun
 from sbpjax._core.programs.batch_counts import with_batch_counts
-from sbpjax._core.runtime.jaxprs import jaxpr_as_fun
 
 PARTS, ROWS = 4, 2
 X = np.random.default_rng(0).normal(size=(PARTS * ROWS, 3)).astype(np.float32)

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.jax_private import jaxpr_as_fun
 from sbpjax._core.programs.bf16_barriers import stored_narrow
-from sbpjax._core.runtime.jaxprs import jaxpr_as_fun
 
 BF16, F32 = jnp.bfloat16, jnp.float32
 

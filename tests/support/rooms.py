@@ -35,6 +35,7 @@ PLACES = {
     "sbpjax/errors.py": "ground",
     "sbpjax/_core/__init__.py": "ground",
     "sbpjax/_core/naming.py": "ground",
+    "sbpjax/_core/jax_private.py": "ground",
     "sbpjax/_core/runtime/": "ground",
     "sbpjax/_core/serialization/": "ground",
     **{

@@ -15,13 +15,13 @@ from types import MappingProxyType
 
 import jax
 
+from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner import disk
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.planner.program import plan_program
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.scan_layers import rolled
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import Layout, layout_of

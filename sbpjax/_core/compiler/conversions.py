@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.sbp import Layout, abstract, algebra
 from sbpjax.sbp import multi_host as spread
 from sbpjax.sbp.layout import layout_of

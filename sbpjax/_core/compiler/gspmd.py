@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.jax_private import Literal
 from sbpjax._core.programs.normalise import bind
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.primitives import ATTENTION
-from sbpjax._core.runtime.jaxprs import Literal
 from sbpjax.sbp import even_split as balance
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, axes_of_dims, layout_of

@@ -21,8 +21,8 @@ from collections.abc import Hashable, Mapping, Sequence
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import Var, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program, at_source, bind, normalise, run_program, scan_counts
-from sbpjax._core.runtime.jaxprs import Var, jaxpr_as_fun
 
 
 def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:

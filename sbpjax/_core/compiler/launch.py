@@ -22,10 +22,8 @@ from operator import itemgetter, methodcaller
 from typing import Any
 
 import jax
-from jax._src import config, tree_util
-from jax._src.array import ArrayImpl
-from jax._src.interpreters import pxla  # no public names for the parts of a compiled program (jax 0.10)
-from jax._src.lib import _jax
+
+from sbpjax._core.jax_private import ArrayImpl, _jax, config, pxla, tree_util
 
 _SIGNATURES = 64
 _SAME = itemgetter(slice(None))

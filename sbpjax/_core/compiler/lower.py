@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import DropVar, Literal, Var
 from sbpjax._core.planner.control import body_plans
 from sbpjax._core.planner.prices.links import written_as_all_reduce
 from sbpjax._core.programs.normalise import at_source, normalise, run_program, scan_again, scan_counts, while_counts
@@ -23,7 +24,6 @@ from sbpjax._core.programs.plan import Copies, Plan
 from sbpjax._core.programs.primitives import CONTROL
 from sbpjax._core.programs.rules import Context, compute
 from sbpjax._core.programs.rules.table import is_number, local
-from sbpjax._core.runtime.jaxprs import DropVar, Literal, Var
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.conversion_steps import MeshPosition

@@ -22,8 +22,8 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.programs.normalise import is_backward, scopes_of, source_line
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.dtype import _BY_NP
 from sbpjax._core.tracing import tree

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.programs.normalise import Program, is_backward, scopes_of, source_line
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax._core.programs.primitives import PRODUCTS
-from sbpjax._core.runtime.jaxprs import Var
 
 from .control import body_program
 

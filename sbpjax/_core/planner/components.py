@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import Program
-from sbpjax._core.runtime.jaxprs import Literal, Var
 
 
 @dataclass

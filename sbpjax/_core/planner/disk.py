@@ -21,11 +21,11 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.jax_private import Literal
 from sbpjax._core.programs.equation_form import EquationForms
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.rules import Strategy, names
-from sbpjax._core.runtime.jaxprs import Literal
 from sbpjax._core.serialization import cache_folder
 from sbpjax._core.serialization import signed_cache as kept
 

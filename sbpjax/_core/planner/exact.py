@@ -20,10 +20,10 @@ import logging
 import math
 from dataclasses import dataclass, replace
 
+from sbpjax._core.jax_private import DropVar, Literal, Var
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax._core.programs.rules import Strategy, jointly_legal, moved_inside, refused, strategies_of
-from sbpjax._core.runtime.jaxprs import DropVar, Literal, Var
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
 

@@ -15,10 +15,10 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, cast
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.equation_form import EquationForms
 from sbpjax._core.programs.normalise import Program, scan_counts
 from sbpjax._core.programs.plan import Codes
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.sbp.algebra import FREE
 
 from .components import uniform_values

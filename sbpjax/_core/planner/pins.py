@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from sbpjax._core.jax_private import ClosedJaxpr, Var, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Var, new_jaxpr_eqn, no_effects
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.placement import placement as Placement
 

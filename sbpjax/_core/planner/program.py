@@ -18,13 +18,13 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from sbpjax._core.jax_private import Literal
 from sbpjax._core.planner.memory.limit import at_fullest, fastest_within, holds_bytes
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.planner.prices.slack import slack_us
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax._core.programs.rules import Strategy
-from sbpjax._core.runtime.jaxprs import Literal
 from sbpjax.sbp.algebra import B
 
 from .graph import Fixed, Graph, build

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from . import primitives as known
 from .normalise import body_of, live, source_line

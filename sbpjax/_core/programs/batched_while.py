@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 from jax import lax
 
-from sbpjax._core.runtime.jaxprs import jaxpr_as_fun
+from sbpjax._core.jax_private import jaxpr_as_fun
 
 
 def with_one_condition(eqn):

@@ -22,9 +22,16 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.lax.lax import optimization_barrier_p  # no public name
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, DropVar, Literal, Var, new_jaxpr_eqn, no_effects
+from sbpjax._core.jax_private import (
+    ClosedJaxpr,
+    DropVar,
+    Literal,
+    Var,
+    new_jaxpr_eqn,
+    no_effects,
+    optimization_barrier_p,
+)
 
 from .primitives import BARRIERS, CONVOLUTIONS, MOVES, PRODUCTS
 from .rewrite import rewritten

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal
+from sbpjax._core.jax_private import ClosedJaxpr, Literal
 
 _FLOATS = tuple(np.dtype(d) for d in (np.float16, ml_dtypes.bfloat16, np.float32))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from sbpjax._core.runtime.jaxprs import Literal
+from sbpjax._core.jax_private import Literal
 
 # Functions in parameters print their address, which differs from process to process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")

@@ -25,8 +25,8 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.interpreters import mlir
 
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Primitive, Var
 from sbpjax._core.programs.primitives import MOVES, PRODUCTS
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Primitive, Var
 
 from .rewrite import rewritten
 

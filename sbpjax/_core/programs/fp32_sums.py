@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Var
+from sbpjax._core.jax_private import ClosedJaxpr, Var
 
 from .fp32_gradients import converted
 from .rewrite import rewritten

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import ClosedJaxpr, Literal
 from sbpjax._core.ops.losses.cross_entropy_primitive import linear_cross_entropy_grad_p, linear_cross_entropy_p
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal
 
 from .normalise import body_of, live
 from .rewrite import rewritten

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.jax_private import DropVar, Var
 from sbpjax._core.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
-from sbpjax._core.runtime.jaxprs import DropVar, Var
 
 # One pass over the operands, of which a compiler makes part of its reader.
 POINTWISE = CHEAP | TRANSCENDENTAL | MOVES | {"div", "broadcast_in_dim", "slice"}

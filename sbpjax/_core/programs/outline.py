@@ -28,10 +28,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.core import NamedAxisEffect  # no public name
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from sbpjax._core.runtime.jaxprs import Literal
+from sbpjax._core.jax_private import Literal, NamedAxisEffect
 
 from .normalise import Program, bind, evaluate
 from .primitives import CONVOLUTIONS

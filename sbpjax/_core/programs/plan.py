@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sbpjax._core.runtime.jaxprs import Var
+from sbpjax._core.jax_private import Var
 from sbpjax.sbp import algebra, boxing
 from sbpjax.sbp.conversion_steps import Step
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sbpjax._core.jax_private import DropVar, Literal, Var
 from sbpjax._core.programs.primitives import LOOPS, PRODUCTS
-from sbpjax._core.runtime.jaxprs import DropVar, Literal, Var
 
 from .equation_form import EquationForms
 from .normalise import Program

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
+from sbpjax._core.jax_private import ClosedJaxpr
 
 
 def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], ClosedJaxpr]) -> ClosedJaxpr:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sbpjax._core.runtime.jaxprs import Literal
+from sbpjax._core.jax_private import Literal
 
 from . import primitives as known
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from .normalise import Program, bind, scan_again, scan_counts
 from .repeated_layers import LEAST_ITERATIONS, LayerLoop, layer_loops

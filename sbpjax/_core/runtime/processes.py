@@ -24,8 +24,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
+from sbpjax._core.jax_private import xla_bridge as _xla_bridge
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError
 
@@ -351,7 +351,7 @@ def raise_for_ranks(error: BaseException) -> None:
 
 
 def _state() -> Any:
-    from jax._src import distributed  # jax.distributed has no public access to its client
+    from sbpjax._core.jax_private import distributed
 
     return distributed.global_state
 

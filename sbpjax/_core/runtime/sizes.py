@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
-from jax._src.core import trace_ctx  # no public name
 
+from sbpjax._core.jax_private import trace_ctx
 from sbpjax.errors import OutOfMemoryError
 
 from . import host_memory

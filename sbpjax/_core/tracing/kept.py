@@ -27,10 +27,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax._src.interpreters import partial_eval  # no public name for the elimination of dead code
 from jax.core import Tracer
 
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, jaxpr_as_fun
+from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun, partial_eval
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.op_calls import inlined
 from sbpjax._core.tensor.dispatch.traced import constant

@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import core as jax_core  # the current trace has no public name
 
+from sbpjax._core.jax_private import core as jax_core
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical
 from sbpjax._core.tensor.handle.mode import mode

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import core as jax_core  # the current trace has no public name
 from jax.core import Tracer
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, jaxpr_as_fun
+from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun
+from sbpjax._core.jax_private import core as jax_core
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch

@@ -21,8 +21,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.interpreters import ad, batching, mlir
 
+from sbpjax._core.jax_private import Primitive
 from sbpjax._core.programs.rules import Strategy
-from sbpjax._core.runtime.jaxprs import Primitive
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op

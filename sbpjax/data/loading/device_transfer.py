@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from jax._src.lib import xla_client  # no public name of its copy
 from jax.core import ShapedArray
 
+from sbpjax._core.jax_private import xla_client
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import from_numpy
 from sbpjax._core.tensor.handle.device import default_jax_device

@@ -108,7 +108,7 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
 
 def _detected(timeout_s: float):
     """Return JAX's detection of the cluster: SLURM, Open MPI, Kubernetes, Cloud TPU."""
-    from jax._src.clusters import ClusterEnv  # its detection is not public on its own
+    from sbpjax._core.jax_private import ClusterEnv
 
     address, size, rank, ids = ClusterEnv.auto_detect_unset_distributed_params(
         None, None, None, None, None, int(timeout_s)

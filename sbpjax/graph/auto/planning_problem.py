@@ -24,12 +24,12 @@ from typing import Any
 import jax
 
 from sbpjax._core.compiler.compile import cached_plan
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import Activation, activations
 from sbpjax._core.planner.pins import pinned
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B

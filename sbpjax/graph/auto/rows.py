@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import Activation, activations, codes_of
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.errors import SbpError
 from sbpjax.sbp.layout import local_shape
 

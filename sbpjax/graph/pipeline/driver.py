@@ -17,8 +17,8 @@ import numpy as np
 
 from sbpjax._core.compiler.eager.disk_cache import compiled_afresh
 from sbpjax._core.compiler.gspmd import physical_of
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import evaluate, live
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.errors import NanError
 from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host as spread

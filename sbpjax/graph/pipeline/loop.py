@@ -20,9 +20,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program, evaluate, normalise, scan_counts, source_line
 from sbpjax._core.programs.primitives import CONTROL
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 from sbpjax.errors import GraphError
 from sbpjax.sbp.stage import stage_transfer_p
 

@@ -27,10 +27,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.lib import xla_client  # no public name of its copy
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core.compiler.between_placements import transfer
+from sbpjax._core.jax_private import xla_client
 from sbpjax.sbp import multi_host as spread
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement

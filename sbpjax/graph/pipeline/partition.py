@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import Program, source_line
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.errors import MixedTensorError
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.stage import stage_transfer_p

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.prices.cost import CostModel
 from sbpjax._core.programs.normalise import Program, is_backward, live
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
 

@@ -15,10 +15,10 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler.launch import copied, is_looked_at
+from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace as calls
 from sbpjax._core.runtime import processes as world
-from sbpjax._core.runtime.jaxprs import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.exchange import Plan, Run, counted_on, exchange

@@ -34,8 +34,9 @@ def relocated(compiled: Any, source: list, target: list) -> Any:
 
 
 def _relocated(compiled: Any, source: list, target: list) -> Any:
-    from jax._src import compiler  # no public name
     from jax.experimental import serialize_executable
+
+    from sbpjax._core.jax_private import compiler
 
     payload, in_tree, out_tree = serialize_executable.serialize(compiled)
     client = target[0].client

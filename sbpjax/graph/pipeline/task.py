@@ -18,9 +18,9 @@ from jax.core import ShapedArray
 from sbpjax._core.compiler import options
 from sbpjax._core.compiler.compile import CompiledProgram, compile_program
 from sbpjax._core.compiler.launch import Launcher
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.planner.prices.cost import CostModel
 from sbpjax._core.programs.normalise import Program
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import jax
 
+from sbpjax._core.jax_private import Literal, Var, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import live
-from sbpjax._core.runtime.jaxprs import Literal, Var, new_jaxpr_eqn, no_effects
 from sbpjax.sbp.stage import stage_transfer_p
 
 from .loop import Carry, MicroBatchLoop

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.programs.primitives import PRODUCTS
-from sbpjax._core.runtime.jaxprs import Var
 
 from .partition import Partition, Task, with_sources
 

@@ -15,10 +15,10 @@ import jax
 from sbpjax._core.compiler.compile import CompiledProgram, compile_program
 from sbpjax._core.compiler.in_place import in_place, partners
 from sbpjax._core.compiler.options import compiler_options
+from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, jaxpr_as_fun
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.host_inputs import HostInputs

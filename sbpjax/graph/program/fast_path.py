@@ -19,9 +19,9 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
 from sbpjax._core.compiler.launch import is_looked_at
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime import processes as world
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator

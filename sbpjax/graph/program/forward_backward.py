@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import jax
 
+from sbpjax._core.jax_private import DropVar, Literal, Primitive, Var
 from sbpjax._core.programs.min_cut import least_saved
 from sbpjax._core.programs.normalise import Program, evaluate, normalise
 from sbpjax._core.programs.primitives import MOVES
-from sbpjax._core.runtime.jaxprs import DropVar, Literal, Primitive, Var
 
 # Placeholder for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")

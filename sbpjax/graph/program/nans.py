@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax._src import api_util
-from jax._src.dispatch import check_special  # no public name
-
+from sbpjax._core.jax_private import api_util, check_special
 from sbpjax.errors import NanError
 
 # The error of compiled programs; no public name (jax 0.10).

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.programs.bf16_barriers import stored_narrow
 from sbpjax._core.programs.fp32_gradients import widened
 from sbpjax._core.programs.fp32_sums import with_wide_sums
@@ -24,7 +25,6 @@ from sbpjax._core.programs.fused_losses import fused_losses
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.programs.scan_layers import rolled
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
 from sbpjax._core.tensor.dispatch.op_calls import inlined
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.step import TracedStep

@@ -24,11 +24,11 @@ import numpy as np
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.launch import Launcher, copied, is_looked_at
 from sbpjax._core.engines.options import Engine
+from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes as world
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.pins import pinned
 from sbpjax._core.programs.normalise import Program as Flat
 from sbpjax._core.programs.plan import Codes
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
 from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import scan_counts
 from sbpjax._core.programs.plan import Plan
-from sbpjax._core.runtime.jaxprs import Literal, Var
 
 from .forward_backward import COPIES
 

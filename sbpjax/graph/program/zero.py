@@ -27,8 +27,8 @@ from collections.abc import Iterable, Sequence
 import jax
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 from sbpjax._core.programs.normalise import bind, normalise, scan_again, scan_counts
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.sbp import Layout

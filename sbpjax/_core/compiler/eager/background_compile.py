@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax._core.compiler.eager.options import options_of
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 

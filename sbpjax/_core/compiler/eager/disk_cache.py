@@ -31,8 +31,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import config as _config  # the settings that a trace depends on have no public name
 
+from sbpjax._core.jax_private import config as _config
+from sbpjax._core.jax_private import prepare_lapack
 from sbpjax._core.planner import disk
 from sbpjax._core.programs.rules import names
 from sbpjax._core.serialization import signed_cache as kept
@@ -202,7 +203,7 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
     Programs that jaxlib 0.10 has read from there are filed again without their functions, and fail with NOT_FOUND.
     """
-    from jax._src import compilation_cache
+    from sbpjax._core.jax_private import compilation_cache
 
     before = compilation_cache.is_cache_used
     # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file such programs
@@ -245,10 +246,7 @@ def _ready_lapack() -> None:
     A program from disk is never lowered, and would call the null pointers that are there before. This imports SciPy,
     0.2 s to 0.4 s; so only programs that name such a function pay for it.
     """
-    from jaxlib import lapack
-
-    # No public name (jaxlib 0.10); JAX's lowering rules call this one.
-    lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
+    prepare_lapack()
 
 
 def fast_call(compiled: Any) -> Callable:

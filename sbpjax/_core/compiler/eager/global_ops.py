@@ -14,8 +14,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace as calls

@@ -26,10 +26,8 @@ from collections.abc import Callable, Iterator
 
 import jax
 import numpy as np
-from jax._src import pjit  # its primitive has no public name
-from jax._src.core import jaxprs_in_params  # its public name loads Pallas, see `_core.runtime.jaxprs`
-from jax._src.interpreters import partial_eval
 
+from sbpjax._core.jax_private import ClosedJaxpr, JaxprEqn, jaxprs_in_params, partial_eval, pjit
 from sbpjax._core.programs.primitives import (
     ARG_REDUCTIONS,
     BROADCASTS,
@@ -47,7 +45,6 @@ from sbpjax._core.programs.primitives import (
     STEADY,
     SUMS,
 )
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, JaxprEqn
 
 QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
 if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax._src.array import ArrayImpl
 
 from sbpjax._core.compiler import mappings
 from sbpjax._core.compiler.eager import recompile_log as call_sites
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 
 # Shapes of one op, from which on its programs are counted and dropped.

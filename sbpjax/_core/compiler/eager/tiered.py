@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from sbpjax._core.compiler.eager.options import cold_options_of
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr
+from sbpjax._core.jax_private import ClosedJaxpr
 
 # The saved compile time, at 8 ns an element.
 _ELEMENTS = 1 << 22

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.control import body_program
 from sbpjax._core.programs.normalise import Program, scan_counts
 from sbpjax._core.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
 from sbpjax._core.programs.rules import Strategy, strategies_of
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B, P
 

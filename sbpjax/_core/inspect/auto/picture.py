@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sbpjax._core.inspect.display import as_html, bytes_text, microseconds, svg
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import forward_of, module_of
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.graph.auto.planning_problem import PARAMETER
 from sbpjax.graph.auto.rows import NUMBER, TensorRow
 from sbpjax.sbp import algebra

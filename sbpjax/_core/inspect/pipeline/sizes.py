@@ -18,9 +18,9 @@ from typing import Any
 from sbpjax._core.inspect.display import Table, bytes_text
 from sbpjax._core.inspect.memory import Memory
 from sbpjax._core.inspect.traffic import Traffic, planned_bytes, traffic
+from sbpjax._core.jax_private import Literal
 from sbpjax._core.planner.memory.limit import capacity_of
 from sbpjax._core.planner.memory.liveness import Spans
-from sbpjax._core.runtime.jaxprs import Literal
 from sbpjax.graph.pipeline.p2p_transfer import here
 from sbpjax.graph.pipeline.plan import named_tasks
 from sbpjax.graph.pipeline.schedule import FORWARD

@@ -11,6 +11,8 @@ import math
 
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import cudnn_attention
+
 from .scores import EVERY_KEY, Scores
 
 NAME = "cudnn"
@@ -35,13 +37,11 @@ def refusal(q, k, v, mask, segments, how: Scores) -> str | None:
 
 
 def _static(how: Scores) -> dict:
-    from jax._src.cudnn import fused_attention_stablehlo as cudnn
-
     left, right = how.window
     return {
         "scale": how.scale, "seed": 42, "dropout_rate": 0.0, "variadic_args": (False, False),
-        "mask_type": cudnn.MaskType.NO_MASK if right is None else cudnn.MaskType.CAUSAL,
-        "layout": cudnn.AttentionLayout.BTNH.value,
+        "mask_type": cudnn_attention.MaskType.NO_MASK if right is None else cudnn_attention.MaskType.CAUSAL,
+        "layout": cudnn_attention.AttentionLayout.BTNH.value,
         "sliding_window_length": None if left is None else left + 1,  # cuDNN counts the query's own key
     }  # fmt: skip
 
@@ -63,21 +63,21 @@ def _back(x, like):
 
 def forward(q, k, v, mask, segments, how: Scores):
     """Return attention and its lse, as `_core.ops.attention.blocks.forward`."""
-    from jax._src.cudnn import fused_attention_stablehlo as cudnn
-
     absent = (jnp.zeros(0, q.dtype),) * 7
     operands = [_heads(x, k.ndim) for x in (q, k, v)]
-    out, lse = cudnn._dot_product_attention_fwd_p_wrapper.bind(*operands, *absent, **_static(how), is_training=True)
+    out, lse = cudnn_attention._dot_product_attention_fwd_p_wrapper.bind(
+        *operands, *absent, **_static(how), is_training=True
+    )
     return _back(out, q), lse.reshape(q.shape[:-1])
 
 
 def backward(q, k, v, mask, segments, how: Scores, out, lse, ct):
     """Return the gradients of queries, keys and values, as `_core.ops.attention.blocks.backward`."""
-    from jax._src.cudnn import fused_attention_stablehlo as cudnn
-
     absent = (jnp.zeros(0, q.dtype),) * 7
     *operands, out, ct = (_heads(x, k.ndim) for x in (q, k, v, out, ct))
     batch, rows, heads, _ = operands[0].shape
     stats = lse.reshape(batch, heads, rows)
-    grads = cudnn._dot_product_attention_bwd_p_wrapper.bind(*operands, *absent, stats, out, ct, **_static(how))
+    grads = cudnn_attention._dot_product_attention_bwd_p_wrapper.bind(
+        *operands, *absent, stats, out, ct, **_static(how)
+    )
     return tuple(_back(g, x) for g, x in zip(grads, (q, k, v), strict=True))

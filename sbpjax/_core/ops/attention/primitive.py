@@ -24,11 +24,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax._src.dispatch import prim_requires_devices_during_lowering  # no public name
 from jax.core import ShapedArray
 from jax.interpreters import ad, batching
 
-from sbpjax._core.runtime.jaxprs import Primitive
+from sbpjax._core.jax_private import Primitive, prim_requires_devices_during_lowering
 
 from ..own_primitives import by_formula, register
 from ..promote import BOOL, compute_dtype

@@ -26,7 +26,7 @@ from jax import lax
 from jax.core import ShapedArray
 from jax.interpreters import ad, batching
 
-from sbpjax._core.runtime.jaxprs import Primitive
+from sbpjax._core.jax_private import Primitive
 
 from ..own_primitives import register
 from . import cpu as conv_cpu

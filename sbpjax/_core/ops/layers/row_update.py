@@ -21,7 +21,7 @@ import numpy as np
 from jax import lax
 from jax.core import ShapedArray
 
-from sbpjax._core.runtime.jaxprs import Primitive
+from sbpjax._core.jax_private import Primitive
 
 from ..own_primitives import register
 from ..promote import promote

@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.primitives import BROADCASTS, COSTLY, LIGHT, LOOPS, MOVES, REDUCTIONS, WINDOWS
 from sbpjax._core.programs.repeated_layers import layer_loops
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.sbp.layout import local_shape
 
 from .liveness import Spans

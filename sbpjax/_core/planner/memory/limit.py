@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.planner.prices.cost import PRESETS, CostModel
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax._core.runtime.jaxprs import Literal, Var
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.sbp.layout import local_shape
 

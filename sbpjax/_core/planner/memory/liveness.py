@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.control import body_plans, body_program
 from sbpjax._core.programs.normalise import is_backward
 from sbpjax._core.programs.plan import Copies
@@ -35,7 +36,6 @@ from sbpjax._core.programs.primitives import (
     WINDOW_SELECTIONS,
     WINDOWS,
 )
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp import boxing
 from sbpjax.sbp.layout import local_shape
 

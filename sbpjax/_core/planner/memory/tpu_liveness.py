@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.prices.local_work import is_added_in_rows
 from sbpjax._core.programs.primitives import COSTLY, LIGHT, PRODUCTS
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.tpu_tiles import in_tiles, is_transposed
 

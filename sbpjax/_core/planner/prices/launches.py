@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.exact import hidden_bytes
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Copies, Plan
 from sbpjax._core.programs.rules import moved_inside
-from sbpjax._core.runtime.jaxprs import Var
 from sbpjax.sbp import boxing
 
 from .cost import CostModel

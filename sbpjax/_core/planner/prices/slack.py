@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from sbpjax._core.jax_private import Var
 from sbpjax._core.programs.normalise import Program
-from sbpjax._core.runtime.jaxprs import Var
 
 # Of the latency this much is never hidden: between equals, fewer collectives are better.
 VISIBLE = 0.05

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from sbpjax._core.jax_private import Literal
 from sbpjax._core.programs.primitives import BARRIERS, CASTS, LINEAR, NONLINEAR, SUMS
-from sbpjax._core.runtime.jaxprs import Literal
 
 from .table import B, P, Strategy, is_number, rule, same_dims
 

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.jax_private import ClosedJaxpr, Literal
 from sbpjax._core.programs.normalise import normalise
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal
 
 from .table import Context, local
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.random.threefry2x32 import threefry2x32_p  # no public name for the hash of two words
+
+from sbpjax._core.jax_private import threefry2x32_p
 
 from .table import B, Context, Strategy, compute_whole, local, rule, same_dims
 

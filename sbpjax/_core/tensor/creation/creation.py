@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax._src.core import is_symbolic_dim  # its public name loads all of `jax.export`
 from jax.core import Tracer
 
 from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.jax_private import is_symbolic_dim
 from sbpjax._core.runtime import sizes
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError
 from sbpjax.sbp import algebra, current_placement

@@ -11,10 +11,10 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.promote import promote_types
 from sbpjax.errors import OpTypeError, OpValueError
 

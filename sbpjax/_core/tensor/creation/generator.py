@@ -17,8 +17,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.core import trace_state_clean  # no public name
 
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax.errors import OpTypeError, OpValueError
 
 from ..handle import dtype as dtypes

@@ -20,9 +20,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random
 from sbpjax._core.runtime.lru_cache import Recent

@@ -19,8 +19,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.errors import OpTypeError
 
 from ..calls.op_errors import mixed, translate

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 from jax.core import Tracer
 
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.sbp.abstract import Abstract
 
 from ..calls.op_errors import mixed, translate

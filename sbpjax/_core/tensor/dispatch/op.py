@@ -13,14 +13,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.core import trace_state_clean  # no public name
 from jax.interpreters import partial_eval as pe
 
 from sbpjax._core.compiler.eager import disk_cache as program_cache
+from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state_clean
 from sbpjax._core.ops.refused import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 from sbpjax.sbp.abstract import of_aval
 

@@ -22,9 +22,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var
 from sbpjax._core.programs.normalise import Body, body_of
 from sbpjax._core.programs.rewrite import rewritten
-from sbpjax._core.runtime.jaxprs import ClosedJaxpr, Literal, Var
 
 from ..handle.mode import mode
 from .op import Op, _is_float

@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import source_info_util  # no public names
 
+from sbpjax._core.jax_private import source_info_util
 from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor.nodes.node import Node, freed, record
 from sbpjax.sbp import algebra, undecided

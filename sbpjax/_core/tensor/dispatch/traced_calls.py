@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax._src import config, core, source_info_util  # the current trace and its context
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_unflatten
+
+from sbpjax._core.jax_private import DynamicJaxprTrace, config, core, source_info_util
 
 _MAX_KEPT = 256  # kinds of arguments of one function
 # No public name (jax 0.10). Where JAX has them no more, every call is traced: slower, and equal.

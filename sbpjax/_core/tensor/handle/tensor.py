@@ -17,9 +17,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 from jax.core import Tracer
 
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.errors import AutogradError, InplaceError, OpTypeError
 from sbpjax.sbp.abstract import Abstract
 

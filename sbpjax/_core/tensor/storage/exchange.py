@@ -20,9 +20,8 @@ from itertools import chain, repeat, starmap
 from operator import add
 from typing import Any
 
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
-
 from sbpjax._core.compiler.launch import Launcher
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime.processes import raise_for_ranks
 
 from ..creation.generator import Generator

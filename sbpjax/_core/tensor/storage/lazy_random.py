@@ -20,8 +20,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import jax
-from jax._src.core import trace_state_clean  # no public name
 
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import random
 
 from ..creation import host_constants as made_on_host

@@ -18,8 +18,8 @@ import contextlib
 import weakref
 
 import jax
-from jax._src.core import trace_state_clean  # no public name
 
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 from sbpjax._core.tensor.nodes.node import sequence
 

@@ -15,8 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
-
+from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.tensor.nodes.node import AccumulateGrad
 
 from ..handle.tensor import STORED, TRACED, Tensor, wrap_any

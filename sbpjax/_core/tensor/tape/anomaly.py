@@ -13,8 +13,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from jax._src.core import trace_state_clean  # no public name
-
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax.errors import AutogradError, user_line
 
 from ..nodes import node as _node

@@ -14,10 +14,9 @@ from collections.abc import Iterable
 
 import jax.numpy as jnp
 import numpy as np
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
-from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax._core import naming
+from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
 from sbpjax._core.tensor.creation.host_constants import put_beside
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any

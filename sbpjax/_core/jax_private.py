@@ -1,0 +1,60 @@
+"""Private names of JAX: the one module that imports them, each seen in jax 0.10.2 and 0.12.0.
+
+`tests/test_jax_private.py` imports every name under the installed JAX. The classes of jaxprs are public in
+`jax.extend.core`, whose import loads Pallas, a fifth of the time of importing sbpjax; the objects are the same.
+"""
+
+from __future__ import annotations
+
+import typing as _typing
+
+import numpy as _np
+from jax._src import api_util as api_util
+from jax._src import compilation_cache as compilation_cache
+from jax._src import compiler as compiler
+from jax._src import config as config
+from jax._src import core as core
+from jax._src import distributed as distributed
+from jax._src import pjit as pjit
+from jax._src import source_info_util as source_info_util
+from jax._src import tree_util as tree_util
+from jax._src import xla_bridge as xla_bridge
+from jax._src.array import ArrayImpl as ArrayImpl  # `type(x) is ArrayImpl`: a third of isinstance(x, jax.Array)
+from jax._src.clusters import ClusterEnv as ClusterEnv
+from jax._src.core import DropVar as DropVar
+from jax._src.core import JaxprEqn as JaxprEqn
+from jax._src.core import Literal as Literal
+from jax._src.core import NamedAxisEffect as NamedAxisEffect
+from jax._src.core import Primitive as Primitive
+from jax._src.core import Var as Var
+from jax._src.core import is_symbolic_dim as is_symbolic_dim  # its public name loads all of `jax.export`
+from jax._src.core import jaxpr_as_fun as jaxpr_as_fun
+from jax._src.core import jaxprs_in_params as jaxprs_in_params
+from jax._src.core import new_jaxpr_eqn as new_jaxpr_eqn
+from jax._src.core import no_effects as no_effects
+from jax._src.core import trace_ctx as trace_ctx
+from jax._src.core import trace_state_clean as trace_state_clean
+from jax._src.dispatch import check_special as check_special
+from jax._src.dispatch import prim_requires_devices_during_lowering as prim_requires_devices_during_lowering
+from jax._src.interpreters import partial_eval as partial_eval
+from jax._src.interpreters import pxla as pxla
+from jax._src.interpreters.partial_eval import DynamicJaxprTrace as DynamicJaxprTrace
+from jax._src.lax.lax import optimization_barrier_p as optimization_barrier_p
+from jax._src.lib import _jax as _jax
+from jax._src.lib import xla_client as xla_client
+from jax._src.random.threefry2x32 import threefry2x32_p as threefry2x32_p
+from jax._src.source_info_util import current_name_stack as current_name_stack
+from jax._src.source_info_util import set_name_stack as set_name_stack
+
+# From JAX 0.12 on a jaxpr holds its constants itself, and `jax.extend.core` gives that class under both names.
+if _typing.TYPE_CHECKING:
+    from jax._src.core import ClosedJaxpr as ClosedJaxpr
+else:
+    ClosedJaxpr = getattr(core, "ClosedJaxpr", None) or core.Jaxpr
+
+
+def prepare_lapack() -> None:
+    """Register SciPy's LAPACK functions with XLA, as JAX's lowering rules of linear algebra do."""
+    from jaxlib import lapack
+
+    lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))

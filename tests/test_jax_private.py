@@ -1,0 +1,42 @@
+"""Private names of JAX are there, and those of jaxprs are the public ones."""
+
+from pathlib import Path
+
+import jax.extend.core
+import pytest
+
+from sbpjax._core import jax_private
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLIC = [
+    name for name in vars(jax_private) if not name.startswith("_") and hasattr(jax.extend.core, name) and name != "core"
+]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_jaxpr_class_is_the_public_one(name):
+    assert getattr(jax_private, name) is getattr(jax.extend.core, name)
+
+
+def test_all_jaxpr_classes_are_compared():
+    assert {"ClosedJaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "jaxpr_as_fun"} <= set(PUBLIC)
+
+
+def test_attributes_of_private_modules_exist():
+    """Attributes that callers take from the modules; an upgrade of JAX that moves one fails here first."""
+    used = """compilation_cache.is_cache_used compiler.get_compile_options config.trace_context config.debug_nans.value
+    core.trace_ctx.trace distributed.global_state pjit.jit_p partial_eval.dce_jaxpr pxla.JitGlobalCppCacheKeys
+    pxla.cc_shard_arg pxla.MeshExecutableFastpathData source_info_util.current source_info_util.user_context
+    tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit"""
+    for path in used.split():
+        found = jax_private
+        for name in path.split("."):
+            found = getattr(found, name)
+
+
+def test_private_names_are_imported_in_one_file():
+    files = (path for path in (ROOT / "sbpjax").rglob("*.py") if path.name != "jax_private.py")
+    found = [
+        path.name for path in files if "from jax._src" in path.read_text() or "import jax._src" in path.read_text()
+    ]
+    assert not found
