@@ -17,7 +17,7 @@ def from_torch(torch_tensor: Any) -> Tensor:
         torch_tensor: a dense `torch.Tensor`; its gradient is not taken along.
 
     Raises:
-        OpTypeError: it is none.
+        OpTypeError: the value is no dense `torch.Tensor`.
     """
     if not type(torch_tensor).__module__.startswith("torch"):
         seen = f"a {type(torch_tensor).__name__}"
@@ -34,7 +34,7 @@ def to_torch(flow_tensor: Tensor) -> Any:
     """Return a tensor's values as a `torch.Tensor` with memory of its own, on the CPU; a global one whole.
 
     Raises:
-        OpTypeError: it is no sbpjax tensor.
+        OpTypeError: the value is no sbpjax tensor.
     """
     if not isinstance(flow_tensor, Tensor):
         seen = f"a {type(flow_tensor).__name__}"

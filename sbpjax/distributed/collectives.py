@@ -296,7 +296,7 @@ def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_id
     """Wait until every rank of the group arrives.
 
     Raises:
-        LostRankError: ranks did not come within the timeout; the text names them.
+        LostRankError: ranks did not arrive within the timeout; the text names them.
     """
     group = group_of(group)
     if group.rank() >= 0:

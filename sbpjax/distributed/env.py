@@ -182,7 +182,7 @@ def init(
         Whether processes were connected: False with one process, and when they are connected already.
 
     Raises:
-        LostRankError: ranks did not come within the timeout; the text names them.
+        LostRankError: ranks did not connect within the timeout; the text names them.
         AgreementError: two processes claim the same rank, or run other versions.
         DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
         DeviceStateError: the devices were started before.

@@ -63,7 +63,7 @@ class ProcessGroup:
         """Return the position of a rank of the run in the group.
 
         Raises:
-            OpValueError: it is not in the group.
+            OpValueError: the rank is not in the group.
         """
         if rank not in self.ranks:
             rule = f"the rank is one of the group's: {list(self.ranks)}"
@@ -143,8 +143,8 @@ def local_array(asked: str, x) -> jax.Array:
     """Return the payload of a local tensor.
 
     Raises:
-        OpTypeError: it is no tensor.
-        MixedTensorError: it is global.
+        OpTypeError: the value is no tensor.
+        MixedTensorError: the tensor is global.
     """
     if not isinstance(x, Tensor):
         rule = "collectives take local tensors"

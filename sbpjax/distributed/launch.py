@@ -88,8 +88,8 @@ class Rank:
     def drain(self) -> None:
         """Wait until the output of an ended process has been passed on.
 
-        A machine under load may take its time, and so may a reader of the launcher's own output. Something that has
-        left the session of the process may hold its output open for ever, so silence is an end, too.
+        A machine under load may take its time, and so may a reader of the launcher's own output. A child that has left
+        the session of the process may hold its output open for ever, so silence is an end, too.
         """
         last = begun = time.monotonic()
         passed = self.lines

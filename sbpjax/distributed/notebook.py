@@ -101,7 +101,7 @@ def _with_last_value(cell: str) -> str:
     """Return a cell that shows the value of its last expression; line numbers stay.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: the cell is no Python.
     """
     body = ast.parse(cell, _FILE).body
     if not body or not isinstance(body[-1], ast.Expr) or cell.rstrip().endswith(";"):

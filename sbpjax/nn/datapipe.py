@@ -23,10 +23,10 @@ class CoinFlip(Module):
     """Random zeros and ones, int8, a new batch per call.
 
     Args:
-        batch_size: how many; of a global result on all devices together.
+        batch_size: the batch size; of a global result on all devices together.
         random_seed: the seed; with None or a negative number they come from the default generator.
         probability: of a one.
-        device: where they go.
+        device: the device of the result.
         placement: the devices of a global result.
         sbp: its layout.
     """

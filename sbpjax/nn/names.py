@@ -38,8 +38,8 @@ def check_name(module: Module, name: Any, table: Mapping[str, Any], what: str) -
     """Raise unless `name` may be registered in a table of a module.
 
     Raises:
-        OpTypeError: it is no string.
-        ModuleKeyError: it is empty, has a dot, or is in use.
+        OpTypeError: the name is no string.
+        ModuleKeyError: the name is empty, has a dot, or is in use.
     """
     asked = f"registering a {what} of {type(module).__name__} under {name!r}"
     fix = f"name it like a Python attribute, e.g. {what.split()[-1] + '_0'!r}"

@@ -129,7 +129,7 @@ class MovingAverageMinMaxObserver(_Options):
     """Scale and zero point of a moving average of the observed range.
 
     Args:
-        stop_update_after_iters: keep the range after so many calls in training.
+        stop_update_after_iters: freeze the range after this number of calls in training.
         quantization_formula: ``"google"`` or ``"cambricon"``.
         quantization_bit: bits of a quantised number.
         quantization_scheme: ``"symmetric"`` or ``"affine"``.

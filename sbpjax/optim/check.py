@@ -42,7 +42,7 @@ def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any
     """Return all of PyTorch's implementation choices, so that a group has the same keys as PyTorch's.
 
     Raises:
-        OpTypeError: there is no such choice.
+        OpTypeError: the option does not exist.
         OpValueError: ``differentiable=True``.
     """
     unknown = sorted(set(implementation) - _CHOICES)

@@ -41,8 +41,8 @@ class Blocks:
         """Return blocks for a sequence, and how many of its first tokens are in them already; None if too few are left.
 
         Args:
-            prompt: its first tokens; at least one of them is left to be read.
-            tokens: the most that it will have.
+            prompt: its first tokens; at least one of them remains to be computed.
+            tokens: its maximum number of tokens.
         """
         known: list[int] = []
         for end in range(self.size, len(prompt), self.size):

@@ -60,7 +60,7 @@ class Stream:
     """Tokens of one request as a stream; iterating waits for the next one.
 
     Attributes:
-        tokens: those that have come so far.
+        tokens: the tokens so far.
     """
 
     def __init__(self, sequence: _Sequence, forget: Callable[[_Sequence], None]):
@@ -124,11 +124,11 @@ class GenerationEngine:
 
     Args:
         model: a decoder of tokens with caches, as `models.gpt2.GPT2` or `models.llama.Llama`, without sliding window.
-        rows: how many sequences are in a batch at most.
-        blocks: how many blocks of keys and values there are.
+        rows: the maximum number of sequences in a batch.
+        blocks: the number of blocks of keys and values.
         block: tokens in a block.
-        chunk: how many tokens of prompts are read at once.
-        longest: the most tokens of a sequence, prompt included.
+        chunk: the number of prompt tokens per prefill step.
+        longest: the maximum length of a sequence, prompt included.
         max_queue: the maximum number of waiting requests; further ones are rejected.
 
     Raises:
@@ -221,7 +221,7 @@ class GenerationEngine:
             The stream of tokens.
 
         Raises:
-            BusyError: too many requests wait.
+            BusyError: the queue is full.
             ServingError: the request does not fit the engine.
         """
         prompt = [int(token) for token in prompt]

@@ -67,7 +67,7 @@ def limited_protocol(*, header_s: float = 10.0, write_s: float = 60.0, max_conne
     Args:
         header_s: seconds from the connection, or from the last answer, to the end of a request's headers.
         write_s: seconds that a client may leave an answer unread.
-        max_connections: how many connections are open at most; see this module's docstring.
+        max_connections: the maximum number of open connections; see this module's docstring.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 

@@ -47,11 +47,11 @@ class Endpoint:
         decode: the text of token numbers; without it answers have numbers alone.
         end: the token that ends a text, if there is one.
         token: the bearer token of clients; None for no authentication.
-        token_characters: the most characters of a token; a text with more than this for each token that the engine
-            takes is rejected before it is tokenized.
+        token_characters: the maximum number of characters of a token; a text with more than this for each token that
+            the engine takes is rejected before it is tokenized.
         most_bytes: the largest request.
         read_s: how long a request may take to arrive, in seconds.
-        timeout_s: how long a request may take from then to its last token, its wait for a place included.
+        timeout_s: how long a request may take from then to its last token, its time in the queue included.
 
     Raises:
         ServingError: Starlette is not installed.

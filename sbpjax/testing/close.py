@@ -60,7 +60,7 @@ def assert_close(
         msg: the error's text, or a function of the text.
 
     Raises:
-        AssertionError: they are not.
+        AssertionError: the values are not close.
         ValueError: one of ``rtol`` and ``atol`` is given without the other.
     """
     if (rtol is None) != (atol is None):

@@ -25,9 +25,9 @@ class PaddedBatches(Sampler):
     """Indices of batches in order, the last one padded with sample 0, so that all have one size.
 
     Args:
-        samples: how many there are.
-        size: of a batch.
-        most: how many batches at most; None for all.
+        samples: the number of samples.
+        size: the batch size.
+        most: the maximum number of batches; None for all.
     """
 
     def __init__(self, samples: int, size: int, most: int | None = None) -> None:
@@ -55,7 +55,7 @@ def global_loader(
     """Return the loader of a run's training batches.
 
     Args:
-        data: a dataset, or a `DataLoader` that brings its own size of a batch.
+        data: a dataset, or a `DataLoader` with its own batch size.
         batch_size: samples of a batch, over all processes.
         spec: the mesh.
         workers: processes that fetch.

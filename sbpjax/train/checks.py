@@ -26,7 +26,7 @@ def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
     """Raise for parts of a wrong kind.
 
     Raises:
-        TrainError: one of them is.
+        TrainError: a part is of a wrong kind.
     """
     made = isinstance(optimizer, optim.Optimizer) or callable(optimizer)
     kinds = [
@@ -47,7 +47,7 @@ def check_loss(model: nn.Module, loss: Any) -> None:
     """Raise for a model without a loss.
 
     Raises:
-        TrainError: it is.
+        TrainError: the model has no loss.
     """
     if loss is None and not callable(getattr(model, "loss", None)):
         seen = f"{type(model).__name__} without a method loss"
@@ -60,7 +60,7 @@ def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
     """Raise for unequal micro-batches, and for batches that a pipeline cannot split.
 
     Raises:
-        TrainError: the batch is one of these.
+        TrainError: the batch cannot be cut into equal micro-batches for this run.
     """
     count = options.accumulate
     if count < 1 or batch_size % count:

@@ -50,7 +50,7 @@ def configured(options: argparse.Namespace) -> Any:
     """Return the configuration of a command line.
 
     Raises:
-        ConfigError: it cannot be read, or an override does not fit it.
+        ConfigError: the file cannot be read, or an override does not fit it.
     """
     from .config import load_config, override
     from .config.lazy import interpolating
@@ -127,7 +127,7 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     """Raise if a directory holds the checkpoints of another run, or if a resumed run has another model.
 
     Raises:
-        TrainError: that would happen; nothing was written.
+        TrainError: the directory belongs to another run or model; nothing was written.
     """
     from .config import changes
     from .config.saved import read_saved, resolved

@@ -157,7 +157,7 @@ class Watch(Hook):
         """Read numbers that are waiting; all processes call it.
 
         Raises:
-            TrainError: too many steps in a row were left out, or had losses that are no numbers.
+            TrainError: too many steps in a row were left out, or had NaN losses.
         """
         if self._waiting is None:
             return

@@ -61,7 +61,7 @@ class RunLock:
         """Take the lock; do nothing if this object holds it.
 
         Raises:
-            TrainError: a run that is alive has it, or the directory cannot be written to.
+            TrainError: a live run holds the lock, or the directory cannot be written to.
         """
         if self._descriptor is not None:
             return

@@ -34,12 +34,12 @@ class StepOptions:
 
     Attributes:
         amp: ``"bfloat16"`` or ``"float16"``: ops that gain from it run in it; parameters stay in float32.
-        accumulate: into how many micro-batches a batch is cut.
+        accumulate: the number of micro-batches of a batch.
         clip: the largest norm of the gradient; None for no bound.
         zero: ZeRO stage over the ranks that split the batch: 1 divides the optimizer's state, 2 gradients too, 3
             parameters too; 0 nothing.
         checkpointing: compute the activations of each block again in the backward.
-        schedule: in which order the stages of a pipeline take micro-batches.
+        schedule: the pipeline schedule: the order of micro-batches on the stages.
         auto: let the planner choose the layouts of parameters and optimizer state, instead of the model's table.
     """
 
@@ -111,7 +111,7 @@ class PredictStep(nn.Graph):
     """The model's outputs for a batch, without gradients.
 
     Args:
-        model: the model, the very one that is trained.
+        model: the trained model itself.
         predict: ``predict(model, *batch)``, or ``predict(model, **batch)``.
         options: how.
     """

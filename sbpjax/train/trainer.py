@@ -71,7 +71,7 @@ class Trainer:
         optimizer: made of the model's parameters, or a function of `parameter_groups` that makes one.
         data: a dataset, a `DataLoader` or a `GlobalLoader`; samples are tuples ``(inputs, targets, …)``, or dicts with
             the names of the arguments of ``model.loss``. A dataset that is not `Numbered` is shuffled.
-        max_steps: how many steps the run has, those before a resume included.
+        max_steps: the number of steps of the run, those before a resume included.
         batch_size: samples of a batch over all devices; needed with a dataset.
         parallel: the mesh, or its fields as a dict; one device by default.
         sharding: the model's table, see `models.parallelize`. By default that of its family; a model without one is
@@ -288,7 +288,7 @@ class Trainer:
         """Take the lock of the run's directory, which `fit` releases; all processes call it.
 
         Raises:
-            TrainError: another run is alive in it, or it cannot be made.
+            TrainError: a live run holds the lock, or the directory cannot be made.
         """
         if self.out is not None:
             self._lock = self._lock or RunLock(self.out)
@@ -355,10 +355,10 @@ class Trainer:
         """Restore the latest checkpoint of `out`; return whether there is one. All processes call it.
 
         Args:
-            step: that of this step instead.
+            step: the step of another checkpoint instead.
 
         Raises:
-            CheckpointError: it is damaged, or of another model.
+            CheckpointError: the checkpoint is damaged, or of another model.
         """
         hook = next((hook for hook in self.hooks if isinstance(hook, Checkpoints)), None)
         if hook is None:
@@ -399,7 +399,7 @@ def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto
     """Distribute a model over a mesh by its table; without one, copy it to each rank.
 
     Args:
-        model: it.
+        model: the model.
         spec: the mesh.
         sharding: the table, None for that of the family.
         auto: leave the layouts to the planner.
@@ -429,7 +429,7 @@ def _made(kind: Any, given: Any, name: str) -> Any:
     """Return a dataclass from fields given as a dict.
 
     Raises:
-        TrainError: there is no such field.
+        TrainError: a field does not exist.
     """
     if isinstance(given, kind):
         return given

@@ -32,9 +32,9 @@ class Block:
 
     Attributes:
         tensor: the number of the tensor.
-        start: where in the tensor it begins.
+        start: its position in the tensor.
         shape: its shape.
-        offset: where in the file it is.
+        offset: its position in the file.
         size: its bytes there, padding included.
         crc: their CRC-32.
     """

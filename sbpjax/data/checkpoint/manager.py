@@ -37,9 +37,9 @@ class Manager:
     """Checkpoints of one run.
 
     Args:
-        directory: where they are; made if it is missing.
-        keep_last: how many of the latest to keep; None keeps all.
-        keep_best: how many of those with the best metric to keep besides.
+        directory: the directory of the checkpoints; made if it is missing.
+        keep_last: the number of latest checkpoints to keep; None keeps all.
+        keep_best: the number of checkpoints with the best metric to keep in addition.
         better: ``"min"`` or ``"max"``: which metric is better.
         asynchronous: write in the background; the next `save`, `restore` or `wait` waits for it.
     """
@@ -122,7 +122,7 @@ class Manager:
         """Wait until the checkpoint that is being written is complete.
 
         Raises:
-            CheckpointError: it could not be written.
+            CheckpointError: the checkpoint could not be written.
         """
         saving, self._saving = self._saving, None
         if saving is not None:
@@ -132,12 +132,12 @@ class Manager:
         """Return the step and state of the latest checkpoint, or of a step; None if there is none.
 
         Args:
-            step: which one.
+            step: the step of the checkpoint; the latest by default.
             options: as of `sbpjax.checkpoint.load`: ``into``, ``strict``, ``placement``, ``sbp``, ``pattern``.
                 Names are those of the state that was given to `save`.
 
         Raises:
-            CheckpointError: there is none of that step, or it is damaged.
+            CheckpointError: there is no checkpoint of that step, or it is damaged.
         """
         self.wait()
         told = _world.current().exchange(f"restoring from {self.directory}", self.latest() if step is None else step)

@@ -212,8 +212,8 @@ class _Reader:
 
     Args:
         directory: the directory.
-        make: gives a tensor of an array.
-        parameter: gives a parameter of a tensor.
+        make: builds a tensor from its array.
+        parameter: builds a parameter from its tensor.
     """
 
     def __init__(self, directory: Path, make: Make, parameter: Callable[[Any], Any]) -> None:
@@ -224,7 +224,7 @@ class _Reader:
         """Return the array in a folder.
 
         Raises:
-            ValueError, OSError: it is none, or its files do not fit each other.
+            ValueError, OSError: the folder holds no array, or its files do not fit each other.
         """
         if not re.fullmatch(r"\w{1,200}", _text(name), re.ASCII):
             raise ValueError(f"the folder {name[:200]!r}")

@@ -33,7 +33,7 @@ class Partial:
     """The directory that becomes ``target`` when it is complete.
 
     Args:
-        target: the checkpoint that is going to be written.
+        target: the path of the checkpoint to write.
     """
 
     def __init__(self, target: Path) -> None:
@@ -46,7 +46,7 @@ class Partial:
         """Take the lock and create the directory, empty.
 
         Raises:
-            CheckpointError: another writer is alive, or it cannot be made; nothing is left then.
+            CheckpointError: another writer is alive, or the directory cannot be made; nothing is left then.
         """
         try:
             self._make()
@@ -101,7 +101,7 @@ def sweep(directory: Path, is_checkpoint) -> None:
     """Remove the leftovers of killed runs in a directory, and nothing of a live writer.
 
     Args:
-        directory: where checkpoints are.
+        directory: the directory of the checkpoints.
         is_checkpoint: whether a name is that of a checkpoint there.
     """
     for entry in list(directory.iterdir()):

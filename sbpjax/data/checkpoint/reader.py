@@ -30,7 +30,7 @@ def located(path: str | os.PathLike) -> Path:
     """Return the path of a checkpoint, or the one beside it left by a crash between the two renames of a save.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is no checkpoint.
     """
     path = Path(path).absolute()
     for candidate in (path, path.with_name(path.name + ".old")):

@@ -54,7 +54,7 @@ class Saving:
     """A checkpoint that is being written.
 
     Attributes:
-        path: where it will be.
+        path: its final path.
     """
 
     def __init__(self, path: Path, work: Callable[[], dict[int, str]]) -> None:
@@ -94,7 +94,7 @@ class Saving:
         """Wait until the checkpoint is complete on all processes, and return its path.
 
         Raises:
-            CheckpointError: it could not be written; every process raises it, once.
+            CheckpointError: the checkpoint could not be written; every process raises this once.
         """
         self.join()
         failure = self._failure()
@@ -143,7 +143,8 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
         The `Saving`; complete unless ``asynchronous``.
 
     Raises:
-        CheckpointError: something in ``state`` cannot be stored, ranks save other states, or it cannot be written.
+        CheckpointError: a value in ``state`` cannot be stored, ranks save different states, or the disk cannot be
+            written.
     """
     return begin(state, path, asynchronous)
 

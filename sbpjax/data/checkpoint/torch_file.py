@@ -130,7 +130,7 @@ class TorchArchive:
         """Return a read-only view of a storage.
 
         Raises:
-            ValueError: it would reach outside, or all tensors together are absurdly larger than the archive.
+            ValueError: the view exceeds its storage, or all tensors together are absurdly larger than the archive.
         """
         if type(storage) is not _Storage:
             raise ValueError(f"a tensor in a {type(storage).__name__} instead of a storage")
@@ -290,7 +290,7 @@ def load_torch(
         sbp: likewise.
         pattern: likewise.
         names: likewise.
-        key: where in the file the state is, e.g. ``"model"`` of ``{"model": state, "epoch": 3}``.
+        key: the key of the state in the file, e.g. ``"model"`` of ``{"model": state, "epoch": 3}``.
         cast: see `load_safetensors`.
 
     Raises:

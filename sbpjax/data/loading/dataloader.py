@@ -56,9 +56,9 @@ class DataLoader:
         dataset: a `Dataset`, or anything with ``__getitem__`` and ``__len__``; or an `IterableDataset`.
         batch_size: samples per batch; None gives the samples themselves.
         shuffle: in a random order.
-        sampler: gives the order.
-        batch_sampler: gives the lists of indices of the batches.
-        num_workers: how many processes fetch; 0 fetches here.
+        sampler: yields the indices in order.
+        batch_sampler: yields the lists of indices of the batches.
+        num_workers: the number of worker processes; 0 fetches in this process.
         collate_fn: makes a batch of a list of samples.
         pin_memory: transfer the next batch to the device before it is requested.
         drop_last: leave out a last batch that is shorter.

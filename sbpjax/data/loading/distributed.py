@@ -19,8 +19,8 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: a sized dataset.
-        num_replicas: how many processes share it; all of this run if not given.
-        rank: which one this is; this process if not given.
+        num_replicas: the number of processes that share it; all of this run if not given.
+        rank: the index of the process; this one if not given.
         shuffle: whether the order is random.
         seed: of the order; the same in all processes.
         drop_last: leave out samples that do not divide evenly; otherwise some come twice, so that all get as many.

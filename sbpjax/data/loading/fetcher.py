@@ -21,7 +21,7 @@ class WorkerInfo(NamedTuple):
 
     Attributes:
         id: its number.
-        num_workers: how many there are.
+        num_workers: the number of workers.
         seed: the seed of its random numbers in this epoch.
         dataset: its copy of the dataset.
     """

@@ -146,8 +146,8 @@ class Pool:
 
     Args:
         job: dataset, fetcher (a function of the dataset), init function, whether it is iterable.
-        workers: how many.
-        ahead: how many batches each may have in work.
+        workers: the number of workers.
+        ahead: the prefetch limit: batches in work per worker.
         timeout_s: how long to wait for a batch, 0 for ever.
         seed: of the random numbers while workers set up.
     """

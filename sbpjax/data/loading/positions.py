@@ -140,7 +140,7 @@ class Parts:
         """Raise for the states of other parts.
 
         Raises:
-            DataError: they are.
+            DataError: the states belong to other parts.
         """
         unknown = sorted(set(states) - set(self._found) - set(self._foreign) - {"default"})
         if unknown:

@@ -146,7 +146,7 @@ class SubsetRandomSampler(Seeded):
     """Some samples in a random order.
 
     Args:
-        indices: which.
+        indices: the indices to draw.
         generator: a `sbpjax.Generator`.
     """
 
@@ -199,8 +199,8 @@ class BatchSampler(Sampler[list[int]]):
     """The indices of a sampler in lists.
 
     Args:
-        sampler: gives indices.
-        batch_size: how many per list.
+        sampler: yields indices.
+        batch_size: the number of indices per list.
         drop_last: leave out a last list that is shorter.
     """
 

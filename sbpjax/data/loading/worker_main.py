@@ -153,8 +153,8 @@ def run_main(kind: str, where: str) -> None:
 def yield_to_the_training_loop() -> None:
     """Take no processor away from a process that wakes this one.
 
-    A loop that takes a batch gives out the next task, and would wait some ms for a worker that starts on it at once in
-    its place. Source: sched(7), SCHED_BATCH.
+    A training loop that takes a batch sends the next task, and would be preempted for some ms by a worker that starts
+    on it at once. Source: sched(7), SCHED_BATCH.
     """
     if hasattr(os, "SCHED_BATCH"):  # Linux
         with contextlib.suppress(OSError):  # some containers forbid it

@@ -88,8 +88,8 @@ class Comparison:
         """Publish the traces that this process leads, and compare the others; return whether all of them agree.
 
         Args:
-            still: the main thread has called nothing for a while.
-            ended: it will call nothing any more.
+            still: whether the main thread has been idle for a while.
+            ended: whether it makes no further calls.
         """
         leads, settled = False, True
         for trail in list(calls.trails.values()):

@@ -59,7 +59,7 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
         key: the job's, see `_core.serialization.signing.job_key`.
 
     Raises:
-        LostRankError: ranks did not come, or rank 0 does not answer.
+        LostRankError: ranks did not arrive, or rank 0 does not answer.
         AgreementError: two processes have the same rank, or other versions or sizes.
         ForeignMessageError: rank 0 has another secret.
         DistributedError: rank 0 cannot use the port.

@@ -78,8 +78,8 @@ def opened(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
     """Return the value of a frame's bytes.
 
     Raises:
-        SignatureError: they are not of this job, or meant for another receiver.
-        EncodingError: they are no value.
+        SignatureError: the bytes are not of this job, or meant for another receiver.
+        EncodingError: the bytes are no encoded value.
     """
     return encoding.decode(signing.verified(key, f"roll call, {which} {nonce.hex()}", body))
 

@@ -263,8 +263,8 @@ class Transformer(Module):
     Args:
         d_model: E, the features.
         nhead: the number of heads.
-        num_encoder_layers: encoder layers.
-        num_decoder_layers: decoder layers.
+        num_encoder_layers: the number of encoder layers.
+        num_decoder_layers: the number of decoder layers.
         dim_feedforward: the features between the two layers of a network.
         dropout: probability of a zero.
         activation: ``"relu"``, ``"gelu"`` or a function.

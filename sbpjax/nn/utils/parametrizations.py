@@ -190,7 +190,7 @@ def orthogonal(
         module: the module; it is changed.
         name: the parameter, of at least 2 dims.
         orthogonal_map: ``"matrix_exp"``, ``"cayley"`` or ``"householder"``; None is the exponential.
-        use_trivialization: count from the orthogonal matrix next to the present value.
+        use_trivialization: parametrise relative to the orthogonal matrix nearest to the present value.
     """
     weight = getattr(module, name, None)
     asked = f"orthogonal({type(module).__name__}, {name!r})"

@@ -44,7 +44,7 @@ class LBFGS(Optimizer):
         max_eval: evaluations of the closure per `step`; ``max_iter * 5 // 4`` if not given.
         tolerance_grad: stop when no element of the gradient is larger.
         tolerance_change: stop when no element, and not the loss, changes by more.
-        history_size: how many changes are kept.
+        history_size: the number of stored changes.
         line_search_fn: None takes `lr` as it is, ``"strong_wolfe"`` searches.
 
     Source: Liu and Nocedal, On the Limited Memory BFGS Method (1989).

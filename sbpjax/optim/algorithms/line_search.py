@@ -25,7 +25,7 @@ class Trial(NamedTuple):
     """A step that was tried.
 
     Attributes:
-        t: its length, in directions.
+        t: the step size along the direction.
         loss: the loss there.
         grad: the gradient there, a vector.
         slope: the gradient along the direction, a number of the parameters' precision.

@@ -18,10 +18,10 @@ class ReduceLROnPlateau(LRScheduler):
     Args:
         mode: whether ``"min"`` or ``"max"`` of the metric is sought.
         factor: in (0, 1).
-        patience: how many steps without a better value are allowed.
+        patience: the number of steps without a better value before a reduction.
         threshold: by how much a value has to be better to count.
         threshold_mode: whether `threshold` is ``"rel"`` to the best value or ``"abs"``.
-        cooldown: how many steps after a reduction are not counted.
+        cooldown: the number of steps after a reduction that are not counted.
         min_lr: the lowest rate, or one per group.
         eps: a smaller change of the rate is not made.
 

@@ -14,7 +14,7 @@ class ConstantLR(LRScheduler):
 
     Args:
         factor: in [0, 1].
-        total_iters: how many steps it holds.
+        total_iters: the number of steps with the factor.
     """
 
     _by_factors = True

@@ -14,7 +14,7 @@ class StepLR(LRScheduler):
     """The base rate times ``gamma ** (step // step_size)``.
 
     Args:
-        step_size: how many steps a rate holds.
+        step_size: the number of steps with one rate.
         gamma: the factor after each such period.
 
     Example:

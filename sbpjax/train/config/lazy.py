@@ -44,7 +44,7 @@ class LazyCall:
         partial: make a `functools.partial` of it.
 
     Raises:
-        ConfigError: it has no such argument; `function` cannot be imported by its name.
+        ConfigError: `function` has no such argument, or cannot be imported by its name.
 
     Example:
         >>> call = LazyCall(dict)(size=2)
@@ -75,7 +75,7 @@ def plain(value: Any, where: str) -> Any:
     """Return a value of a configuration, functions and classes by their names.
 
     Raises:
-        ConfigError: it is an object, which a file cannot hold.
+        ConfigError: the value is an object, which a file cannot hold.
     """
     if isinstance(value, int):
         check_integers(value, where)
@@ -95,7 +95,7 @@ def check_integers(value: Any, asked: str) -> None:
     """Raise for integers beyond any sensible size; Python does not even print the largest ones.
 
     Raises:
-        ConfigError: there is one in the value, in a list or dict of it.
+        ConfigError: the value, or a list or dict in it, holds such an integer.
     """
     if isinstance(value, Mapping):
         value = [*value, *value.values()]
@@ -199,7 +199,7 @@ def path_of(function: Any) -> str:
     """Return the importable name of a function or class: ``"package.module:Class"``, ``"/folder/file.py:name"``.
 
     Raises:
-        ConfigError: none finds it.
+        ConfigError: the object has no importable name.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module is None and isinstance(function, type(len)):
@@ -217,7 +217,7 @@ def imported(path: str) -> Any:
     """Return the function or class of a path.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the path leads to no object.
     """
     module, _, name = path.rpartition(":")
     try:

@@ -131,10 +131,10 @@ class Allowed:
 
         Args:
             path: the name, ``"package.module:Class"``.
-            where: its place in the configuration, for errors.
+            where: its path in the configuration, for errors.
 
         Raises:
-            ConfigError: it does not exist, or the file may not call it.
+            ConfigError: the name does not exist, or the file may not call it.
         """
         if not isinstance(path, str) or path.count(":") != 1:
             raise self._refused(path, where)
@@ -171,7 +171,7 @@ class Allowed:
         """Check all names of a tree of plain values, dicts and lists.
 
         Raises:
-            ConfigError: one may not be called, or a text is made by a resolver of OmegaConf.
+            ConfigError: a name may not be called, or a text is made by a resolver of OmegaConf.
         """
         if isinstance(tree, dict):
             for key, value in tree.items():

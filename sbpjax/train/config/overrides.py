@@ -27,7 +27,7 @@ def override(
     """Return a configuration with values changed.
 
     Args:
-        config: as it was read; it stays as it is.
+        config: the configuration as read; it is not changed.
         changes: ``name=value``, with dots between the names.
         allow: packages that a value may call, in addition to sbpjax, to those that the configuration calls, and to
             ``.py`` files.

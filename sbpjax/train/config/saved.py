@@ -47,7 +47,7 @@ def read_saved(path: Path) -> DictConfig:
     """Read a file of `save_config` without checking its calls; `load_config` and `load_run` check them.
 
     Raises:
-        ConfigError: it is of another version, damaged, or no such file.
+        ConfigError: the file is of another version, damaged, or missing.
     """
     asked = f"reading the configuration {str(path)!r}"
     fix = "restore it, or run the Python file"
@@ -92,7 +92,7 @@ def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
     """Return a configuration as dicts and lists, with its interpolations resolved.
 
     Raises:
-        ConfigError: one has no target, or is circular.
+        ConfigError: an interpolation has no target, or is circular.
     """
     with interpolating(f"reading {name}"):
         found = OmegaConf.to_container(config, resolve=True)

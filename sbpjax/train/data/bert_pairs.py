@@ -37,11 +37,11 @@ class MaskedPairs(Shuffled):
 
     Args:
         file: a `TokenFile`, or its path without ``.bin``. Its documents have no special tokens.
-        length: how long an input is, special tokens included; shorter ones are padded.
+        length: the input length, special tokens included; shorter inputs are padded.
         special: the special tokens.
-        vocabulary: how many tokens there are; random ones are below it.
+        vocabulary: the size of the vocabulary; random tokens are below it.
         question: ``"order"`` or ``"next"``.
-        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order, the pieces and the masks, 0 or more.
         shuffle: False for the order of the file.
         share: of the tokens to be predicted.

@@ -46,7 +46,7 @@ class Blend(Numbered):
     Args:
         datasets: `Numbered` datasets; one that is used up begins its next epoch.
         weights: one per dataset, more than 0; only their proportions count.
-        samples: how many samples a run takes; the proportions are exact for that number.
+        samples: the number of samples of a run; the proportions are exact for that number.
 
     Attributes:
         counts: how many of the samples each dataset gives.

@@ -28,9 +28,9 @@ class Buckets(Sampler):
 
     Args:
         dataset: the rows.
-        batch_size: how many a batch has.
-        widths: to which inputs are padded; the widest holds the longest row.
-        epochs: how many a run takes.
+        batch_size: the number of rows of a batch.
+        widths: the padded lengths; the widest holds the longest row.
+        epochs: the number of epochs of a run.
         seed: of the order, 0 or more.
         drop_last: leave out the short batch at the end of an epoch's widest rows, if there is one.
 

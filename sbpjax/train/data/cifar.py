@@ -16,7 +16,7 @@ class Cifar(Images):
     """The images of CIFAR-10 or CIFAR-100, `(3, 32, 32)`.
 
     Args:
-        folder: where the files are. Those of CIFAR-100 are called ``train.bin`` and ``test.bin``.
+        folder: the folder of the files. Those of CIFAR-100 are called ``train.bin`` and ``test.bin``.
         train: the images for training, or those for testing.
         coarse: the 20 coarse classes of CIFAR-100, not the 100 fine ones.
         **options: as of `Images`.

@@ -50,7 +50,7 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
 
     Args:
         path: the file. Of Parquet the columns are, in this order, the label, 13 counts and 26 keys; pyarrow reads it.
-        lines: how many a block has.
+        lines: the number of lines of a block.
 
     Raises:
         DataError: a line does not have 40 fields, a label is not 0 or 1, a count is no integer, a key has more than 32
@@ -188,7 +188,7 @@ class Clicks(Shuffled):
         dense: `(S, N)` numbers.
         ids: `(S, F)` integers.
         labels: `(S,)`.
-        samples: how many a run takes; one epoch if not given.
+        samples: the number of samples of a run; one epoch if not given.
         seed: of the order.
         shuffle: False for the order of the arrays.
 

@@ -47,7 +47,7 @@ def chunks_of(paths: Sequence[str], per_line: bool, chunk_bytes: int = _CHUNK_BY
     Args:
         paths: the files.
         per_line: whether a line of a text file is a document, or the whole file.
-        chunk_bytes: where files of lines are cut.
+        chunk_bytes: the size of a chunk of a file of lines.
 
     Raises:
         DataError: one is not a file.
@@ -69,7 +69,7 @@ def texts_of(chunk: Chunk, key: str) -> Iterator[str]:
 
     Args:
         chunk: the chunk.
-        key: where the text is in an object of JSON.
+        key: the key of the text in a JSON object.
 
     Raises:
         DataError: bytes are no UTF-8, a line is no object of JSON, or has no text under the key.

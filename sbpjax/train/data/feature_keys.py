@@ -26,7 +26,7 @@ def mixed(keys: np.ndarray, salt: int = 0) -> np.ndarray:
 
     Args:
         keys: integers.
-        salt: another one gives other numbers.
+        salt: a seed of the mixing.
 
     Example:
         >>> hex(mixed(np.array([1], np.uint64))[0])
@@ -67,7 +67,7 @@ class FrequentKeys:
         known: of each feature its keys, ascending.
 
     Attributes:
-        sizes: how many rows each feature has, row 0 included.
+        sizes: the number of rows of each feature, row 0 included.
     """
 
     def __init__(self, known: Sequence[np.ndarray]) -> None:
@@ -80,7 +80,7 @@ class FrequentKeys:
 
         Args:
             blocks: `(N, F)` integers each.
-            least: how often a key has to occur.
+            least: the minimum count of a frequent key.
 
         Raises:
             DataError: there is no block, or `least` is below 1.

@@ -59,11 +59,11 @@ def generated_clicks(
     """Return samples.
 
     Args:
-        samples: how many.
-        sizes: how many keys each feature has.
-        dense: how many counts.
-        pairs: how many pairs of features, from the last two on, have an effect together.
-        strength: of all effects; more of it makes clicks easier to foretell.
+        samples: the number of samples.
+        sizes: the number of keys of each feature.
+        dense: the number of counts.
+        pairs: the number of pairs of features, from the last two on, with a joint effect.
+        strength: of all effects; a larger one makes clicks easier to predict.
         world: the seed of the effects: samples of one world have the same best model.
         seed: of the samples.
 

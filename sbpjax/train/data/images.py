@@ -27,13 +27,13 @@ class Images(Shuffled):
     """Base of datasets of images: a subclass defines `picture`.
 
     Args:
-        per_epoch: how many images there are.
+        per_epoch: the number of images.
         mean: per channel, of values from 0 to 1; subtracted.
         std: per channel; the divisor.
-        augment: cut out and mirror at random.
-        margin: zeros at each side, of which a cut may have some.
+        augment: crop and mirror at random.
+        margin: zeros padded at each side before a random crop.
         mirror: whether mirroring is part of `augment`; not for digits.
-        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order and of `augment`, 0 or more.
         shuffle: False for the order of the files.
     """
@@ -59,7 +59,7 @@ class Images(Shuffled):
         """Return an image, `(H, W, C)` uint8, and its class.
 
         Args:
-            index: which.
+            index: the index of the image.
             random: the randomness of the sample, with `augment`; else None.
         """
         raise NotImplementedError(f"{type(self).__name__} has no picture()")

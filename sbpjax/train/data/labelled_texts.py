@@ -63,9 +63,9 @@ class LabelledTexts(Shuffled):
         path: a file ``.jsonl`` or ``.json`` with an object per line, or of lines whose cells are parted by tabs.
         tokenizer: of the package `tokenizers`.
         columns: the columns of texts and labels.
-        length: how long an input is, special tokens included: longer texts are cut off, of a pair the longer one.
+        length: the input length, special tokens included: longer texts are cut off, of a pair the longer one.
         special: the special tokens; by default the tokenizer's.
-        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order, 0 or more.
         shuffle: False for the order of the file.
 

@@ -26,7 +26,7 @@ class Numbered(Dataset):
     """Base of datasets with numbered samples: a subclass defines `sample`.
 
     Args:
-        samples: how many samples a run takes: the length of the dataset.
+        samples: the number of samples of a run: the length of the dataset.
 
     Raises:
         DataError: there are none.
@@ -58,13 +58,13 @@ class Shuffled(Numbered):
     neither depends on the process, the time or the other samples.
 
     Args:
-        per_epoch: how many samples an epoch has.
-        samples: how many a run takes; None for one epoch.
+        per_epoch: the number of samples of an epoch.
+        samples: the number of samples of a run; None for one epoch.
         seed: of all chance, 0 or more.
         shuffle: False for the order of the files.
 
     Attributes:
-        per_epoch: how many samples an epoch has.
+        per_epoch: the number of samples of an epoch.
         seed: of all chance.
         shuffle: whether the order is random.
     """

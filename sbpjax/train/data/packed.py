@@ -28,19 +28,19 @@ from .token_file import TokenFile
 class PackedTokens(Shuffled):
     """The tokens of a file as samples ``(inputs, targets)``, shuffled anew in every epoch.
 
-    The order is a function of `seed` and the epoch alone, and sample number i of it is computed without those before.
+    The order is a function of `seed` and the epoch alone, and sample i is computed without the earlier ones.
     Give it to a `DataLoader` with ``shuffle=False``.
 
     Args:
         file: a `TokenFile`, or its path without ``.bin``.
-        length: how many tokens an input has.
-        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        length: the number of tokens of an input.
+        samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order, 0 or more.
         shuffle: False for the order of the file.
         dtype: of both arrays.
 
     Attributes:
-        per_epoch: how many samples an epoch has.
+        per_epoch: the number of samples of an epoch.
 
     Raises:
         DataError: the file has fewer than ``length + 1`` tokens, or cannot be read.

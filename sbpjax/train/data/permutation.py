@@ -32,7 +32,7 @@ class Permutation:
     """The numbers below n in a random order.
 
     Args:
-        n: how many.
+        n: the number of items.
         seed: a number, or several, none below zero.
 
     Example:

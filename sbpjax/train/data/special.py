@@ -15,7 +15,7 @@ class SpecialTokens(NamedTuple):
     """Special tokens of a BERT.
 
     Attributes:
-        pad: fills up.
+        pad: the padding token.
         begin: precedes the first sentence, ``[CLS]``.
         end: follows each sentence, ``[SEP]``.
         mask: replaces a hidden token; -1 for tokenizers without one.
@@ -52,7 +52,7 @@ class SpecialTokens(NamedTuple):
         Args:
             first: tokens of a sentence, `(m,)`.
             second: of another, `(n,)`; None for none.
-            width: how long the input is: ``m + 2``, with two sentences ``m + n + 3``, or more.
+            width: the input length: ``m + 2``, with two sentences ``m + n + 3``, or more.
 
         Returns:
             ``tokens``, ``segments`` (0, and 1 in the second sentence with its end) and ``present`` (0 in the padding),

@@ -64,10 +64,10 @@ class CorruptedSpans(Shuffled):
 
     Args:
         file: a `TokenFile`, or its path without ``.bin``.
-        length: how long an input is.
+        length: the input length.
         end: the token after inputs and targets.
         sentinel: the token of the first span; the one of the second is the number below it, and so on.
-        samples: how many samples a run takes, over as many epochs as needed; one epoch if not given.
+        samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order and the spans, 0 or more.
         shuffle: False for the order of the file.
         density: share of the tokens that is taken out.

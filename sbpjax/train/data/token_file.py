@@ -188,7 +188,7 @@ class TokenFileWriter:
 
         Args:
             tokens: of all of them, one after the other, ``(n,)``.
-            lengths: how many belong to each, of sum n.
+            lengths: the number of tokens of each, of sum n.
         """
         documents, sizes = np.asarray(tokens), np.array(lengths, np.int64)
         if sizes.ndim != 1 or sizes.sum() != documents.size or (sizes < 0).any() or (sizes >= 1 << 31).any():

@@ -21,7 +21,7 @@ def package() -> Any:
     """Return the module `tokenizers`, which is an extra.
 
     Raises:
-        DataError: it is not installed.
+        DataError: the package is not installed.
     """
     try:
         import tokenizers  # type: ignore[import-not-found]
@@ -58,7 +58,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool =
         texts: the training texts.
         vocabulary: the number of tokens, special ones included; short texts give fewer.
         show_progress: whether progress is printed.
-        model: ``"bpe"``: a byte-level BPE, by which any text becomes tokens, and tokens the same text again;
+        model: ``"bpe"``: a byte-level BPE, which encodes any text without loss;
             ``"wordpiece"``: pieces of words in lower case, with the special tokens of BERT.
 
     Raises:

@@ -40,7 +40,7 @@ class Accuracy(Metric):
     """The share of targets that are among the k likeliest classes.
 
     Args:
-        k: how many classes count as an answer; several numbers give several metrics.
+        k: the k of top-k; several numbers give several metrics.
         select: see `Metric`. Predictions are logits `(..., C)`, targets `(...)`; negative targets do not count.
 
     Example:

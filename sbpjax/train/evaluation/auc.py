@@ -76,7 +76,7 @@ class HistogramAUC(Metric):
     """AUC from counts of scores in bins, for more samples than a process can hold.
 
     Args:
-        bins: how many; with 100,000 the error is about 1e-5 for spread scores.
+        bins: the number of bins; with 100,000 the error is about 1e-5 for spread scores.
         logits: scores are logits, and binned by their probabilities; False for scores between 0 and 1.
         select: see `AUC`.
 

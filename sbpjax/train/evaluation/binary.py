@@ -18,7 +18,7 @@ class Confusion(Metric):
     """Base of metrics of a confusion matrix.
 
     Args:
-        classes: how many there are.
+        classes: the number of classes.
         select: see `Metric`. Predictions are logits `(..., C)`, or classes in whole numbers `(...)`; negative targets
             do not count.
     """
@@ -44,8 +44,8 @@ class F1(Confusion):
     """The harmonic mean of precision and recall of a class: 2 · right / (answered + there), 0 where both are none.
 
     Args:
-        positive: which class; 1 in GLUE.
-        classes: how many there are.
+        positive: the positive class; 1 in GLUE.
+        classes: the number of classes.
         select: see `Confusion`.
 
     Example:
@@ -70,7 +70,7 @@ class Matthews(Confusion):
     """Matthews' correlation of answers and targets: from -1 to 1, and 0 where one of them is always the same class.
 
     Args:
-        classes: how many there are.
+        classes: the number of classes.
         select: see `Confusion`.
 
     Example:

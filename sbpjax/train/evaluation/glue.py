@@ -54,7 +54,7 @@ class Metrics:
         """Return the numbers of all.
 
         Raises:
-            TrainError: two have a number of the same name.
+            TrainError: two metrics have a result of the same name.
         """
         found: dict[str, float] = {}
         for metric in self.metrics:

@@ -31,8 +31,8 @@ class Checkpoints(Hook):
 
     Args:
         every: steps between two checkpoints; None for the end of the run alone.
-        keep_last: how many of the latest are kept; None for all.
-        keep_best: how many of those with the best metric are kept besides.
+        keep_last: the number of latest checkpoints to keep; None for all.
+        keep_best: the number of checkpoints with the best metric to keep in addition.
         metric: its name in an evaluation; the latest evaluation counts. Checkpoints before the first one have no score.
         better: ``"min"`` or ``"max"``.
         asynchronous: write in the background.

@@ -16,10 +16,10 @@ class EarlyStop(Hook):
     """End the run when evaluations bring nothing new; list it before `Checkpoints`, which then saves the last step.
 
     Args:
-        metric: which one, as an evaluation names it.
-        patience: after how many evaluations in a row without a better value.
+        metric: its name in an evaluation.
+        patience: the number of evaluations in a row without a better value.
         better: ``"min"`` or ``"max"``.
-        least: by how much a value has to be better.
+        least: the minimum improvement.
 
     Example:
         >>> EarlyStop("validation/loss", patience=3).best is None

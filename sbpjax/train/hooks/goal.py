@@ -21,11 +21,11 @@ class Goal(Hook):
 
     Args:
         metric: its name.
-        most: the bound from above.
-        least: the bound from below.
+        most: the upper bound.
+        least: the lower bound.
 
     Raises:
-        TrainError: at the end of the run: it is missed.
+        TrainError: the bound is missed at the end of the run.
 
     Example:
         >>> Goal("validation/loss", most=4.2).most

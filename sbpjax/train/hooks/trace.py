@@ -20,7 +20,7 @@ class Trace(Hook):
 
     Args:
         first: the first step that is traced; the one before it is complete by then.
-        steps: how many.
+        steps: the number of traced steps.
 
     Example:
         >>> Trace(first=10, steps=3).last

@@ -68,7 +68,7 @@ def _kept(path: Path, step: int) -> bytes:
     """Return the records up to a step. The last ones may be damaged by a kill or a power failure.
 
     Raises:
-        TrainError: another one is damaged.
+        TrainError: an earlier record is damaged.
     """
     lines = path.read_bytes().split(b"\n")
     steps = [_step(line) for line in lines]
