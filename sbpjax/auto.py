@@ -1,4 +1,4 @@
-"""Auto parallelism: choose layouts for a model without sbp annotations; reports of the choice and its alternatives.
+"""Auto parallelism: choose layouts for a model without sbp annotations; reports on choice and alternatives.
 
     config.enable_auto_parallel(True, placement=p)      # in a graph: docs/how_to/auto_parallel.md
     print(graph.auto_parallel_report(x, y))

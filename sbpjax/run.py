@@ -1,4 +1,4 @@
-"""``python -m sbpjax.run --as torch script.py [args]``: run a script with ``torch`` or ``oneflow`` aliased to sbpjax.
+"""``python -m sbpjax.run --as torch script.py [args]``: run a script with ``torch`` aliased to sbpjax.
 
 ``--as torch`` answers to ``torch``, ``--as oneflow`` to ``oneflow``, both may be given; ``-m package.module`` runs a
 module instead of a file. Arguments after the script's name belong to the script: ``sys.argv`` is as if Python ran it.

@@ -1,10 +1,9 @@
 """Settings of Python and JAX applied on importing sbpjax, before any backend starts.
 
 * 64-bit types are on: ``sbpjax.arange(3).dtype`` is ``int64``, as in PyTorch.
-* Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache
-that
-  the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it
-  off. A directory that others may write to is not used: its writers could choose the code that runs here.
+* Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A
+  cache that the user configured is kept; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off``
+  disables it. A directory that others may write to is not used: its writers could choose the code that runs here.
 * Errors show the user's frames alone: see `sbpjax.errors.folded`.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """

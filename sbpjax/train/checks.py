@@ -57,10 +57,10 @@ def check_loss(model: nn.Module, loss: Any) -> None:
 
 
 def check_batch(batch_size: int, spec: Parallel, options: StepOptions) -> None:
-    """Raise for unequal micro-batches, and for batches that a pipeline cannot split.
+    """Raise for unequal micro-batches, and for the planner's layouts on a pipeline.
 
     Raises:
-        TrainError: the batch cannot be cut into equal micro-batches for this run.
+        TrainError: ``accumulate`` does not divide the batch, or ``auto`` is set for a pipeline.
     """
     count = options.accumulate
     if count < 1 or batch_size % count:

@@ -1,4 +1,4 @@
-"""Host processes: usable cores, children that end with their parent, values exchanged among the processes of a run."""
+"""Host processes: usable cores, children tied to their parent, exchange of values between processes."""
 
 from sbpjax._core.runtime.cores import cores as cores
 from sbpjax._core.runtime.extras import pip_install as pip_install

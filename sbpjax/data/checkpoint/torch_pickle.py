@@ -1,9 +1,9 @@
 """Restricted unpickler that builds data only: an allowlist of names, no imports, no code execution.
 
 A pickle is a program: ``GLOBAL`` imports what it names, ``REDUCE`` calls it, ``BUILD`` sets attributes. Here a name is
-looked up in a table and nothing is imported; only functions of the table are called; ``BUILD`` reaches an OrderedDict's
-own attributes and objects of classes that the caller allowed; keys are small and plain. So a crafted file can at most
-make wrong data, of a size proportional to its own bytes.
+looked up in a table and no module is imported; only functions of the table are called; ``BUILD`` reaches an
+OrderedDict's own attributes and objects of classes that the caller allowed; keys are small and plain. So a crafted file
+can at most make wrong data, of a size proportional to its own bytes.
 
 The opcodes are those that PyTorch's ``weights_only`` reader knows, and those of plain data in protocols 3 to 5.
 """

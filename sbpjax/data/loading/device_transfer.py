@@ -1,4 +1,4 @@
-"""Device transfer of worker batches, without a copy where XLA can use the memory in which they arrived.
+"""Device transfer of worker batches, zero-copy on the CPU if XLA can use their memory.
 
 A batch is in memory that a worker does not reuse until its last array is gone (`transport`), so on the CPU the tensor
 shares that memory. The copy to another device is asynchronous.

@@ -4,7 +4,7 @@ Workers never import JAX, yet a dataset may compute ``sbpjax.rand(3) * sbpjax.te
 `HostTensor`, which arrives at the training process as a `sbpjax.Tensor`. Plain NumPy arrays arrive as NumPy arrays,
 unless the default collation makes a batch of them.
 
-Where NumPy and tensors differ, a `HostTensor` does what a tensor does: ``int64 / int64`` and ``int64 * 0.5`` are
+Where NumPy and tensors differ, a `HostTensor` follows tensors: ``int64 / int64`` and ``int64 * 0.5`` are
 float32, a 0-d operand does not widen the others, `std` divides by n - 1, ``max(dim)`` also returns indices, ``size()``
 is the shape. Functions of tensors are in `sbpjax.data.loading.host_functions`.
 """

@@ -1,4 +1,4 @@
-"""Terminate handler of C++: reports mismatched collectives before an exception in a Gloo thread aborts the process.
+"""C++ terminate handler: reports mismatched collectives before a Gloo exception aborts the process.
 
 Rank 0 reads a value, rank 1 runs another program, and the collectives of the two meet. If rank 1 sends more bytes than
 rank 0 has room for, Gloo's thread throws an uncaught exception, and the process is aborted without naming any rank.

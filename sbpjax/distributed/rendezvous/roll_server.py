@@ -42,7 +42,7 @@ class _Caller:
 
 
 class Server:
-    """Rank 0 of a roll call.
+    """Rendezvous server of rank 0.
 
     Args:
         mine: the message of rank 0 about itself.

@@ -1,4 +1,4 @@
-"""`QuantizedLinear`: inference layer with 8-bit weights, and `quantize_weights`, which converts a model."""
+"""`QuantizedLinear`: inference layer with 8-bit weights; `quantize_weights` converts the layers of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations: Python files of lazy calls, which can be overridden, saved and instantiated."""
+"""Configurations: Python files of lazy calls that can be overridden, saved and instantiated."""
 
 from .lazy import LazyCall as LazyCall
 from .lazy import instantiate as instantiate
