@@ -34,6 +34,7 @@ from jax._src.core import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._src.core import no_effects as no_effects
 from jax._src.core import trace_ctx as trace_ctx
 from jax._src.core import trace_state_clean as trace_state_clean
+from jax._src.cudnn import fused_attention_stablehlo as cudnn_attention  # noqa: F401
 from jax._src.dispatch import check_special as check_special
 from jax._src.dispatch import prim_requires_devices_during_lowering as prim_requires_devices_during_lowering
 from jax._src.interpreters import partial_eval as partial_eval
