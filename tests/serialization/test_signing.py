@@ -114,7 +114,7 @@ def test_a_spoilt_key_is_refused_in_one_line(tmp_path, spoil, words):
 
 FORKED = """
 import os, sys
-from sbpjax._core.runtime import signing
+from sbpjax._core.serialization import signing
 ready, go = os.pipe()
 for _ in range(8):
     if os.fork() == 0:

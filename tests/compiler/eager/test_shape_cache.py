@@ -43,7 +43,7 @@ def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
     assert isinstance(op.call, shapes.ByShape)
     assert 0 < len(table.everything()) <= 8
     assert len(op.entries) <= ops._MAX_ENTRIES + 1
-    said = [r.getMessage() for r in caplog.records if "test_shapes.py" in r.getMessage()]
+    said = [r.getMessage() for r in caplog.records if "test_shape_cache.py" in r.getMessage()]
     assert len(said) == 2  # the line of the op, and the one that checks; each once, though its backward has as many
     assert "has compiled 10 shapes of sinh, now [10, 2]" in said[0]
 
