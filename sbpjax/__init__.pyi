@@ -998,6 +998,13 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, 
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
 def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return input, and 0 where |input| <= lambd."""
+def hash_tensor(input: _Tensor, dim: _types.IntOrInts = (), *, keepdim: builtins.bool = False, mode: builtins.int = 0, out: _Tensor | None = None) -> _Tensor:
+    """Return the exclusive or of the bits of the elements, as float64 or int64, over ``dim``; uint64.
+
+    Args:
+        dim: dim or dims; () for all.
+        mode: 0, the exclusive or.
+    """
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:

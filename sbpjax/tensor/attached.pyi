@@ -917,6 +917,13 @@ class Attached:
         """Return the tensor in sbpjax.float16."""
     def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return input, and 0 where |input| <= lambd."""
+    def hash_tensor(self, dim: _types.IntOrInts = (), *, keepdim: builtins.bool = False, mode: builtins.int = 0, out: _Tensor | None = None) -> _Tensor:
+        """Return the exclusive or of the bits of the elements, as float64 or int64, over ``dim``; uint64.
+
+        Args:
+            dim: dim or dims; () for all.
+            mode: 0, the exclusive or.
+        """
     def heaviside(self, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
     def heaviside_(self, values: _types.TensorLike) -> _Tensor:

@@ -25,6 +25,7 @@ op("aminmax(input, *, dim=None, keepdim=False)", "reduce.aminmax", READ, result=
 op("argmax(input, dim=None, keepdim=False, dtype=None)", "reduce.argmax", READ, exact_out=True)
 op("argmin(input, dim=None, keepdim=False, dtype=None)", "reduce.argmin", READ, exact_out=True)
 op("count_nonzero(input, dim=None)", "reduce.count_nonzero", READ, several="dim")
+op("hash_tensor(input, dim=(), *, keepdim=False, mode=0)", "reduce.hash_tensor", READ, exact_out=True)
 op("logsumexp(input, dim=None, keepdim=False)", "reduce.logsumexp", READ, also="special.logsumexp", several="dim",
    amp="accelerator:float32")  # fmt: skip
 written("max min", REDUCTIONS, READ, names=NUMPY)
