@@ -1295,7 +1295,7 @@ def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, t
 def matrix_exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
 def matrix_power(input: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+    """Return the n-th power of square matrices; a negative one is that of the inverse."""
 @typing.overload
 def max(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.

@@ -116,8 +116,7 @@ def matrix_norm(A: _Tensor, ord: builtins.float | builtins.str = 'fro', dim: bui
         keepdim: keep them with size 1.
         dtype: compute in this dtype.
     """
-def matrix_power(A: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+from sbpjax.functions.linear_algebra import matrix_power as matrix_power
 def matrix_rank(A: _Tensor, tol: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the number of singular values above ``max(atol, rtol * the largest)``."""
 def multi_dot(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
@@ -170,9 +169,9 @@ def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str
 def svdvals(A: _Tensor, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the singular values of matrices, largest first."""
 def tensorinv(A: _Tensor, ind: builtins.int = 2, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the inverse of a in the sense of `tensordot` over its last dims from ``ind`` on."""
+    """Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on."""
 def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
+    """Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 from sbpjax.functions.linear_algebra import vecdot as vecdot

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError
+from sbpjax.ops.unpool import unpooled_sizes
 from sbpjax.tensor import bounds
 from sbpjax.tensor.bounds import check_dim, check_rows, check_size, check_tuples
 from sbpjax.tensor.failure import describe
@@ -93,6 +94,14 @@ def index_and_source(asked: str, input, dim, index, src) -> None:
     index_in_dim(asked, input, dim, index)
     if not isinstance(src, Tensor):
         check_fits(_call(asked, dim, "index", "value"), src, input.dtype.np)
+
+
+def unpooled_places(asked: str, input, indices, kernel_size, stride, padding, output_size) -> None:
+    """Raise `OpBoundsError` unless every index names an element of the un-pooled image."""
+    n = int(asked[-2])  # of max_unpool2d
+    if isinstance(input, Tensor) and isinstance(indices, Tensor) and input.ndim in (n + 1, n + 2):
+        sizes = unpooled_sizes(tuple(input.shape[-n:]), kernel_size, stride, padding, output_size)
+        check_size(_call(asked, "indices"), indices, math.prod(sizes), input.ndim - n)
 
 
 # ----------------------------------------------------------------------------------------------- values that are read
@@ -182,6 +191,15 @@ def margin_classes(asked: str, input, target, weight, reduction) -> None:
             raise OpError(f"{asked}(weight=...)", describe(weight), rule, "one weight per class")
     if isinstance(target, Tensor) and not target.dtype.is_floating_point:
         check_rows(f"{asked}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
+
+
+def listed_classes(asked: str, input, target) -> None:
+    """Raise `OpValueError` unless every number of a list of labels is a class, or the -1 that ends it."""
+    if isinstance(input, Tensor):
+        count = input.shape[-1] if input.ndim else 1
+        rule = f"target is out of range: every label is in [0, {count}), and -1 ends a list"
+        holds = lambda part: bool(part.min() >= -1 and part.max() < count)  # noqa: E731
+        every(_call(asked, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
 
 
 # ------------------------------------------------------------------------------------------------------------ options

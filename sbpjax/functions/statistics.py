@@ -93,6 +93,10 @@ def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False,
 
 
 def _edges(input: Tensor, bins, span) -> Tensor:
+    count = bins.numel() - 1 if isinstance(bins, Tensor) else int(bins)
+    if count < 1:
+        rule = f"histogram(): bins must be > 0, but got {count}"
+        raise OpError("histogram(x, bins)", f"{count} bins", rule, "bins=10, or at least two edges")
     if isinstance(bins, Tensor):
         return bins
     values = host(input.detach())
@@ -102,7 +106,7 @@ def _edges(input: Tensor, bins, span) -> Tensor:
     if not np.isfinite([low, high]).all() or low > high:
         rule = f"histogram: range of [{low}, {high}] is not finite or not in order"
         raise OpError("histogram(x)", f"range {low}, {high}", rule, "range=(0.0, 1.0)")
-    return with_layout_of(np.linspace(low, high, int(bins) + 1).astype(input.dtype.np), input)
+    return with_layout_of(np.linspace(low, high, count + 1).astype(input.dtype.np), input)
 
 
 def histogram(

@@ -93,6 +93,9 @@ def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
     if min_val > max_val:
         rule = "min_val cannot be greater than max_val"
         fail("value", f"hardtanh(x, {min_val}, {max_val})", f"{min_val} > {max_val}", rule, "exchange the two")
+    if min_val < 0 and x.dtype.kind == "u":
+        rule = "cannot do hardtanh on an unsigned type with negative limits"
+        fail("shape", f"hardtanh(x, {min_val}, {max_val})", f"{x.dtype}{list(x.shape)}", rule, "min_val=0, or x.int()")
     low, high = _number(min_val, x), _number(max_val, x)
     return _pick(lax.le(x, low), low, _pick(lax.ge(x, high), high, x))
 

@@ -1279,7 +1279,7 @@ class Attached:
     def matrix_exp(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
     def matrix_power(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+        """Return the n-th power of square matrices; a negative one is that of the inverse."""
     @typing.overload
     def max(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpNotSupportedError
+from sbpjax.errors import OpError, OpNotSupportedError
 from sbpjax.functions.checks import every
 from sbpjax.ops import arithmetic
 from sbpjax.ops import embedding as ops
@@ -93,6 +93,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
     Returns:
         The input's shape with a dim of ``num_classes`` behind it; a split stays.
 
+    Raises:
+        OpError: an empty tensor without ``num_classes``.
+        OpBoundsError: a number is no class.
+
     Example:
         >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3)
         tensor([[1, 0, 0],
@@ -100,7 +104,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
     """
     if num_classes == -1:
         check_natural("one_hot(x)", tensor, "classes")
-        num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
+        if not tensor.numel():
+            rule = "Can not infer total number of classes from empty tensor"
+            raise OpError("one_hot(x)", f"{tensor.dtype.name}{list(tensor.shape)}", rule, "one_hot(x, num_classes)")
+        num_classes = int(tensor.max().item()) + 1
     else:
         check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
     hot = apply(ops.one_hot, tensor, num_classes=as_int(num_classes))

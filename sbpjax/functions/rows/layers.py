@@ -40,7 +40,7 @@ for _n in (1, 2, 3):
               f"nn.functional.{_pool}(input, *args, **{{**options, 'return_indices': True}})",
               also=".adaptive_max_pool1d" * (_pool == "adaptive_max_pool1d"))  # fmt: skip
     op(f"nn.functional.max_unpool{_n}d(input, indices, kernel_size, stride=None, padding=0, output_size=None)",
-       f"unpool.max_unpool{_n}d")  # fmt: skip
+       f"unpool.max_unpool{_n}d", check="unpooled_places")  # fmt: skip
     op(f"nn.functional.lp_pool{_n}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
        f"unpool.lp_pool{_n}d")  # fmt: skip
 
@@ -168,7 +168,7 @@ op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, si
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "margin_loss.multi_margin_loss", ignores=OLD, check="margin_classes")  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   "margin_loss.multilabel_margin_loss", ignores=OLD)  # fmt: skip
+   "margin_loss.multilabel_margin_loss", ignores=OLD, check="listed_classes")  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "margin_loss.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.combined_margin_loss(input, label, m1=1.0, m2=0.0, m3=0.0)", "margin_loss.combined_margin_loss")

@@ -68,9 +68,11 @@ written("linalg.lstsq", LINEAR_ALGEBRA)
 written("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
 written("linalg.pinv", LINEAR_ALGEBRA, also=".pinverse Tensor.pinverse", out=True)
 op("linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False)", "solve.solve_triangular", strict=True)
-op("linalg.tensorsolve(A, B, dims=None)", "solve.tensorsolve")
-op("linalg.tensorinv(A, ind=2)", "solve.tensorinv")
-op("linalg.matrix_power(A, n)", "solve.matrix_power")
+op("linalg.tensorsolve(A, B, dims=None)", "solve.tensorsolve", fails="singular",
+   text="Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first." + FAILS)  # fmt: skip
+op("linalg.tensorinv(A, ind=2)", "solve.tensorinv", fails="singular",
+   text="Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on." + FAILS)  # fmt: skip
+written("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
 op("linalg.multi_dot(tensors)", "solve.multi_dot")
 op("linalg.vander(x, N=None, increasing=True)", "solve.vander")
 op("linalg.cross(input, other, *, dim=-1)", "matrix.cross", oneflow="input other dim")
@@ -81,7 +83,8 @@ alias("linalg.diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int 
 op("det(input)", "decompose.det", READ)
 op("logdet(input)", "decompose.logdet", READ)
 op("matrix_exp(input)", "decompose.matrix_exp", READ)
-op("matrix_power(input, n)", "solve.matrix_power", READ)
+alias("matrix_power(input: Tensor, n: int)", "linalg.matrix_power(input, n)", READ, out=True,
+      text="Return the n-th power of square matrices; a negative one is that of the inverse." + FAILS)  # fmt: skip
 op("cholesky_solve(input, input2, upper=False)", "decompose.cholesky_solve", READ)
 op("cholesky_inverse(L, upper=False)", "decompose.cholesky_inverse", READ)
 op("orgqr(input, input2)", "decompose.householder_product", READ)
