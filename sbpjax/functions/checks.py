@@ -83,6 +83,12 @@ def fill_value_fits(asked: str, input, fill_value) -> None:
     check_fits(_call(asked, "value"), fill_value, input.dtype.np)
 
 
+def padding_fits(asked: str, input, pad, value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    if isinstance(input, Tensor):
+        check_fits(_call(asked, "pad", "value"), value, input.dtype.np)
+
+
 def index_and_value(asked: str, input, dim, index, value) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
     index_in_dim_from_either_end(asked, input, dim, index)
@@ -308,6 +314,29 @@ def floating_maps(asked: str, theta) -> None:
     if not theta.dtype.is_floating_point:
         rule = "Expected theta to have floating point type"
         raise OpValueError(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
+
+
+def distance_mode(asked: str, compute_mode) -> None:
+    """Raise `OpValueError` for a way to compute distances that PyTorch has not; all that it has give the same here."""
+    known = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in (None, 0, 1, 2, *known):
+        rule = f"{compute_mode} is not a valid value for compute_mode"
+        raise OpValueError(f"{asked}(compute_mode={compute_mode!r})", repr(compute_mode), rule, "leave it out")
+
+
+def pivots_of_rows(asked: str, LU, pivots) -> None:
+    """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
+    if isinstance(LU, Tensor) and LU.ndim > 1:
+        most = LU.shape[-2]
+        rule = f"Pivots given to {asked} must all be between 1 and LU.size(-2) = {most}"
+        holds = lambda part: bool(part.min() >= 1 and part.max() <= most)  # noqa: E731
+        every(f"{asked}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
+
+
+def unpacked_pivots(asked: str, LU_data, LU_pivots, unpack_pivots) -> None:
+    """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
+    if unpack_pivots:
+        pivots_of_rows(asked, LU_data, LU_pivots)
 
 
 def pivoting(asked: str, pivot) -> None:

@@ -361,6 +361,10 @@ class RNNCellBase(Module):
             if x is not None and x.ndim not in (1, 2):
                 rule = f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {x.ndim}D instead"
                 fail("value", asked, f"{name} {tuple(x.shape)}", rule, "x of (N, I)")
+        for name, x in (("hx", h), ("cx", c)):
+            if x is not None and x.shape[:-1] != input.shape[:-1]:
+                rule = "Input batch size doesn't match hidden batch size"
+                fail("shape", asked, f"input {tuple(input.shape)}, {name} {tuple(x.shape)}", rule, "hx of (N, H)")
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return run(op_of(ops.cell, (("mode", self._mode),)), (input, h, c, *weights))
 

@@ -66,6 +66,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("u", (0,), "gradient_along"),
     ("biu", (1,), "embedding_bag"),
     ("biu", (2,), "multi_margin_loss cross_entropy"),
+    ("iu", (3,), "scaled_dot_product_attention"),
     ("b", (0,), "relu6 softsign tanhshrink hardtanh threshold topk median nanmedian kthvalue trace vander mvlgamma"),
     ("b", (0,), "trapezoid cumulative_trapezoid gradient_along affine_grid max_pool1d max_pool2d max_pool3d"),
     ("b", (0,), "max_unpool1d max_unpool2d"),

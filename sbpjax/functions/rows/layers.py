@@ -16,7 +16,7 @@ op("nn.functional.linear(input, weight, bias=None)", "linalg.linear", amp="lower
 op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul_primitive.grouped_matmul", amp="lower")
 op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.bilinear", also=".bilinear",
    amp="accelerator:widest")  # fmt: skip
-op("nn.functional.pad(input, pad, mode='constant', value=None)", "arrange.pad", also=".pad")
+op("nn.functional.pad(input, pad, mode='constant', value=None)", "arrange.pad", also=".pad", check="padding_fits")
 op("nn.functional.pdist(input, p=2.0)", "distance.pdist", also=".pdist")
 
 for _n in (1, 2, 3):

@@ -52,7 +52,7 @@ op("linalg.ldl_factor(A, *, hermitian=False)", "ldl.ldl_factor_ex", result="LD p
    text="Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1."
    + FAILS)  # fmt: skip
 op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "ldl.ldl_solve")
-op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "solve.lu_solve")
+op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "solve.lu_solve", check="pivots_of_rows")
 op(
     "linalg.solve_ex(A, B, *, left=True, check_errors: bool = False)",
     "solve.solve_ex",
@@ -90,7 +90,8 @@ op("cholesky_inverse(L, upper=False)", "decompose.cholesky_inverse", READ)
 op("orgqr(input, input2)", "decompose.householder_product", READ)
 op("geqrf(input)", "decompose.reflections", READ, result="a tau")
 op("ormqr(input, tau, other, left=True, transpose=False)", "decompose.reflect", READ)
-op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "decompose.lu_unpack", result="P L U")
+op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "decompose.lu_unpack", result="P L U",
+   check="unpacked_pivots")  # fmt: skip
 written("svd_lowrank pca_lowrank", "sbpjax.functions.low_rank")
 written("lobpcg", "sbpjax.functions.extreme_eigenvalues")
 op("chain_matmul(*matrices)", "solve.multi_dot")
