@@ -20,7 +20,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.sbp import algebra
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.creation import _float_dtype, make, size_of, where_to
+from sbpjax.tensor.creation import _constant, _float_dtype, make, size_of, where_to
 from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import COPY, check_writable, inplace
 from sbpjax.tensor.like import place_like
@@ -42,7 +42,11 @@ def _draw(
     requires_grad: bool = False,
     inputs: tuple = (),
 ) -> Tensor:
-    return make(fn, static, (_key(generator, options, asked), *inputs), options, asked, requires_grad)
+    key, shape = _key(generator, options, asked), dict(static).get("shape", ())
+    if 0 in shape:  # JAX makes counters of the other dims: 16 GiB for (2^31, 0)
+        fill_static = (("shape", shape), ("dtype", dict(static)["dtype"]), ("value", 0))
+        return make(_constant, fill_static, (), options, asked, requires_grad)
+    return make(fn, static, (key, *inputs), options, asked, requires_grad)
 
 
 def _key(generator, options: tuple[Any, Any, Any], asked: str):

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+from jax.errors import JaxRuntimeError
 
 from sbpjax.compiler.launch import is_looked_at
 from sbpjax.tensor import Tensor
@@ -135,6 +136,8 @@ class Repeat:
             exchange(run, also=program.counted if program.is_random else None, done=done)
         except (TypeError, ValueError):  # JAX refuses the state; the long way finds out what changed
             return MISSED
+        except JaxRuntimeError as error:
+            raise program.run_error(error) from None
         if self._one is None:
             return program.outputs.rebuilt(run.outs[len(targets) :])
         return wrap_any(run.outs[-1], self._one[0])

@@ -26,6 +26,7 @@ from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
+from sbpjax.world import sizes
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -68,6 +69,8 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         gates, width = _GATES[mode] * hidden_size, proj_size or hidden_size
         directions = 2 if bidirectional else 1
+        parameters = directions * (2 + 2 * bool(bias) + bool(proj_size))
+        sizes.check_layers(f"{type(self).__name__}(...)", num_layers, parameters)
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             features = input_size if layer == 0 else width * directions

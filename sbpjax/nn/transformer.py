@@ -21,6 +21,7 @@ from sbpjax.nn.normalization import LayerNorm
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.world import sizes
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -35,6 +36,7 @@ def _activation(name: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
+    sizes.check_layers(f"{count} copies of {type(layer).__name__}", count, len(list(layer.parameters())) or 1)
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 

@@ -347,5 +347,8 @@ def pixel_unshuffle(x, /, downscale_factor: int):
 def channel_shuffle(x, /, groups: int):
     """Return x with its channels dealt out to ``groups`` in turn."""
     n, c, *rest = x.shape
+    if groups < 1 or c % groups:
+        rule = f"number of channels must be divisible by groups: {c} channels and {groups} groups"
+        fail("shape", f"channel_shuffle({groups})", f"x {x.shape}", rule, "groups=1")
     x = lax.reshape(x, (n, groups, c // groups, *rest))
     return lax.reshape(lax.transpose(x, (0, 2, 1, *range(3, len(rest) + 3))), (n, c, *rest))
