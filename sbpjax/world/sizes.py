@@ -27,6 +27,7 @@ MOST_BYTES = (1 << 63) - 1
 # Below, an array is made without asking the system for its memory: reading that takes 0.1 ms.
 _LARGE = 1 << 30
 _WIDEST = 16  # bytes of a complex128
+_EMPTY_ROWS = 1 << 26
 _PARAMETER = 4 << 10  # bytes of Python's and JAX's objects of one parameter, at the least
 
 
@@ -75,12 +76,21 @@ def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
                 continue
             if large:
                 check_bytes(asked, shape, v.aval.dtype)
+                _check_empty_rows(asked, shape, v.aval.dtype)
         for value in equation.params.values():
             for body in value if isinstance(value, (tuple, list)) else (value,):
                 inner = getattr(body, "jaxpr", body)
                 if hasattr(inner, "eqns") and id(inner) not in seen:
                     seen.add(id(inner))
                     _check(asked, inner.eqns, seen)
+
+
+def _check_empty_rows(asked: str, shape: tuple, dtype: Any) -> None:
+    """Raise if XLA (of jax 0.10) would take gigabytes and minutes to write down an empty constant, row by row."""
+    rows = math.prod(shape[: shape.index(0)]) if 0 in shape else 0
+    if rows > _EMPTY_ROWS:
+        rule = f"an empty array of a program has at most {_EMPTY_ROWS} rows"
+        raise OutOfMemoryError(asked, f"{dtype}{list(shape)}, {rows} rows", rule, "use smaller sizes")
 
 
 def check_trace(asked: str, results: Any) -> None:
