@@ -163,6 +163,8 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
     if not fits:
         rule = f"size {list(size)} is not expandable to size {list(input.shape)}"
         raise OpError(f"x.sum_to_size{size}", f"x {list(input.shape)}", rule, "x.sum(...)")
+    if not size:
+        return input.sum()  # of a number, too, which goes to int64 as in PyTorch
     dims = [*range(extra), *[d + extra for d, n in enumerate(size) if n == 1 and input.shape[d + extra] != 1]]
     return input.sum(dims, keepdim=True).reshape(size) if dims else input
 

@@ -96,6 +96,9 @@ SCRIPTS = {
         [m.nn.functional.batch_norm(m.zeros(0), m.zeros(0), m.ones(0), training=training) for training in (True, False)]
         + [slopes(m, lambda x: m.nn.functional.batch_norm(x, None, None, training=True), leaf(m, 0))]
     ),
+    "sum of a number to a number": lambda m: [
+        m.tensor(v).sum_to_size(size) for v, size in ((True, ()), (3, ()), (2.5, ()), ([3], (1,)), ([[1, 2]], ()))
+    ],
     "hash": lambda m: (
         [
             [m.hash_tensor(x), x.hash_tensor(0), m.hash_tensor(x, (0, 1), keepdim=True)]
