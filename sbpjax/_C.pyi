@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# OneFlow's op-level functions, under the names its own programs call: ``flow._C.matmul(a, b, transpose_b=True)``.
+# OneFlow's functional ops under their original names: ``flow._C.matmul(a, b, transpose_b=True)``.
 
 import builtins
 import collections.abc

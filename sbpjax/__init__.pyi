@@ -80,13 +80,13 @@ def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tenso
     """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
 
@@ -192,14 +192,14 @@ def arctanh_(input: _Tensor) -> _Tensor:
     """Write the result of `atanh` into the first tensor, which keeps its layout."""
 from sbpjax._core.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first maximum along ``dim`` or in the flattened input; int64 unless asked; NaN is largest.
+    """Return the index of the first maximum along ``dim`` or in the flattened input; int64 by default; NaN is largest.
 
     Args:
         dim: the dim, or None for the flattened tensor.
         dtype: an integer dtype of the result.
     """
 def argmin(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first minimum along ``dim`` or in the flattened input; int64 unless asked; NaN is least.
+    """Return the index of the first minimum along ``dim`` or in the flattened input; int64 by default; NaN is least.
 
     Args:
         dim: the dim, or None for the flattened tensor.
@@ -225,10 +225,10 @@ def as_tensor(data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, dev
     Args:
         data: numbers, nested lists of them, a NumPy array, or a tensor.
         dtype: the dtype; the data's if None.
-        device: where it lies.
+        device: the device.
     """
 def asarray(obj: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool | None = None) -> _Tensor:
-    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for.
+    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is given.
 
     By default the result of a tensor is on the tape as that is; with ``requires_grad=False`` it is detached.
     """
@@ -365,7 +365,7 @@ def bucketize(input: _Tensor, boundaries: _Tensor, *, out_int32: builtins.bool =
     """Return the index of the bucket that each value falls in."""
 byte: _dtype
 def can_cast(from_: _types.DTypeLike, to: _types.DTypeLike) -> builtins.bool:
-    """Return whether a dtype may be cast to another: its kind is not higher."""
+    """Return whether a dtype may be cast to another: not to a lower kind."""
 def cartesian_prod(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return all tuples of elements of vectors, as rows; of one vector itself."""
 def cast(input: _Tensor, dtype: _types.DTypeLike) -> _Tensor:
@@ -497,7 +497,7 @@ def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], valu
 
     Args:
         input: any array.
-        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        pad: (front, end) of the last dim, then of the one before, …; negative numbers crop.
         value: for ``"constant"``, 0 by default.
     """
 def contiguous(input: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
@@ -661,7 +661,7 @@ def diag(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = No
     """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
 
     Args:
-        diagonal: which one; positive ones lie above the main one.
+        diagonal: the number of the diagonal; positive ones are above the main one.
     """
 def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
     """Return matrices over two new dims, with the last dim of input on their diagonal."""
@@ -752,19 +752,19 @@ e: builtins.float
 def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
 
-    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may be in both.
 
     Args:
-        equation: letters for the dims of every tensor, and of the result behind ``->``.
+        equation: letters for the dims of every tensor, and of the result after ``->``.
         operands: the tensors.
     """
 from sbpjax._core.functions.layers.embedding import embedding_bag as embedding_bag
 def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
 def empty_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
-    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless others are given."""
 def empty_permuted(size: _types.IntOrInts, physical_layout: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return an uninitialised tensor whose dims lie in memory in the order given."""
+    """Return an uninitialised tensor whose dims are in memory in the order given."""
 def empty_strided(size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> _Tensor:
     """Return an uninitialised tensor with the sizes and strides given."""
 from sbpjax._core.tensor.tape.grad_mode import enable_grad as enable_grad
@@ -805,7 +805,7 @@ def expand_copy(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
         sizes: the sizes, as numbers or one tuple.
     """
 def explain(fn: typing.Callable[..., builtins.object], *args: builtins.object, state: builtins.object = (), **kwargs: builtins.object) -> _Explanation:
-    """Return what a function of global tensors would do: a strategy per equation, and every boxing with its bytes.
+    """Return the plan of a function of global tensors: a strategy per equation, and every boxing with its bytes.
 
     Nothing runs. The function is planned as one program, as `compile` would.
 
@@ -876,7 +876,7 @@ def fmin(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None
 def fmod(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the remainder of input / other with the sign of input (C's ``fmod``)."""
 def fork_rng(devices: _types.DeviceLike | None = None, enabled: builtins.bool = True, **_: builtins.object) -> contextlib.AbstractContextManager[None]:
-    """Leave the default generator's state after the block as it was before.
+    """Restore the default generator's state after the block.
 
     Args:
         devices: accepted; there is one stream for all devices.
@@ -895,13 +895,13 @@ def from_dlpack(ext_tensor: builtins.object, *, device: _types.DeviceLike | None
 
     Args:
         ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
-        device: where the tensor goes; it stays by default.
+        device: the target device; unchanged by default.
         copy: whether to copy; by default only where JAX cannot read the memory in place.
 
     The memory is never written here: a write in place makes a new array.
     """
 def from_jax(array: _types.ArrayLike) -> _Tensor:
-    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding."""
+    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding."""
 from sbpjax._core.tensor.creation.from_data import from_numpy as from_numpy
 def frombuffer(buffer: builtins.object, *, dtype: _types.DTypeLike, count: builtins.int = -1, offset: builtins.int = 0, requires_grad: builtins.bool = False) -> _Tensor:
     """Return the bytes of a buffer as a vector, copied."""
@@ -912,7 +912,7 @@ def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DT
         fill_value: the value.
     """
 def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise.
+    """Return one value in the shape, dtype and layout of ``x``, unless others are given.
 
     Args:
         fill_value: the value.
@@ -947,7 +947,7 @@ def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor
     """Return the products of all pairs of two vectors' elements."""
 from sbpjax._core.tensor.amp.autocast import get_autocast_dtype as get_autocast_dtype
 def get_default_device() -> _device:
-    """Return the device on which new tensors lie that say nothing."""
+    """Return the default device of new tensors."""
 from sbpjax._core.tensor.handle.dtype import get_default_dtype as get_default_dtype
 from sbpjax._core.functions.conversions import get_device as get_device
 from sbpjax._core.functions.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -998,6 +998,13 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, 
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
 def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return input, and 0 where |input| <= lambd."""
+def hash_tensor(input: _Tensor, dim: _types.IntOrInts = (), *, keepdim: builtins.bool = False, mode: builtins.int = 0, out: _Tensor | None = None) -> _Tensor:
+    """Return the exclusive or of the bits of the elements, as float64 or int64, over ``dim``; uint64.
+
+    Args:
+        dim: dim or dims; () for all.
+        mode: 0, the exclusive or.
+    """
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
@@ -1159,11 +1166,11 @@ def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int,
         steps: how many.
     """
 def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None = None, map_location: builtins.object = None, *, support_pytorch_format: builtins.bool = True, weights_only: builtins.bool | None = None) -> typing.Any:
-    """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
+    """Return the saved object; tensors come back as local ones unless a placement or a rank is given.
 
     A file named ``*.safetensors`` is read as one, any other file as one of ``torch.save`` with a plain state in it
     (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
-    them runs, unless ``weights_only=False`` says that it may.
+    them runs, unless ``weights_only=False`` allows it.
 
     In a job of several processes, each process that calls this without a placement reads by itself; with one, all
     processes call it.
@@ -1175,10 +1182,10 @@ def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None 
             other device ever holds the whole value. Every process reads files itself, so beside a placement it changes
             nothing.
         map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast. It
-            may stand in the second place, as in PyTorch.
+            may be the second argument, as in PyTorch.
         support_pytorch_format: read PyTorch's files.
-        weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
-            for files that you made. Directories hold no code.
+        weights_only: False lets a file of PyTorch's name anything, which runs any code its author put there: only for
+            files that you made. Directories hold no code.
     """
 from sbpjax.graph.export.loaded import load_graph as load_graph
 def load_ipython_extension(shell: typing.Any) -> None:
@@ -1258,7 +1265,7 @@ def lu(A: _Tensor, pivot: builtins.bool = True, get_infos: builtins.bool = False
 def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
-    """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
+    """Return P, L and U of a result of `lu_factor`; empty ones if not requested."""
 from sbpjax._core.tensor.creation.generator import manual_seed as manual_seed
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return max(0, margin - target * (input1 - input2)), reduced."""
@@ -1288,7 +1295,7 @@ def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, t
 def matrix_exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
 def matrix_power(input: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+    """Return the n-th power of square matrices; a negative one is that of the inverse."""
 @typing.overload
 def max(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
@@ -1528,10 +1535,10 @@ def nanmean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builti
     """Return the mean over ``dim`` of the elements that are not NaN."""
 @typing.overload
 def nanmedian(input: _Tensor) -> _Tensor:
-    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    """Return the lower median, ignoring NaN; along ``dim`` with its index."""
 @typing.overload
 def nanmedian(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
-    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    """Return the lower median, ignoring NaN; along ``dim`` with its index."""
 def nanquantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
     """Return the `quantile` of the elements that are not NaN; arguments, result and errors as there."""
 def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -1547,7 +1554,7 @@ from sbpjax._core.functions.slicing import narrow_copy as narrow_copy
 def native_batch_norm(input: _Tensor, weight: _Tensor, bias: _Tensor | None, running_mean: typing.Any, running_var: typing.Any, training: builtins.bool, momentum: builtins.float, eps: builtins.float) -> _NativeBatchNorm:
     """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation."""
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `nn.functional.dropout`, and where elements were kept."""
+    """Return `nn.functional.dropout`, and the mask of kept elements."""
 def native_group_norm(input: _Tensor, weight: _Tensor, bias: _Tensor | None, N: builtins.int, C: builtins.int, HxW: builtins.int, group: builtins.int, eps: builtins.float) -> _NativeLayerNorm:
     """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
 def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
@@ -1565,11 +1572,11 @@ def negative_(input: _Tensor) -> _Tensor:
 def new_empty(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
 def new_full(input: _Tensor, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    """Return `full` of a size, with the dtype and layout of this tensor unless others are given."""
 def new_ones(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `ones` of a size, with the dtype and layout of this tensor unless told otherwise."""
 def new_tensor(input: _Tensor, data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, placement: _placement | None = None, sbp: _types.SbpLike | None = None) -> _Tensor:
-    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+    """Return `tensor` of data with this tensor's dtype unless one is given; on its device if that is local."""
 def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
 newaxis: None
@@ -1625,7 +1632,7 @@ from sbpjax import one_embedding as one_embedding
 def ones(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of ones; arguments as `zeros`."""
 def ones_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
-    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return ones of the shape, dtype and layout of ``x``, unless others are given."""
 from sbpjax import optim as optim
 def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
@@ -1646,7 +1653,7 @@ def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.s
 
     Args:
         input: any array.
-        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        pad: (front, end) of the last dim, then of the one before, …; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
     """
@@ -1756,7 +1763,7 @@ def randint(low: builtins.float | None = None, high: builtins.float | None = Non
         size: the shape.
     """
 def randint_like(input: _Tensor, low: builtins.int, high: builtins.int | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
+    """Return `randint` in the shape, dtype and layout of ``input``, unless others are given."""
 def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`."""
 def randn_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -1857,18 +1864,18 @@ def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_ran
     In a job of several processes, a state without global tensors is written by each process that calls this, and none
     waits for another: ``if rank == 0: save(model.state_dict(), path)``. A state whose global tensors are all on devices
     of one process is written by that one. Any other state is written by all processes together, which all call this.
-    `sbpjax.checkpoint.save` is called by all processes, whatever it saves.
+    `sbpjax.checkpoint.save` is always called by all processes.
 
     Args:
         obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
-            optimizers stand for their state.
+            optimizers are saved by their state.
         path: the directory.
-        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
-            holds, so the number is only checked.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes its own
+            shards, so the number is only checked.
     """
 from sbpjax import sbp as sbp
 def scalar_tensor(s: builtins.float | builtins.complex | _Tensor, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return a 0-d tensor, of the default dtype unless told otherwise."""
+    """Return a 0-d tensor, of the default dtype unless one is given."""
 def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return input with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
 
@@ -1877,7 +1884,7 @@ def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, 
         dim: the dim that is indexed.
         index: integers, of as many dims, in no other dim larger than ``input``.
         src: a tensor at least as large as the index, or a number.
-        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with the value of ``input``.
     """
 def scatter_add(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims.
@@ -1904,9 +1911,9 @@ def searchsorted(sorted_sequence: _Tensor, values: _types.TensorLike, out_int32:
 
     Args:
         sorted_sequence: ``(..., N)``, sorted along its last dim; in any order with ``sorter``.
-        values: what is looked for.
+        values: the values to insert.
         out_int32: give int32 indices.
-        right: insert behind equal elements.
+        right: insert after equal elements.
         side: ``"right"`` is ``right=True``.
         sorter: ``(..., N)`` indices that sort the sequence.
     """
@@ -1922,7 +1929,7 @@ def selu_(input: _Tensor) -> _Tensor:
     """Write the result of `selu` into the first tensor, which keeps its layout."""
 from sbpjax import serving as serving
 def set_default_device(device: _types.DeviceLike) -> None:
-    """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
+    """Set the default device of new tensors; None goes back to JAX's own choice."""
 def set_default_dtype(d: builtins.int) -> None:
     """Set the dtype that Python floats become."""
 def set_default_tensor_type(tensor_type: builtins.type | builtins.str) -> None:
@@ -2047,7 +2054,7 @@ def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
 
     Args:
         unbiased: the older form of ``correction``: 1 if true, 0 if not.
-        correction: what is taken from the count of elements.
+        correction: subtracted from the number of elements.
     """
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return standard deviation and mean."""
@@ -2141,7 +2148,9 @@ def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, dev
     Args:
         data: numbers, nested lists of them, a NumPy array, or a tensor.
         dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
-        sbp: how a global tensor lies; ``data`` is the logical value.
+        device: the device of a local tensor.
+        placement: the placement of a global tensor; comes with ``sbp``.
+        sbp: the nd-sbp of a global tensor; ``data`` is the logical value.
     """
 tensor_buffer: __NoDtype
 def tensor_buffer_to_tensor(*args: builtins.object, **options: builtins.object) -> builtins.object:
@@ -2179,9 +2188,9 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
 
     Args:
         self: a local or global tensor.
-        placement: where it should lie; a global tensor's own by default.
-        sbp: the nd-sbp it should have; a global tensor's own by default.
-        grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+        placement: the target placement; a global tensor's own by default.
+        sbp: the target nd-sbp; a global tensor's own by default.
+        grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
         check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
@@ -2227,7 +2236,7 @@ def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = No
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
 
     Args:
-        diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+        diagonal: the last one that is kept; 0 is the main one, positive ones are above it.
     """
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the lower triangle's elements, as two rows."""
@@ -2248,7 +2257,7 @@ def triu(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = No
     """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
 
     Args:
-        diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+        diagonal: the first one that is kept; 0 is the main one, positive ones are above it.
     """
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the upper triangle's elements, as two rows."""
@@ -2283,9 +2292,9 @@ def unfold_copy(input: _Tensor, dimension: builtins.int, size: builtins.int, ste
     """Return a view of all windows of ``size`` along a dim, every ``step``; the window is a new last dim."""
 @typing.overload
 def unique(input: _Tensor, sorted: builtins.bool = True, *, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+    """Return the distinct elements (or slices of a dim), sorted; optionally each element's index in them, and counts.
 
-    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the given dtype.
 
     Args:
         sorted: accepted; elements are sorted always.
@@ -2296,9 +2305,9 @@ def unique(input: _Tensor, sorted: builtins.bool = True, *, dim: builtins.int | 
     """
 @typing.overload
 def unique(input: _Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
-    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+    """Return the distinct elements (or slices of a dim), sorted; optionally each element's index in them, and counts.
 
-    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the given dtype.
 
     Args:
         sorted: accepted; elements are sorted always.
@@ -2340,7 +2349,7 @@ def var(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
 
     Args:
         unbiased: the older form of ``correction``: 1 if true, 0 if not.
-        correction: what is taken from the count of elements.
+        correction: subtracted from the number of elements.
     """
 def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return variance and mean."""
@@ -2406,7 +2415,7 @@ def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str |
         backward: its gradient, if JAX's own is not wanted or does not exist: takes the inputs and the cotangents of the
             outputs and returns the cotangents of the inputs.
         backward_rule: how that may be divided: one sbp per input, then per cotangent.
-        name: what it is called in plans and messages.
+        name: its name in plans and messages.
     """
 def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return input * log(other), and 0 where input is 0 and other is not NaN."""
@@ -2418,6 +2427,9 @@ def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device
 
     Args:
         dtype: the dtype; the default dtype if None.
+        device: the device of a local tensor.
+        placement: the placement of a global tensor; comes with ``sbp``.
+        sbp: the nd-sbp of a global tensor.
     """
 def zeros_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
-    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return zeros of the shape, dtype and layout of ``x``, unless others are given."""

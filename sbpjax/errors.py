@@ -415,6 +415,10 @@ class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
 
 
+class OpAssertionError(OpValueError, AssertionError):
+    """Arguments of a layer do not fit each other, where PyTorch's Python code asserts that they do."""
+
+
 class OpOverflowError(OpValueError, OverflowError):
     """An integer has more than 64 bits, which no element of a tensor has."""
 

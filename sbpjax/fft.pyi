@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Discrete Fourier transforms: the names of ``torch.fft``.
+# Discrete Fourier transforms under the names of ``torch.fft``.
 
 import builtins
 import sbpjax._core.tensor.handle.types as _types
@@ -11,7 +11,7 @@ def fft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, n
 def fft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts = (-2, -1), norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Fourier transform along two dims; they are cut or padded to the lengths ``s`` first."""
 def fftfreq(n: builtins.int, d: builtins.float = 1.0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the frequencies of the n results of `fft`, for samples that lie ``d`` apart."""
+    """Return the frequencies of the n results of `fft`, for a sample spacing ``d``."""
 def fftn(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts | None = None, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Fourier transform along some dims, all by default, cut or padded to the lengths ``s`` first."""
 def fftshift(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
@@ -29,7 +29,7 @@ def ifft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrIn
 def ifftn(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts | None = None, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse Fourier transform along some dims, all by default, cut or padded to the lengths ``s`` first."""
 def ifftshift(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
-    """Return what `fftshift` was given."""
+    """Return the inverse of `fftshift`."""
 def ihfft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of `hfft` along one dim; it is cut or padded to length ``n`` first."""
 def ihfft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts = (-2, -1), norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -47,6 +47,6 @@ def rfft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, 
 def rfft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts = (-2, -1), norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first half of the Fourier transform of real numbers along two dims; they are cut or padded to the lengths ``s`` first."""
 def rfftfreq(n: builtins.int, d: builtins.float = 1.0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the frequencies of the ``n // 2 + 1`` results of `rfft`, for samples that lie ``d`` apart."""
+    """Return the frequencies of the ``n // 2 + 1`` results of `rfft`, for a sample spacing ``d``."""
 def rfftn(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts | None = None, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first half of the Fourier transform of real numbers along some dims, all by default, cut or padded to the lengths ``s`` first."""

@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``.
+# Linear algebra under the names of ``torch.linalg``: norms, decompositions, solvers.
 
 import builtins
 import collections.abc
@@ -60,18 +60,18 @@ def ldl_factor(A: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | N
     """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1.
 
     Args:
-        A: ``(..., N, N)``, symmetric, or Hermitian where so said; only the lower triangle is read.
+        A: ``(..., N, N)``, symmetric, or Hermitian if `hermitian`; only the lower triangle is read.
         hermitian: whether the other triangle of a complex matrix is the conjugate.
     """
 def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LDPivotsInfo:
     """Return L and D in one matrix, the pivots, and the first column where D is singular (int32, 0 for nowhere).
 
     Args:
-        A: ``(..., N, N)``, symmetric, or Hermitian where so said; only the lower triangle is read.
+        A: ``(..., N, N)``, symmetric, or Hermitian if `hermitian`; only the lower triangle is read.
         hermitian: whether the other triangle of a complex matrix is the conjugate.
     """
 def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the solution of ``A x = B`` for what `ldl_factor_ex` gave.
+    """Return the solution of ``A x = B`` for a result of `ldl_factor_ex`.
 
     Args:
         LD: ``(..., N, N)``.
@@ -92,7 +92,7 @@ def lu_factor(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = 
 def lu_factor_ex(A: _Tensor, *, pivot: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LUPivotsInfo:
     """Return LU in one matrix, LAPACK's pivots counted from 1, and where U is singular (int32, 0 for nowhere)."""
 def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, left: builtins.bool = True, adjoint: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the solution for what `lu_factor` gave; with ``adjoint`` for A^H."""
+    """Return the solution for a result of `lu_factor`; with ``adjoint`` for A^H."""
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
 
@@ -116,8 +116,7 @@ def matrix_norm(A: _Tensor, ord: builtins.float | builtins.str = 'fro', dim: bui
         keepdim: keep them with size 1.
         dtype: compute in this dtype.
     """
-def matrix_power(A: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+from sbpjax._core.functions.linear_algebra.norms import matrix_power as matrix_power
 def matrix_rank(A: _Tensor, tol: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the number of singular values above ``max(atol, rtol * the largest)``."""
 def multi_dot(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
@@ -128,7 +127,7 @@ def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _typ
     Args:
         A: the tensor.
         ord: the order; None is the 2-norm of all elements named.
-        dim: an int for a vector norm, two for a matrix norm; None is all, which for an order asks for 1 or 2 dims.
+        dim: an int for a vector norm, two for a matrix norm; None is all, which with an order must be 1 or 2 dims.
         dtype: compute in this dtype.
     """
 def pinv(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
@@ -148,7 +147,7 @@ def solve(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, out: _Tensor | 
     Args:
         A: ``(..., N, N)``.
         B: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
-        left: on which side of x the matrix stands.
+        left: whether the matrix is on the left of x.
     """
 def solve_ex(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _ResultInfo:
     """Return x with ``a x = B`` (``x a = B`` if not ``left``) and where a is singular (int32, 0 for nowhere).
@@ -156,7 +155,7 @@ def solve_ex(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, check_errors
     Args:
         A: ``(..., N, N)``.
         B: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
-        left: on which side of x the matrix stands.
+        left: whether the matrix is on the left of x.
     """
 def solve_triangular(A: _Tensor, B: _Tensor, *, upper: builtins.bool, left: builtins.bool = True, unitriangular: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``a x = B`` for triangular matrices; the other triangle is not read."""
@@ -170,9 +169,9 @@ def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str
 def svdvals(A: _Tensor, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the singular values of matrices, largest first."""
 def tensorinv(A: _Tensor, ind: builtins.int = 2, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the inverse of a in the sense of `tensordot` over its last dims from ``ind`` on."""
+    """Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on."""
 def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
+    """Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 from sbpjax._core.functions.linear_algebra.norms import vecdot as vecdot

@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Special functions: the names of ``torch.special``; the table of ops has them (`_core.functions.rows.special`).
+# Special functions under the names of ``torch.special``; `_core.functions.rows.special` defines them.
 
 import builtins
 import sbpjax._core.tensor.handle.types as _types

@@ -54,12 +54,13 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
 
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
-    owners = _owners(document.pack(obj)[1].values())
+    packed = document.pack(obj)
+    owners = _owners(packed[1].values())
     if len(owners) > 1:
-        saving.save(obj, path)
+        saving.begin(obj, path, asynchronous=False, packed=packed)
     elif owners <= {_world.current().rank}:
         with _world.alone():
-            saving.save(obj, path)
+            saving.begin(obj, path, asynchronous=False, packed=packed)
 
 
 def load(

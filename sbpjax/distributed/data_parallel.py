@@ -18,7 +18,8 @@ from sbpjax._core.tensor.creation.like import zeros_like
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.tape import engine
-from sbpjax.errors import AgreementError, AutogradError, MixedTensorError
+from sbpjax._core.tensor.tape.row_grad import RowGrad
+from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, OpTypeError
 from sbpjax.nn.module import Module
 
 _MEGABYTE = 1 << 20
@@ -154,6 +155,7 @@ class DistributedDataParallel(Module):
     def _reduce(self) -> None:
         from sbpjax.distributed import all_reduce_gradients
 
+        self._check_dense()
         chosen = [p for p in self._shared if p.requires_grad]
         if self.find_unused_parameters:
             mine = tuple(p.grad is not None for p in chosen)
@@ -164,6 +166,16 @@ class DistributedDataParallel(Module):
             if p.grad is None:
                 p.grad = zeros_like(p.detach())
         all_reduce_gradients([p.grad for p in chosen if p.grad is not None], self._group, self._cap_bytes)
+
+    def _check_dense(self) -> None:
+        sparse = [n for n, p in zip(self._names, self._shared, strict=True) if p.grad.__class__ is RowGrad]
+        if sparse:
+            raise OpTypeError(
+                "averaging gradients",
+                f"{sparse[0]} has a gradient of rows",
+                "DistributedDataParallel averages dense gradients",
+                "sbpjax.nn.Embedding(..., sparse=False); or a global module, whose tables may be sparse",
+            )
 
     def _unfinished(self) -> AutogradError:
         names = [self._names[i] for i in self._missing]

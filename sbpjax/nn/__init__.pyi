@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors.
+# Neural networks: modules, layers, losses and initialisers of `torch.nn` over global tensors.
 
 import builtins
 

@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# The functions behind the layers, with PyTorch's signatures.
+# Functional forms of the layers, with PyTorch's signatures.
 
 import builtins
 import collections.abc
@@ -20,37 +20,37 @@ def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tenso
     """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 def adaptive_max_pool1d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
-    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and optionally their places."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and optionally their flat places."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and optionally their flat places."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and optionally their flat places."""
 def adaptive_max_pool2d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
-    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and optionally their flat places."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and optionally their flat places."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and optionally their flat places."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and optionally their flat places."""
 def adaptive_max_pool3d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
-    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and optionally their flat places."""
 def affine_grid(theta: _Tensor, size: collections.abc.Sequence[builtins.int], align_corners: builtins.bool | None = None) -> _Tensor:
     """Return the places ``(N, [D,] H, W, n)`` that affine maps send the points of a regular grid to.
 
@@ -395,7 +395,7 @@ def grid_sample(input: _Tensor, grid: _Tensor, mode: builtins.str = 'bilinear', 
         input: ``(N, C, H, W)`` or ``(N, C, D, H, W)``; splits of the batch and the channels need no communication.
         grid: ``(N, Ho, Wo, 2)`` or ``(N, Do, Ho, Wo, 3)``: places in [-1, 1], input first.
         mode: ``"bilinear"``, ``"nearest"`` or, for images, ``"bicubic"``.
-        padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
+        padding_mode: the values outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
     """
 def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
@@ -411,7 +411,7 @@ def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None 
 def grouped_matmul(input: _Tensor, weight: _Tensor, group_sizes: _Tensor) -> _Tensor:
     """Return the products of rows with the matrix of their group: ``y[i] = input[i] · weight[g]`` for the rows i of group g.
 
-    The first ``group_sizes[0]`` rows are of group 0, the next ``group_sizes[1]`` of group 1, and so on; rows behind the
+    The first ``group_sizes[0]`` rows are of group 0, the next ``group_sizes[1]`` of group 1, and so on; rows after the
     last group give zeros. The work grows with the rows, not with the groups. On TPU and on NVIDIA's Hopper it is a
     kernel.
 
@@ -470,7 +470,7 @@ def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_fact
             ``"area"``.
         align_corners: let the corner elements keep their places; only the linear and cubic modes take it.
         recompute_scale_factor: take the factor from the rounded size.
-        antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
+        antialias: average over the area of an output element when an image shrinks (bilinear and bicubic modes).
     """
 def interpolate_like(input: _Tensor, like: _Tensor, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
     """Return ``nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)``."""
@@ -542,7 +542,7 @@ def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.floa
         size: how many channels count, the missing ones at the ends as zeros.
         alpha: factor of the mean.
         beta: exponent.
-        k: what is added.
+        k: the added constant.
     """
 def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
@@ -738,7 +738,7 @@ def max_unpool1d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
 
     Args:
         input: `(N, C, L)` or `(C, L)`.
-        indices: what `max_pool1d(..., return_indices=True)` gave.
+        indices: the indices of `max_pool1d(..., return_indices=True)`.
         kernel_size: the size of the pooling's window.
         stride: its step; None takes `kernel_size`.
         padding: its padding.
@@ -749,7 +749,7 @@ def max_unpool2d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
 
     Args:
         input: `(N, C, L)` or `(C, L)`.
-        indices: what `max_pool1d(..., return_indices=True)` gave.
+        indices: the indices of `max_pool1d(..., return_indices=True)`.
         kernel_size: the size of the pooling's window.
         stride: its step; None takes `kernel_size`.
         padding: its padding.
@@ -760,7 +760,7 @@ def max_unpool3d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
 
     Args:
         input: `(N, C, L)` or `(C, L)`.
-        indices: what `max_pool1d(..., return_indices=True)` gave.
+        indices: the indices of `max_pool1d(..., return_indices=True)`.
         kernel_size: the size of the pooling's window.
         stride: its step; None takes `kernel_size`.
         padding: its padding.
@@ -831,7 +831,7 @@ def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.s
 
     Args:
         input: any array.
-        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        pad: (front, end) of the last dim, then of the one before, …; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
     """

@@ -58,6 +58,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0)
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            asked = f"calculate_gain({nonlinearity!r}, {param!r})"
+            fail("value", asked, f"{param!r}", f"negative_slope {param} not a valid number", "0.01")
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity == "selu":
         return 3.0 / 4

@@ -26,7 +26,7 @@ def by_inverse_(input: _Tensor, low: builtins.float, high: builtins.float, std: 
         mean: their mean before the limits.
         a: the least value.
         b: the greatest value.
-        generator: where the numbers come from.
+        generator: the source of the numbers.
     """
 def calc_fan(shape: builtins.tuple[builtins.int, ...], mode: builtins.str, data_format: builtins.str) -> builtins.int | builtins.float:
     """Return how many inputs or outputs one element of a weight of `shape` connects to; OneFlow's function.
@@ -48,9 +48,9 @@ def constant(tensor: _Tensor, val: builtins.float) -> _Tensor:
 def constant_(tensor: _Tensor, val: builtins.float) -> _Tensor:
     """Fill with one number."""
 def dirac(tensor: _Tensor, groups: builtins.int = 1) -> _Tensor:
-    """Make a convolution's weight keep as many input channels as possible, per group."""
+    """Make a convolution's weight preserve as many input channels as possible, per group."""
 def dirac_(tensor: _Tensor, groups: builtins.int = 1) -> _Tensor:
-    """Make a convolution's weight keep as many input channels as possible, per group."""
+    """Make a convolution's weight preserve as many input channels as possible, per group."""
 def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return an ``n`` × ``m`` tensor with ones on the diagonal.
 
@@ -72,10 +72,10 @@ def kaiming_uniform(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str =
 
     Args:
         tensor: the weight.
-        a: the negative slope of the leaky relu behind the layer.
+        a: the negative slope of the leaky relu after the layer.
         mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
-        nonlinearity: what follows the layer.
-        generator: where the numbers come from.
+        nonlinearity: the activation after the layer.
+        generator: the random generator.
         data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
     Source: He et al., Delving Deep into Rectifiers (2015).
@@ -85,10 +85,10 @@ def kaiming_uniform_(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str 
 
     Args:
         tensor: the weight.
-        a: the negative slope of the leaky relu behind the layer.
+        a: the negative slope of the leaky relu after the layer.
         mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
-        nonlinearity: what follows the layer.
-        generator: where the numbers come from.
+        nonlinearity: the activation after the layer.
+        generator: the random generator.
         data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
     Source: He et al., Delving Deep into Rectifiers (2015).
@@ -107,12 +107,12 @@ def normal_(tensor: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1
 def ones_(tensor: _Tensor) -> _Tensor:
     """Fill with ones."""
 def orthogonal(tensor: _Tensor, gain: builtins.float = 1, generator: _Generator | None = None) -> _Tensor:
-    """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+    """Fill with a (semi-)orthogonal matrix; all dims after the first count as one.
 
     Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
     """
 def orthogonal_(tensor: _Tensor, gain: builtins.float = 1, generator: _Generator | None = None) -> _Tensor:
-    """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+    """Fill with a (semi-)orthogonal matrix; all dims after the first count as one.
 
     Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
     """
@@ -121,7 +121,7 @@ def sparse(tensor: _Tensor, sparsity: builtins.float, std: builtins.float = 0.01
 def sparse_(tensor: _Tensor, sparsity: builtins.float, std: builtins.float = 0.01, generator: _Generator | None = None) -> _Tensor:
     """Fill a matrix normally, with the same share of zeros at random places in every column."""
 def trunc_normal_(tensor: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, a: builtins.float = -2.0, b: builtins.float = 2.0, generator: _Generator | None = None) -> _Tensor:
-    """Fill with normal numbers, conditioned on lying in [a, b]."""
+    """Fill with normal numbers, truncated to [a, b]."""
 def uniform(tensor: _Tensor, a: builtins.float = 0.0, b: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:
     """Fill with numbers uniform in [a, b)."""
 def uniform_(tensor: _Tensor, a: builtins.float = 0.0, b: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:

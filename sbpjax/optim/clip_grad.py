@@ -75,6 +75,14 @@ def _codes(tensor: Tensor) -> tuple | None:
     return getattr(tensor.layout, "codes", None)
 
 
+def _float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        kind = "value" if isinstance(error, ValueError) else "type"
+        fail(kind, f"clipping gradients with {name}={value!r}", type(value).__name__, str(error), f"{name}=2.0")
+
+
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -88,11 +96,16 @@ def get_total_norm(
         norm_type: p of the norm; may be infinity.
         error_if_nonfinite: raise if the norm is infinite or NaN.
         foreach: accepted for compatibility; all tensors are always taken at once.
+
+    Raises:
+        OpValueError: `norm_type` is text that is not a number.
+        OpTypeError: `norm_type` is not a number.
+        OpError: the norm is not finite, with `error_if_nonfinite`.
     """
+    static = (("norm_type", _float("norm_type", norm_type)),)
     tensors = [tensors] if isinstance(tensors, Tensor) else [values_of(t) for t in tensors]
     if not tensors:
         return from_data.tensor(0.0)
-    static = (("norm_type", float(norm_type)),)
     with no_grad():
         norms = [dispatch.run(op_of(total_norm, static), tuple(group)) for group in _by_place(tensors)]
         norm = norms[0]
@@ -164,15 +177,20 @@ def clip_grad_norm_(
 
     Returns:
         The total norm before clipping, 0-d.
+
+    Raises:
+        OpValueError: `max_norm` or `norm_type` is text that is not a number.
+        OpTypeError: `max_norm` or `norm_type` is not a number.
+        OpError: the norm is not finite, with `error_if_nonfinite`.
     """
     grads = _grads(parameters)
     groups = _by_place(grads)
-    max_norm = float(max_norm) if isinstance(max_norm, (int, float)) else max_norm
+    max_norm = max_norm if isinstance(max_norm, (Tensor, jax.Array)) else _float("max_norm", max_norm)
     if len(groups) != 1 or error_if_nonfinite:
         norm = get_total_norm(grads, norm_type, error_if_nonfinite)
         _clip(groups, max_norm, norm)
         return norm
-    static = (("norm_type", float(norm_type)),)
+    static = (("norm_type", _float("norm_type", norm_type)),)
     if place_of(grads[0]) is not TRACE and grads[0].is_local and not grads[0].is_meta:
         places = list(range(1, len(grads) + 1))
         (norm,) = run_on_device(clip_and_norm, static, [max_norm, *grads], grads, places)

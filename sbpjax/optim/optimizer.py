@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from sbpjax._core import naming
 from sbpjax._core.compiler.eager.background_compile import expect_backward
 from sbpjax._core.functions.table.public import take_oneflow
 from sbpjax._core.functions.table.texts import WithCommon
@@ -160,7 +161,9 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
         if not isinstance(param_group, Mapping):
-            raise params_type(param_group, "param_group must be a dict: param group must be a dict")
+            torchs = f"param_group must be a dict, but got {type(param_group)}"
+            rule = torchs if naming.is_torch() else "param group must be a dict"
+            raise params_type(param_group, f"{rule}: parameters under the key 'params', and their options")
         group = Group({k: v if k == "params" else plain_option(v) for k, v in param_group.items()})
         params = group["params"]
         if isinstance(params, set):
@@ -180,7 +183,8 @@ class Optimizer:
                 raise params_type(param, rule)
             if not param.is_leaf:
                 seen = f"{param.dtype.name}{list(param.shape)} with grad_fn={param.grad_fn!r}"
-                rule = "can't optimize a non-leaf Tensor: parameters must be leaf tensor"
+                rule = "can't optimize a non-leaf Tensor" if naming.is_torch() else "parameters must be leaf tensor"
+                rule += ": the next forward makes the result of an op anew, without the update"
                 raise params_value(seen, rule, "x.detach().requires_grad_()")
         for name, value in self.defaults.items():
             group.setdefault(name, plain_option(value))

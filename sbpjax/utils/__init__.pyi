@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Helpers around training: checkpoints, nested structures of tensors, data; rooms load when they are asked for.
+# Training utilities: checkpoints, nested structures of tensors, data; subpackages load lazily.
 
 import builtins
 

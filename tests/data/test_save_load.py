@@ -55,6 +55,20 @@ def test_saving_again_replaces_and_a_failure_leaves_the_old_one(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c"]
 
 
+def test_the_state_is_taken_once(tmp_path):
+    class Counted(flow.nn.Linear):
+        taken = 0
+
+        def state_dict(self, *args, **options):
+            Counted.taken += 1
+            return super().state_dict(*args, **options)
+
+    module = Counted(2, 3)
+    flow.save({"model": module}, tmp_path / "one")
+    assert Counted.taken == 1
+    assert (flow.load(tmp_path / "one")["model"]["weight"] == module.weight).all()
+
+
 def test_an_interrupted_replacement_reads_the_old_one(tmp_path):
     utils.save({"step": 1}, tmp_path / "c")
     (tmp_path / "c").rename(tmp_path / "c.old")  # what stands there between the two renames of a save

@@ -36,6 +36,17 @@ def test_mixed_modules_are_refused():
         flow.nn.parallel.DistributedDataParallel(module)
 
 
+@flow.simulate(ranks=2)
+def a_sparse_table():
+    model = flow.nn.parallel.DistributedDataParallel(flow.nn.Sequential(flow.nn.Embedding(5, 2, sparse=True)))
+    model(flow.tensor([flow.env.get_rank()])).sum().backward()
+
+
+def test_a_gradient_of_rows_is_refused_with_what_makes_it_dense():
+    with pytest.raises(errors.OpTypeError, match=r"(?s)0.weight has a gradient of rows.*fix:  .*sparse=False"):
+        a_sparse_table()
+
+
 @flow.simulate(ranks=3)
 def two_layers(**options):
     """Train on each rank's own batch; return what each rank ends with."""

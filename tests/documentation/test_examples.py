@@ -11,7 +11,7 @@ from tests.documentation.examples import difference, examples, outcomes
 
 # Names whose examples differ, and why.
 EXCEPTIONS = {
-    "torch.Event torch.is_storage torch.from_file torch.hash_tensor torch.fake_quantize_per_channel_affine "
+    "torch.Event torch.is_storage torch.from_file torch.fake_quantize_per_channel_affine "
     "torch.fake_quantize_per_tensor_affine torch.nn.LinearCrossEntropyLoss torch.linalg.householder_product "
     "torch.quantize_per_channel torch.quantize_per_tensor torch.quantize_per_tensor_dynamic torch.func.rearrange "
     "torch.func.functionalize torch.Tensor.grad_dtype torch.autograd.enforce_grad_layout_policy "

@@ -92,6 +92,20 @@ SCRIPTS = {
     "covariance of one row": lambda m: [
         [m.cov(x), m.corrcoef(x), m.cov(x, correction=0)] for x in (leaf(m, 1, 5), leaf(m, 5))
     ],
+    "batch without elements and channels": lambda m: (
+        [m.nn.functional.batch_norm(m.zeros(0), m.zeros(0), m.ones(0), training=training) for training in (True, False)]
+        + [slopes(m, lambda x: m.nn.functional.batch_norm(x, None, None, training=True), leaf(m, 0))]
+    ),
+    "sum of a number to a number": lambda m: [
+        m.tensor(v).sum_to_size(size) for v, size in ((True, ()), (3, ()), (2.5, ()), ([3], (1,)), ([[1, 2]], ()))
+    ],
+    "hash": lambda m: (
+        [
+            [m.hash_tensor(x), x.hash_tensor(0), m.hash_tensor(x, (0, 1), keepdim=True)]
+            for x in (m.tensor([[1.5, -2.0], [3, 0]]).to(d) for d in (m.float32, m.float64, m.bfloat16, m.int8, m.bool))
+        ]
+        + [m.hash_tensor(m.zeros(0, 3), dim=1)]
+    ),
     "squeeze of no dims": lambda m: [
         m.ones(1, 2, 1).squeeze(()),
         m.ones(1, 2, 1).squeeze((0,)),

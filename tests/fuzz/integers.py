@@ -19,21 +19,24 @@ import re
 import resource
 import signal
 import sys
+import time
 import traceback
 import warnings
 from pathlib import Path
 
 import sbpjax as flow
 from sbpjax.testing.generate import Call, Gen, Input
+from tests import xla_flags
 from tests.op_specs.engine import SPECS
 
 EXTREME = (
     0, 1, -1, 2**31 - 1, 2**31, -(2**31), 2**32, 2**33, 2**40, 2**48, 2**62, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30,
     -(10**30),
 )  # fmt: skip
-MORE_MEMORY = 3 * 2**30
+MORE_MEMORY = 3 * 2**29  # more would be filled, at a second each
 CASE_SECONDS = int(os.environ.get("SBPJAX_FUZZ_SECONDS", "10"))  # of the processor
-CHILD_CASES = 1500  # each leaves a program
+SLOW_SECONDS = 2
+CHILD_CASES = 750  # each leaves a program
 WAYS = ("local",) * 8 + ("placed", "compiled")
 # A polynomial of degree n takes n steps of a recurrence, here as in PyTorch.
 LEFT_OUT = re.compile(r"_polynomial_")
@@ -72,7 +75,7 @@ def integer_parameters(function, r) -> dict:
         said = str(p.annotation)
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in ("self", "out"):
             continue
-        if re.search(r"\bint\b", said) or _is_number(p.default):
+        if re.search(r"\bint\b", said) or _is_number(p.default) or p.name == "kernel_size":
             found[p.name] = r.choice((2, 3, 4))
     return found
 
@@ -179,9 +182,11 @@ NAMES = [name for name in (*sorted(SPECS), *sorted(LAYERS), *sorted(LAYERS)) if 
 
 
 def children_run(first: int, count: int, report=None) -> dict:
-    """Run cases; return how many returned, were refused or raised raw errors, and those that ended a process."""
+    """Run cases; return how many returned, were refused or raised raw errors, and those that were slow or ended it."""
     tally: collections.Counter = collections.Counter()
     ended: list[str] = []
+    slow: list[str] = []
+    examples: dict[str, str] = {}
     raw: collections.Counter = collections.Counter()
     at, last = first, first + count
     while at < last:
@@ -199,24 +204,34 @@ def children_run(first: int, count: int, report=None) -> dict:
                     started = text
                     at += 1
                     continue
+                if kind == "slow":
+                    slow.append(text)
+                    continue
                 tally[kind] += 1
                 if kind == "raw":
-                    raw[text] += 1
+                    raw[re.sub(r"\d+", "#", text)] += 1
+                    examples.setdefault(re.sub(r"\d+", "#", text), started)
         status = os.waitpid(pid, 0)[1]
         if status:
             why = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
             ended.append(f"{why}\t{started}")
             tally["ended"] += 1
         if report is not None:
-            found = {"next": at, "tally": tally, "ended": ended, "raw": raw.most_common(200)}
+            found = {
+                "next": at,
+                "tally": tally,
+                "ended": ended,
+                "slow": slow,
+                "raw": [(n, text, examples[text]) for text, n in raw.most_common()],
+            }
             Path(report).write_text(json.dumps(found, indent=1))
-    return {"tally": dict(tally), "ended": ended, "raw": raw}
+    return {"tally": dict(tally), "ended": ended, "slow": slow, "raw": raw}
 
 
 def _child(first: int, last: int, into: int) -> None:
     """Run cases, and write a line before and after each."""
     warnings.simplefilter("ignore")
-    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {xla_flags.QUICK}"
     if "SBPJAX_FUZZ_STDERR" not in os.environ:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     else:
@@ -231,7 +246,7 @@ def _child(first: int, last: int, into: int) -> None:
         write(f"start\t{case}\n")
         signal.setitimer(signal.ITIMER_PROF, CASE_SECONDS)  # ends the process
         signal.alarm(15 * CASE_SECONDS)  # and one that waits
-        kind, text = "returned", ""
+        kind, text, began = "returned", "", time.process_time()
         try:
             case.run()
         except Exception as error:
@@ -241,6 +256,8 @@ def _child(first: int, last: int, into: int) -> None:
             del error
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
+        if (took := time.process_time() - began) > SLOW_SECONDS:
+            write(f"slow\t{took:.1f} s {case}\n")
         write(f"{kind}\t{text}\n")
     os._exit(0)
 

@@ -23,7 +23,6 @@ nn.functional.conv_transpose1d: a negative number for padding
 nn.functional.conv_transpose2d: a negative number for padding
 nn.functional.conv_transpose3d: a negative number for padding
 nn.functional.max_unpool2d: int64 for 0
-nn.functional.max_unpool3d: one more for output_size
 randint_like: bool for 0; complex64 for 0
 where: int64 for 0
         """,
@@ -64,7 +63,6 @@ range: a float for 2
         "a singular matrix gives infinities or NaN here: the op is one program and knows only at its end",
         """
 cholesky_inverse: sizes for 0
-linalg.tensorinv: complex64 for 0; float32 for 0
         """,
     ),
     (
@@ -107,11 +105,7 @@ zeros: no arguments
         """
 combinations: a large number for 1
 fft.rfftfreq: a negative number for 0
-nn.functional.interpolate: a negative number for scale_factor
 nn.functional.local_response_norm: a large number for 1
-nn.functional.max_unpool1d: an empty list for output_size
-nn.functional.max_unpool2d: an empty list for output_size
-nn.functional.max_unpool3d: an empty list for output_size
 nn.functional.upsample_bilinear: negative numbers for size
 range: a large number for 2
 unravel_index: negative numbers for 1
@@ -280,10 +274,7 @@ nn.functional.adaptive_max_pool3d: text for 1
 nn.functional.embedding_bag: more dims for 1
 nn.functional.lp_pool2d: text for 2
 nn.functional.lp_pool3d: text for 2
-nn.functional.max_unpool1d: text for output_size
-nn.functional.max_unpool2d: a list of objects for output_size; text for output_size
-nn.functional.max_unpool3d: a list of objects for output_size; an object for 1; bool for 1; complex64 for 0
-nn.functional.max_unpool3d: complex64 for 1; float32 for 1; text for 1
+nn.functional.max_unpool3d: an object for 1; text for 1
 nn.functional.upsample: a list of objects for size
 nn.functional.upsample_bilinear: a list of objects for size
 nn.functional.upsample_nearest: a list of objects for size

@@ -46,6 +46,12 @@ def _(g):
     return call(x) if dim is None else call(x, dim=dim)
 
 
+@op("hash_tensor")
+def _(g):
+    x = g.tensor(kinds="fhib", max_dim=4, empty=False)
+    return call(x, **g.pick({}, {"dim": g.dim(x)}, {"dim": g.dim(x), "keepdim": True}))
+
+
 @op("std var std_mean var_mean")
 def _(g):
     x = g.tensor(kinds="f", max_dim=4, empty=False)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax import optim
+from sbpjax import naming, optim
 from sbpjax.optim import rules, run
 from tests.support import compare
 
@@ -309,7 +309,7 @@ def test_closure_zero_grad_and_hooks():
         (lambda p: optim.SGD(p[0], lr=0.1), TypeError, "iterable of Tensors"),
         (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "can only optimize Tensors"),
         (lambda p: optim.SGD([{"params": set(p)}], lr=0.1), TypeError, "ordered collections"),
-        (lambda p: optim.SGD([p[0] * 2], lr=0.1), ValueError, "non-leaf"),
+        (lambda p: optim.SGD([p[0] * 2], lr=0.1), ValueError, "must be leaf tensor"),
         (lambda p: optim.SGD([{"params": p}, {"params": p[:1]}], lr=0.1), ValueError, "more than one parameter group"),
         (lambda p: optim.SGD(p, lr=-1.0), ValueError, "Invalid learning rate: -1.0"),
         (lambda p: optim.SGD(p, lr=0.1, momentum=-0.5), ValueError, "Invalid momentum"),
@@ -321,6 +321,25 @@ def test_closure_zero_grad_and_hooks():
 def test_bad_arguments(make_optimizer, error, text):
     with pytest.raises(error, match=text):
         make_optimizer(make(None))
+
+
+@pytest.mark.parametrize(
+    ("package", "leaf", "group"),
+    [
+        ("torch", "can't optimize a non-leaf Tensor: the next", "must be a dict, but got <class 'int'>: parameters"),
+        ("oneflow", "parameters must be leaf tensor: the next", "param group must be a dict: parameters"),
+    ],
+)
+def test_a_bad_parameter_is_refused_in_one_sentence_of_the_package(package, leaf, group):
+    param = flow.nn.Parameter(flow.ones(2))
+    naming.answer_to(package)
+    try:
+        with pytest.raises(ValueError, match=leaf):
+            optim.SGD([param * 2], lr=0.1)
+        with pytest.raises(TypeError, match=group):
+            optim.SGD([param], lr=0.1).add_param_group(3)
+    finally:
+        naming.answer_no_more(package)
 
 
 def test_loading_a_state_of_another_shape_is_an_error_and_changes_nothing():

@@ -42,6 +42,16 @@ CALLS = {
     "arange, more than the machine has": lambda: flow.arange(LARGE),
     "a result, more than the machine has": lambda: flow.ones(2).repeat(LARGE),
     "a result of random numbers": lambda: flow.rand(LARGE),
+    "rows of nothing": lambda: flow.ones(1, 0).repeat(2**31, 1),
+    "rows of nothing, a view": lambda: flow.ones(1, 0).expand(2**31, 0).numpy(),
+    "rows of nothing, in a program": lambda: flow.compile(lambda x: x.repeat(2**31, 1))(flow.ones(1, 0)),
+    "layers": lambda: flow.nn.GRU(2, 3, num_layers=2**40),
+    "copies of a layer": lambda: flow.nn.TransformerEncoder(flow.nn.Linear(2, 2), 2**40),
+    "a padded image": lambda: F.conv2d(flow.ones(1, 4, 4, 4), flow.ones(4, 4, 2, 2), None, 2**31 - 1, 2**33, 2**31),
+    "a stretched image": lambda: F.conv_transpose2d(
+        flow.ones(1, 4, 5, 4), flow.ones(4, 2, 2, 2), None, 2**31 - 1, 2**32, dilation=2**31 - 1
+    ),
+    "the result of a program": lambda: flow.compile(lambda x: x.new_ones(LARGE))(flow.ones(2)),
 }
 
 
@@ -82,6 +92,20 @@ def test_copies_on_all_ranks_count(monkeypatch):
     place = flow.placement("cpu", [0, 1, 2, 3])
     with pytest.raises(OutOfMemoryError, match=r"on 4 ranks: 4.0 GiB"):
         flow.ones(1 << 28, placement=place, sbp=flow.sbp.broadcast)
+
+
+def test_intermediate_values_of_a_program_count(monkeypatch):
+    program = flow.compile(lambda x: (x.repeat(1 << 28).cumsum(0)[-1], x.flip(0)))
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: 1 << 30)
+    with pytest.raises(OutOfMemoryError, match="results and intermediate values: [2-8].0 GiB"):
+        program(flow.ones(2))
+
+
+@pytest.mark.parametrize("draw", [flow.rand, flow.randn, lambda *s: flow.normal(0.0, 1.0, s)])
+def test_no_random_numbers_take_no_memory(draw):
+    state = flow.get_rng_state()
+    assert draw(2**40, 0).shape == (2**40, 0)
+    assert not np.array_equal(flow.get_rng_state().numpy(), state.numpy())  # a draw like any other
 
 
 def test_a_small_tensor_does_not_ask_the_system(monkeypatch):

@@ -19,6 +19,7 @@ TESTED_BY = {
     "compat/rooms.py": ("compat/test_rooms_table.py", TABLE),
     "compat/stand_in/": ("compat/test_run.py", USED),
     "compat/torch_names/": ("compat/test_torch_names.py compat/test_library_names.py", TABLE),
+    "compat/torch_names/internal.py": ("compat/test_torch_internal.py", USED),
     "compat/upper_rows.py": ("tensor/test_rare_functions.py", TABLE),
     "compiler/between_processes.py": ("compiler/test_between_placements.py distributed/test_globals.py", USED),
     "compiler/compile.py": ("compiler/test_lower.py compiler/test_gspmd.py", USED),

@@ -18,7 +18,7 @@ import numpy as np
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random as _random
-from sbpjax._core.tensor.creation.creation import _float_dtype, make, size_of, where_to
+from sbpjax._core.tensor.creation.creation import _constant, _float_dtype, make, size_of, where_to
 from sbpjax._core.tensor.creation.generator import generator_or_default
 from sbpjax._core.tensor.creation.like import place_like
 from sbpjax._core.tensor.creation.number_range import check_fits
@@ -72,7 +72,11 @@ def _draw(
     requires_grad: bool = False,
     inputs: tuple = (),
 ) -> Tensor:
-    return make(fn, static, (_key(generator, options, asked), *inputs), options, asked, requires_grad)
+    key, shape = _key(generator, options, asked), dict(static).get("shape", ())
+    if 0 in shape:  # JAX makes counters of the other dims: 16 GiB for (2^31, 0)
+        fill_static = (("shape", shape), ("dtype", dict(static)["dtype"]), ("value", 0))
+        return make(_constant, fill_static, (), options, asked, requires_grad)
+    return make(fn, static, (key, *inputs), options, asked, requires_grad)
 
 
 def _key(generator, options: tuple[Any, Any, Any], asked: str):

@@ -38,8 +38,16 @@ def searchsorted(
         right: insert after equal elements.
         side: ``"right"`` is ``right=True``.
         sorter: ``(..., N)`` indices that sort the sequence.
+
+    Raises:
+        OpError: ``sorter`` has another shape than the sequence.
+        OpValueError: another ``side``, or one that contradicts ``right``.
     """
     if sorter is not None:
+        if sorter.shape != sorted_sequence.shape:
+            seen = f"sorter {list(sorter.shape)}, sequence {list(sorted_sequence.shape)}"
+            rule = "boundary and sorter must have the same size"
+            raise OpError("searchsorted(x, values, sorter=...)", seen, rule, "sorter=x.argsort()")
         sorted_sequence = sorted_sequence.take_along_dim(sorter, -1)
     if side not in (None, "left", "right") or (side == "left" and right):
         rule = "side is 'left' or 'right', and does not contradict right=True"

@@ -93,6 +93,10 @@ def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False,
 
 
 def _edges(input: Tensor, bins, span) -> Tensor:
+    count = bins.numel() - 1 if isinstance(bins, Tensor) else int(bins)
+    if count < 1:
+        rule = f"histogram(): bins must be > 0, but got {count}"
+        raise OpError("histogram(x, bins)", f"{count} bins", rule, "bins=10, or at least two edges")
     if isinstance(bins, Tensor):
         return bins
     values = host(input.detach())
@@ -102,7 +106,7 @@ def _edges(input: Tensor, bins, span) -> Tensor:
     if not np.isfinite([low, high]).all() or low > high:
         rule = f"histogram: range of [{low}, {high}] is not finite or not in order"
         raise OpError("histogram(x)", f"range {low}, {high}", rule, "range=(0.0, 1.0)")
-    return with_layout_of(np.linspace(low, high, int(bins) + 1).astype(input.dtype.np), input)
+    return with_layout_of(np.linspace(low, high, count + 1).astype(input.dtype.np), input)
 
 
 def histogram(
@@ -159,6 +163,8 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
     if not fits:
         rule = f"size {list(size)} is not expandable to size {list(input.shape)}"
         raise OpError(f"x.sum_to_size{size}", f"x {list(input.shape)}", rule, "x.sum(...)")
+    if not size:
+        return input.sum()  # of a number, too, which goes to int64 as in PyTorch
     dims = [*range(extra), *[d + extra for d, n in enumerate(size) if n == 1 and input.shape[d + extra] != 1]]
     return input.sum(dims, keepdim=True).reshape(size) if dims else input
 

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from sbpjax.errors import (
+    OpAssertionError,
     OpBoundsError,
     OpError,
     OpIndexError,
@@ -27,6 +28,7 @@ _KINDS = {
     "value": OpValueError,
     "bounds": OpBoundsError,
     "unsupported": OpNotSupportedError,
+    "assertion": OpAssertionError,
 }
 
 

@@ -340,12 +340,18 @@ def round(x, /, decimals: int = 0):
     Args:
         decimals: how many decimals are kept; negative ones round to tens, hundreds, …
 
+    Raises:
+        OpTypeError: integers with ``decimals`` other than 0.
+
     Example:
         >>> flow.round(flow.tensor([0.5, 1.5, 2.5])), flow.round(flow.tensor([3.14159]), decimals=2)
         (tensor([0., 2., 2.]), tensor([3.1400]))
     """
     if decimals == 0:
         return _rounded(x, lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN))
+    if category(x.dtype) == 1:
+        seen = f"{x.dtype}{list(x.shape)}"
+        fail("type", f"round(x, decimals={decimals})", seen, "integers have no decimals", "x.float()")
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
 
     def scaled(v):

@@ -15,7 +15,13 @@ import numpy as np
 
 from .dims import fail
 
-_WORDS = {"c": "complex numbers", "b": "booleans", "i": "signed whole numbers", "f": "fractions"}
+_WORDS = {
+    "c": "complex numbers",
+    "b": "booleans",
+    "i": "signed whole numbers",
+    "u": "unsigned whole numbers",
+    "f": "fractions",
+}
 
 
 def _table() -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
@@ -35,6 +41,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("c", (), "spherical_bessel_j0 bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1"),
     ("c", (), "scaled_modified_bessel_k0 scaled_modified_bessel_k1 erfcx airy_ai xlog1py"),
     ("c", (1,), "poisson"),  # after the key
+    ("biu", (1,), "normal"),
     ("c", (), "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w"),
     ("c", (), "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v"),
     ("c", (), "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he"),
@@ -46,18 +53,28 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("c", (), "interpolate grid_sample avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"),
     ("c", (), "fractional_max_pool2d fractional_max_pool3d"),
     # no sum or no mean in its own dtype
-    ("bi", (0,), "nanmean hardshrink softshrink logcumsumexp huber_loss soft_margin_loss multi_margin_loss rms_norm"),
-    ("bi", (0,), "multilabel_margin_loss adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate"),
-    ("bi", (), "binary_cross_entropy_with_logits kl_div grid_sample fractional_max_pool2d fractional_max_pool3d"),
-    ("i", (0,), "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d fold unfold max_pool1d max_unpool1d"),
-    ("i", (0,), "hinge_embedding_loss pdist frac"),
-    ("i", (1,), "embedding_bag"),
+    ("bi", (0,), "nanmean huber_loss soft_margin_loss rms_norm interpolate"),
+    ("biu", (0,), "hardshrink softshrink logcumsumexp multi_margin_loss multilabel_margin_loss reflections"),
+    ("biu", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d"),
+    ("bi", (), "fractional_max_pool2d fractional_max_pool3d"),
+    ("biu", (), "kl_div grid_sample"),
+    ("biu", (0, 1), "binary_cross_entropy_with_logits"),
+    ("iu", (0,), "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d fold unfold max_pool1d max_unpool1d"),
+    ("iu", (0,), "hinge_embedding_loss frac"),
+    ("i", (0,), "pdist"),
+    ("u", (0,), "avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_unpool2d max_unpool3d"),
+    ("u", (0,), "gradient_along"),
+    ("biu", (1,), "embedding_bag"),
+    ("biu", (2,), "multi_margin_loss cross_entropy"),
+    ("iu", (3,), "scaled_dot_product_attention"),
     ("b", (0,), "relu6 softsign tanhshrink hardtanh threshold topk median nanmedian kthvalue trace vander mvlgamma"),
     ("b", (0,), "trapezoid cumulative_trapezoid gradient_along affine_grid max_pool1d max_pool2d max_pool3d"),
     ("b", (0,), "max_unpool1d max_unpool2d"),
     ("b", (), "margin_ranking_loss gaussian_nll_loss"),
     ("b", (1,), "multilabel_soft_margin_loss lu_solve lu_unpack"),
     ("bi", (1, 2), "batch_norm_with_statistics"),
+    # whole numbers are promoted beside fractions alone
+    ("biu&", (), "logaddexp logaddexp2 igamma igammac"),
     # one dtype
     ("=", (0, 1), "isclose heaviside lerp lstsq cdist grid_sample"),
     ("=", (0, 2), "tensor_scatter_nd_update put"),
@@ -93,11 +110,10 @@ def check(name: str, arrays: tuple) -> None:
                 seen = ", ".join(str(tuple(x.shape)) for x in firm)
                 fail("shape", f"{name}(...)", seen, f"these inputs of {name} have as many dims each", "x.unsqueeze(0)")
             continue
-        for x in firm:
-            kind = np.dtype(x.dtype).kind
-            if kind in kinds:
-                seen = f"{x.dtype}{list(x.shape)}"
-                fail("type", f"{name}(...)", seen, f"{name} is not defined for {_WORDS[kind]}", _FIX[kind])
+        bad = [x for x in firm if np.dtype(x.dtype).kind in kinds]
+        if bad and (len(bad) == len(firm) or not kinds.endswith("&")):
+            kind, seen = np.dtype(bad[0].dtype).kind, f"{bad[0].dtype}{list(bad[0].shape)}"
+            fail("type", f"{name}(...)", seen, f"{name} is not defined for {_WORDS[kind]}", _FIX[kind])
 
 
-_FIX = {"c": "x.real, x.imag or x.abs()", "b": "x.float()", "i": "x.float()", "f": "x.long()"}
+_FIX = {"c": "x.real, x.imag or x.abs()", "b": "x.float()", "i": "x.float()", "u": "x.float()", "f": "x.long()"}

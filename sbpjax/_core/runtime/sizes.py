@@ -27,6 +27,8 @@ MOST_BYTES = (1 << 63) - 1
 # Below, an array is made without reading the system's free memory, which takes 0.1 ms.
 _LARGE = 1 << 30
 _WIDEST = 16  # bytes of a complex128
+_EMPTY_ROWS = 1 << 26
+_PARAMETER = 4 << 10  # bytes of Python's and JAX's objects of one parameter, at the least
 
 
 def bytes_of(shape: Iterable[int], dtype: Any) -> int:
@@ -74,12 +76,21 @@ def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
                 continue
             if large:
                 check_bytes(asked, shape, v.aval.dtype)
+                _check_empty_rows(asked, shape, v.aval.dtype)
         for value in equation.params.values():
             for body in value if isinstance(value, (tuple, list)) else (value,):
                 inner = getattr(body, "jaxpr", body)
                 if hasattr(inner, "eqns") and id(inner) not in seen:
                     seen.add(id(inner))
                     _check(asked, inner.eqns, seen)
+
+
+def _check_empty_rows(asked: str, shape: tuple, dtype: Any) -> None:
+    """Raise if XLA (of jax 0.10) would take gigabytes and minutes to write down an empty constant, row by row."""
+    rows = math.prod(shape[: shape.index(0)]) if 0 in shape else 0
+    if rows > _EMPTY_ROWS:
+        rule = f"an empty array of a program has at most {_EMPTY_ROWS} rows"
+        raise OutOfMemoryError(asked, f"{dtype}{list(shape)}, {rows} rows", rule, "use smaller sizes")
 
 
 def check_trace(asked: str, results: Any) -> None:
@@ -110,17 +121,51 @@ def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) 
     if not all(isinstance(n, int) for shape, _ in kinds for n in shape):
         return
     wanted = copies * sum(bytes_of(*kind) for kind in kinds if 0 not in kind[0])
+    shown = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds) + (f" on {copies} ranks" * (copies > 1))
+    fix = "use smaller sizes or a narrower dtype; device='meta' gives shapes without data"
+    _check_free(asked, shown, wanted, fix)
+
+
+def _check_free(asked: str, seen: str, wanted: int, fix: str) -> None:
     if wanted < _LARGE:
         return
     free = host_memory.free_bytes()
     if free is not None and wanted > free:
-        shown = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
-        raise OutOfMemoryError(
-            asked,
-            f"{shown}{f' on {copies} ranks' if copies > 1 else ''}: {_units(wanted)}",
-            f"this process can take {_units(free)} more of the machine's memory",
-            "use smaller sizes or a narrower dtype; device='meta' gives shapes without data",
-        )
+        rule = f"this process can take {_units(free)} more of the machine's memory"
+        raise OutOfMemoryError(asked, f"{seen}: {_units(wanted)}", rule, fix)
+
+
+def check_layers(asked: str, count: int, parameters: int) -> None:
+    """Raise unless this process can take memory for the objects of many layers; their making takes for ever otherwise.
+
+    Args:
+        asked: the call.
+        count: how many layers.
+        parameters: of each layer.
+
+    Raises:
+        OutOfMemoryError: it cannot.
+    """
+    seen = f"{count} layers of {parameters} parameters"
+    _check_free(asked, seen, count * parameters * _PARAMETER, "make fewer layers")
+
+
+def check_compiled(asked: str, compiled: Any, ranks: int) -> None:
+    """Raise unless this process can take memory for the results and intermediate values of a program on CPUs.
+
+    Args:
+        asked: the call.
+        compiled: the program, a `jax.stages.Compiled`.
+        ranks: how many ranks this process runs it on.
+
+    Raises:
+        OutOfMemoryError: it cannot.
+    """
+    found = compiled.memory_analysis()
+    if found is None:
+        return
+    wanted = ranks * (found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes)
+    _check_free(asked, "results and intermediate values", wanted, "use smaller sizes or a narrower dtype")
 
 
 def check_layouts(asked: str, layouts: Iterable) -> None:

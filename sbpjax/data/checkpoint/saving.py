@@ -149,15 +149,24 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
     return begin(state, path, asynchronous)
 
 
-def begin(state: Any, path: str | os.PathLike, asynchronous: bool, after: Callable[[], None] | None = None) -> Saving:
-    """Write a checkpoint as `save` does, and then run ``after`` on rank 0, whether it could be written or not."""
+def begin(
+    state: Any,
+    path: str | os.PathLike,
+    asynchronous: bool,
+    after: Callable[[], None] | None = None,
+    packed: tuple[Any, dict[str, Any]] | None = None,
+) -> Saving:
+    """Write a checkpoint as `save` does, and then run ``after`` on rank 0, whether it could be written or not.
+
+    ``packed`` is what `document.pack` returned for the state, where the caller has it.
+    """
     target = Path(path).absolute()
     world, partial = _world.current(), Partial(target)
     for saving in [s for s in _open if s.path == target and s._world is world]:
         saving.join()
 
     def prepare() -> tuple[str, dict[str, Any], str]:
-        structure, found = document.pack(state)
+        structure, found = packed or document.pack(state)
         facts = {"version": manifest.VERSION, "tensors": {n: facts_of(x) for n, x in found.items()}, "state": structure}
         text = json.dumps(facts)
         if world.rank == 0:

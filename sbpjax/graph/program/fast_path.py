@@ -19,6 +19,7 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
+from jax.errors import JaxRuntimeError
 
 from sbpjax._core.compiler.launch import is_looked_at
 from sbpjax._core.jax_private import ArrayImpl
@@ -135,6 +136,8 @@ class Repeat:
             exchange(run, also=program.counted if program.is_random else None, done=done)
         except (TypeError, ValueError):  # JAX refuses the state; the full path finds the change
             return MISSED
+        except JaxRuntimeError as error:
+            raise program.run_error(error) from None
         if self._one is None:
             return program.outputs.rebuilt(run.outs[len(targets) :])
         return wrap_any(run.outs[-1], self._one[0])

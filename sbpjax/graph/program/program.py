@@ -29,6 +29,7 @@ from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
@@ -208,7 +209,10 @@ class Program:
                 devices = self.placement.devices
                 self._together = spread.together(devices, name, text, numbered=True, names=self.number_names)
             with progress.shown(self.asked, "compiling"):
-                self._compiled = lowered.compile()
+                compiled = lowered.compile()
+            if to_run and (self.placement is None or self.placement.type == "cpu"):
+                sizes.check_compiled(self.asked, compiled, self._ranks_here())
+            self._compiled = compiled
             if to_run and spans:
                 spread.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
@@ -216,6 +220,13 @@ class Program:
             if self._present and not self.is_random:
                 self._no_seed = spread.on(NO_SEED, self._where(0))
         return self._compiled
+
+    def _ranks_here(self) -> int:
+        """Return on how many devices this process runs the program."""
+        if self.placement is None:
+            return 1
+        here = jax.process_index()
+        return sum(device.process_index == here for device in self.placement.devices.flat)
 
     def _where(self, place: int) -> Any:
         """Return the device of an input that is no tensor: that of the others, if any of them is bound to one."""
@@ -278,18 +289,24 @@ class Program:
         for i in self.local_arguments:
             inputs[i] = conversions.from_logical(inputs[i], self.placement, self.in_layouts[i].sbp)[0]
         count = len(self.written)
-        if plan is not None and launcher is not None:
-            run = Run(launcher, inputs, plan)
-            exchange(run, also=self.counted if self.is_random else None, done=done)
-            return self.outputs.rebuilt(run.outs[count:], state)
         try:
+            if plan is not None and launcher is not None:
+                run = Run(launcher, inputs, plan)
+                exchange(run, also=self.counted if self.is_random else None, done=done)
+                return self.outputs.rebuilt(run.outs[count:], state)
             outs = compiled(*inputs)
             if looked_at:
                 nans.look_at(outs)
         except nans.FOUND_NAN as error:
             raise nans.nan_error(self.asked, error) from None
+        except jax.errors.JaxRuntimeError as error:
+            raise self.run_error(error) from None
         self.outputs.write(tensors, outs[:count], self.counted(), () if done is None else map(done.append, (True,)))
         return self.outputs.rebuilt(outs[count:], state)
+
+    def run_error(self, error: Exception) -> Exception:
+        """Return what to raise for an error of a run: of one without memory, the reason in words."""
+        return sizes.out_of_memory(self.asked, "results and intermediate values", error) or error
 
     def launcher(self, compiled: Any) -> Launcher | None:
         """Return the launcher of the compiled program in an exchange; None if it is not XLA that runs it."""

@@ -76,8 +76,8 @@ class Hardtanh(_Options):
         min_val = min_val if min_value is None else min_value
         max_val = max_val if max_value is None else max_value
         if not max_val > min_val:
-            rule = f"max_val is larger than min_val, got {min_val} and {max_val}"
-            fail("value", "Hardtanh(...)", f"min_val={min_val}, max_val={max_val}", rule, "nn.Hardtanh(-1.0, 1.0)")
+            rule = f"max_val ({max_val}) must be greater than min_val ({min_val})"
+            fail("assertion", "Hardtanh(...)", f"min_val={min_val}, max_val={max_val}", rule, "nn.Hardtanh(-1.0, 1.0)")
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
 
     def forward(self, input: Tensor) -> Tensor:

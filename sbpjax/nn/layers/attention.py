@@ -63,7 +63,7 @@ class MultiheadAttention(Module):
             )
         if embed_dim % num_heads != 0:
             fail(
-                "value",
+                "assertion",
                 "MultiheadAttention(...)",
                 f"embed_dim={embed_dim}, num_heads={num_heads}",
                 f"embed_dim must be divisible by num_heads: {embed_dim} and {num_heads}",

@@ -59,7 +59,7 @@ class Embedding(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 fail(
-                    "value",
+                    "assertion",
                     f"Embedding({num_embeddings}, {embedding_dim})",
                     f"padding_idx={padding_idx}",
                     f"Padding_idx must be within num_embeddings, {padding_idx} within {num_embeddings}",
@@ -75,7 +75,7 @@ class Embedding(Module):
         else:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
                 fail(
-                    "value",
+                    "assertion",
                     f"Embedding({num_embeddings}, {embedding_dim})",
                     f"a weight of shape {list(_weight.shape)}",
                     "Shape of weight does not match num_embeddings and embedding_dim",
@@ -111,10 +111,14 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return a layer over a given `(rows, features)` table, frozen by default."""
+        """Return a layer over a given `(rows, features)` table, frozen by default.
+
+        Raises:
+            OpAssertionError: the table has not two dims, or `padding_idx` is outside it.
+        """
         if embeddings.ndim != 2:
             fail(
-                "value",
+                "assertion",
                 "Embedding.from_pretrained(embeddings)",
                 f"shape {list(embeddings.shape)}",
                 "Embeddings parameter is expected to be 2-dimensional",

@@ -17,6 +17,7 @@ from sbpjax._core import naming
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.layers import rnn as ops
+from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.dispatch import run
@@ -68,6 +69,8 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         gates, width = _GATES[mode] * hidden_size, proj_size or hidden_size
         directions = 2 if bidirectional else 1
+        parameters = directions * (2 + 2 * bool(bias) + bool(proj_size))
+        sizes.check_layers(f"{type(self).__name__}(...)", num_layers, parameters)
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             features = input_size if layer == 0 else width * directions
@@ -361,6 +364,10 @@ class RNNCellBase(Module):
             if x is not None and x.ndim not in (1, 2):
                 rule = f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {x.ndim}D instead"
                 fail("value", asked, f"{name} {tuple(x.shape)}", rule, "x of (N, I)")
+        for name, x in (("hx", h), ("cx", c)):
+            if x is not None and x.shape[:-1] != input.shape[:-1]:
+                rule = "Input batch size doesn't match hidden batch size"
+                fail("shape", asked, f"input {tuple(input.shape)}, {name} {tuple(x.shape)}", rule, "hx of (N, H)")
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return run(op_of(ops.cell, (("mode", self._mode),)), (input, h, c, *weights))
 

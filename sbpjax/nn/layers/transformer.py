@@ -12,6 +12,7 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
+from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -36,6 +37,7 @@ def _activation(name: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
+    sizes.check_layers(f"{count} copies of {type(layer).__name__}", count, len(list(layer.parameters())) or 1)
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 

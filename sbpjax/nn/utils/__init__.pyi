@@ -1,5 +1,5 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length.
+# Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, pruning, packed sequences.
 
 import builtins
 

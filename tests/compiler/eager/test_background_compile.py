@@ -133,7 +133,7 @@ def test_a_process_that_ends_does_not_wait_for_what_nobody_will_call():
 import os, time
 os.sched_getaffinity = lambda pid: {0, 1}
 import sbpjax as flow
-from sbpjax.tensor import first_call
+from sbpjax._core.compiler.eager import background_compile as first_call
 first_call.Ahead.compile = lambda self: (time.sleep(1), print("compiled"))
 y = w = flow.randn(3, requires_grad=True)
 flow.optim.SGD([w], lr=1.0)

@@ -127,7 +127,7 @@ _RUN = """
 import json, sys
 import numpy as np
 import sbpjax as flow
-from sbpjax.tracing import tree
+from sbpjax._core.tracing import tree
 
 folder, calls = sys.argv[1], 3
 for name in json.loads(sys.argv[2]):

@@ -68,6 +68,11 @@ CASES += [
     both("avg_pool2d", F(2, 3, 8, 8, dtype=BF16), kernel_size=2),
     both("avg_pool2d", X2, kernel_size=(7, 8)),
 ]
+WIDE = {"kernel_size": 10**6, "padding": 500_000}  # the windows are nearly all padding
+CASES += [both("max_pool1d", X1, **WIDE, return_indices=r) for r in (False, True)] + [
+    both("avg_pool1d", X1, **WIDE, count_include_pad=c) for c in (False, True)
+]
+CASES += [both("max_pool1d", X1, kernel_size=4, stride=1, padding=2, dilation=d, return_indices=True) for d in (2, 3)]
 for kind in ("avg", "max"):
     CASES += [both(f"adaptive_{kind}_pool1d", X1, output_size=s) for s in (1, 3, 4, 9)]
     CASES += [
@@ -98,3 +103,5 @@ def test_errors():
         po.max_pool2d(F(3, 4), kernel_size=2)
     with pytest.raises(OpValueError, match="not zero"):
         po.avg_pool2d(X2, kernel_size=2, divisor_override=0)
+    with pytest.raises(OpError, match="integer out of range"):
+        po.max_pool1d(X1, kernel_size=2**48, padding=2**31)

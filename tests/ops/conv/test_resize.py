@@ -74,6 +74,8 @@ def test_errors():
         rs.pixel_shuffle(F(1, 3, 2, 2), upscale_factor=2)
     with pytest.raises(OpError, match="patch fits"):
         rs.unfold(F(1, 1, 2, 2), kernel_size=3)
+    with pytest.raises(OpError, match="divisible by groups: 6 channels and 4 groups"):
+        rs.channel_shuffle(F(2, 6, 3, 2), groups=4)
 
 
 @pytest.mark.parametrize("antialias", [False, True])

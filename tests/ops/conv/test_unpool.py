@@ -80,7 +80,7 @@ def test_names_of_the_dims():
 
 def test_errors():
     x, place = pooled(2, (2, 3, 6, 8), kernel_size=2)
-    with pytest.raises(OpValueError, match="lies between"):
+    with pytest.raises(OpValueError, match="each size is between"):
         un.max_unpool2d(x, place, kernel_size=2, output_size=(9, 9))
     with pytest.raises(OpError, match="same shape"):
         un.max_unpool2d(x, place[:1], kernel_size=2)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as tf
 
 from sbpjax._core.ops.shapes import arrange as ar
-from sbpjax.errors import OpError, OpValueError
+from sbpjax.errors import OpError, OpNotSupportedError, OpValueError
 from tests.ops.checker import BF16, B, F, I, case, run
 
 X = F(2, 3, 4)
@@ -103,7 +103,7 @@ BAD = [
     (ar.pad, (F(3),), {"pad": (1,)}, OpError, "divisible by 2"),
     (ar.pad, (F(3),), {"pad": (-2, -2)}, OpError, "at least 0"),
     (ar.pad, (F(1, 3),), {"pad": (3, 0), "mode": "reflect"}, OpError, "at most 2"),
-    (ar.pad, (F(3),), {"pad": (1, 0), "mode": "mirror"}, OpValueError, "mode"),
+    (ar.pad, (F(3),), {"pad": (1, 0), "mode": "mirror"}, OpNotSupportedError, "padding mode mirror"),
     (ar.roll, (F(3),), {"shifts": (1, 2), "dims": (0,)}, OpError, "must align"),
 ]
 

@@ -15,6 +15,8 @@ LOCAL = {
     "full": "[T.full((2,), 3), T.full((2, 2), 2.5), T.full((1,), True), T.full((), 7, dtype=T.float64), T.full((2,), 1j)]",
     "arange": "[T.arange(5), T.arange(2, 7), T.arange(1, 10, 3), T.arange(5.), T.arange(0, 1, 0.25), T.arange(5, 0, -2), T.arange(0, 0.7, 0.1), T.arange(3, dtype=T.float64)]",
     "linspace": "[T.linspace(0, 1, 5), T.linspace(-3, 7, 1), T.linspace(1, 0, 4, dtype=T.float64), T.logspace(0, 2, 3), T.linspace(2, 9, 100)]",
+    "linspace of integers": "[T.linspace(*ends, dtype=d) for d in (T.int64, T.int32, T.uint8) for ends in ((16.7, 1.2, 7), (0.49, 19.6, 7), (15, 1, 7), (2.5, 7, 1))] + [T.linspace(-8.4, 6.3, 7, dtype=T.int64)]",
+    "logspace of integers": "[T.logspace(*ends, dtype=T.int64, base=b) for b in (2, 10, 2.5) for ends in ((1.6, 1, 3), (0, 3, 7), (2.9, 0.2, 4), (2.7, 3, 1))]",
     "eye": "[T.eye(3), T.eye(2, 4), T.eye(2, dtype=T.int64)]",
     "tensor": "[T.tensor(3), T.tensor(2.5), T.tensor(True), T.tensor([1, 2]), T.tensor([1, 2.5]), T.tensor([[True], [False]]), T.tensor([]), T.tensor([1, 2], dtype=T.float16), T.tensor(1 + 2j)]",
     "tensor of numpy": "[T.tensor(np.arange(3)), T.tensor(np.float64(2)), T.tensor(np.ones(2, 'float16')), T.from_numpy(np.arange(2.)), T.as_tensor([1, 2]), T.tensor([np.float32(1), np.float32(2)]), T.tensor(np.int32(4))]",

@@ -12,6 +12,14 @@ from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
 
 from .absent import absent
 from .foreach import TABLE as _FOREACH
+from .internal import _chunk_cat as _chunk_cat
+from .internal import _native_batch_norm_legit as _native_batch_norm_legit
+from .internal import _safe_softmax as _safe_softmax
+from .internal import _segment_reduce as _segment_reduce
+from .internal import _softmax_backward_data as _softmax_backward_data
+from .internal import _unsafe_masked_index as _unsafe_masked_index
+from .internal import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
+from .internal import segment_reduce as segment_reduce
 from .jit import ScriptModule as ScriptModule
 from .storage import UntypedStorage as UntypedStorage
 from .version import TorchVersion as TorchVersion

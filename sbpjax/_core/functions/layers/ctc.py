@@ -15,11 +15,14 @@ from sbpjax.errors import AbstractError, DataDependentError, OpValueError
 from sbpjax.sbp.algebra import broadcast
 
 
-def _at_most(name: str, values: list[int] | None, most: int) -> None:
-    """Raise `OpValueError` for a known length above the size of its dim."""
-    if values and max(values) > most:
+def _check_lengths(name: str, values: list[int] | None, most: int | None) -> None:
+    """Raise `OpValueError` for a known length that is negative or above the size of its dim."""
+    if values and most is not None and max(values) > most:
         rule = f"Expected {name} to have value at most {most}, but got value {max(values)}"
         raise OpValueError("ctc_loss(...)", f"{name} of up to {max(values)}", rule, f"{name}.clamp(max={most})")
+    if values and min(values) < 0:
+        rule = f"Expected {name} to have value at least 0, but got value {min(values)}"
+        raise OpValueError("ctc_loss(...)", f"{name} from {min(values)}", rule, f"{name}.clamp(min=0)")
 
 
 def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
@@ -56,12 +59,14 @@ def ctc_loss(
         blank: the class of no label.
         reduction: ``"none"``, ``"sum"``, or ``"mean"``: of the losses divided by their targets' lengths.
         zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
+
+    Raises:
+        OpValueError: a length that is at hand is negative, or above the size of its dim.
     """
     given, at_hand = _lengths(input_lengths, log_probs)
     wanted, values = _lengths(target_lengths, log_probs)
-    _at_most("input_lengths", at_hand, log_probs.shape[0])
-    if targets.ndim > 1:
-        _at_most("target_lengths", values, targets.shape[1])
+    _check_lengths("input_lengths", at_hand, log_probs.shape[0])
+    _check_lengths("target_lengths", values, targets.shape[1] if targets.ndim > 1 else None)
     bound = max(values, default=0) if values is not None else targets.shape[-1]
     return apply(
         ops.ctc_loss,

@@ -16,7 +16,7 @@ from sbpjax._core.tensor.dispatch.dispatch import apply, run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax._core.tensor.tape.row_grad import recorded, wants_rows
-from sbpjax.errors import OpNotSupportedError
+from sbpjax.errors import OpError, OpNotSupportedError
 
 _EMBEDDING = op_of(ops.embedding)
 
@@ -93,6 +93,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
     Returns:
         The input's shape with a last dim of ``num_classes``; a split stays.
 
+    Raises:
+        OpError: an empty tensor without ``num_classes``.
+        OpBoundsError: a number is no class.
+
     Example:
         >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3)
         tensor([[1, 0, 0],
@@ -100,7 +104,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
     """
     if num_classes == -1:
         check_natural("one_hot(x)", tensor, "classes")
-        num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
+        if not tensor.numel():
+            rule = "Can not infer total number of classes from empty tensor"
+            raise OpError("one_hot(x)", f"{tensor.dtype.name}{list(tensor.shape)}", rule, "one_hot(x, num_classes)")
+        num_classes = int(tensor.max().item()) + 1
     else:
         check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
     hot = apply(ops.one_hot, tensor, num_classes=as_int(num_classes))

@@ -72,8 +72,13 @@ def multi_head_attention_forward(
         static_v: `(N H, S, E / H)` values instead of projected ones.
         average_attn_weights: average the weights over the heads.
         is_causal: whether `attn_mask`, which must be given, is the causal one.
+
+    Raises:
+        OpError: `query` is not of 2 or 3 dims or not of E features, or `attn_mask` is missing.
+        OpAssertionError: a mask has a dtype or a shape that does not fit.
     """
     _check(query, embed_dim_to_check, num_heads, attn_mask, is_causal)
+    _check_masks(key, key_padding_mask, attn_mask)
     single = query.ndim == 2
     if single:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
@@ -130,6 +135,18 @@ def _check(query: Tensor, width: int, heads: int, attn_mask: Tensor | None, is_c
             "Need attn_mask if specifying the is_causal hint: it only says what the mask is",
             "attn_mask=sbpjax.ones(L, L).triu(1).bool()",
         )
+
+
+def _check_masks(key: Tensor, padding: Tensor | None, attention: Tensor | None) -> None:
+    asked = "multi_head_attention_forward(...)"
+    for name, mask in (("attn_mask", attention), ("key_padding_mask", padding)):
+        if mask is not None and not (mask.dtype == dtypes.bool_ or mask.dtype.is_floating_point):
+            rule = f"only bool and floating types of {name} are supported"
+            fail("assertion", asked, f"{name} of {mask.dtype.name}", rule, f"{name}.bool()")
+    wanted = tuple(reversed(key.shape[:-1]))  # (N, S), or (S,) without a batch
+    if padding is not None and tuple(padding.shape) != wanted:
+        rule = f"key_padding_mask has the shape {wanted}, a truth value for each key"
+        fail("assertion", asked, f"key_padding_mask {tuple(padding.shape)}", rule, "(input_ids == pad_id)")
 
 
 def _joined(padding: Any, attention: Any, shape: tuple[int, ...], like: Tensor) -> Tensor | None:

@@ -42,6 +42,26 @@ def norm(A: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype=None) ->
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """Return the n-th power of square matrices; a negative one is that of the inverse.
+
+    Args:
+        A: batches of square matrices, `(*, N, N)`.
+        n: the power.
+
+    Raises:
+        OpError: a matrix is not square.
+        LinAlgError: a matrix has no inverse; on the CPU and outside compiled programs.
+
+    Example:
+        >>> flow.linalg.matrix_power(flow.tensor([[2.0, 0.0], [0.0, 4.0]]), -1)
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    A = linalg.inv(A) if n < 0 else A
+    return dispatch.apply(_solve.matrix_power, A, n=abs(n))
+
+
 def pinv(A: Tensor, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
     return dispatch.apply(_solve.pinv, A, atol, rtol if rcond is None else rcond, hermitian=hermitian)

@@ -16,7 +16,12 @@ op("nn.functional.linear(input, weight, bias=None)", "linalg.products.linear", a
 op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul.primitive.grouped_matmul", amp="lower")
 op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.products.bilinear", also=".bilinear",
    amp="accelerator:widest")  # fmt: skip
-op("nn.functional.pad(input, pad, mode='constant', value=None)", "shapes.arrange.pad", also=".pad")
+op(
+    "nn.functional.pad(input, pad, mode='constant', value=None)",
+    "shapes.arrange.pad",
+    also=".pad",
+    check="padding_fits",
+)
 op("nn.functional.pdist(input, p=2.0)", "losses.distance.pdist", also=".pdist")
 
 for _n in (1, 2, 3):
@@ -41,7 +46,7 @@ for _n in (1, 2, 3):
               f"nn.functional.{_pool}(input, *args, **{{**options, 'return_indices': True}})",
               also=".adaptive_max_pool1d" * (_pool == "adaptive_max_pool1d"))  # fmt: skip
     op(f"nn.functional.max_unpool{_n}d(input, indices, kernel_size, stride=None, padding=0, output_size=None)",
-       f"conv.unpool.max_unpool{_n}d")  # fmt: skip
+       f"conv.unpool.max_unpool{_n}d", check="unpooled_places")  # fmt: skip
     op(f"nn.functional.lp_pool{_n}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
        f"conv.unpool.lp_pool{_n}d")  # fmt: skip
 
@@ -171,7 +176,7 @@ op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, si
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "losses.margin_loss.multi_margin_loss", ignores=OLD, check="margin_classes")  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   "losses.margin_loss.multilabel_margin_loss", ignores=OLD)  # fmt: skip
+   "losses.margin_loss.multilabel_margin_loss", ignores=OLD, check="listed_classes")  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "losses.margin_loss.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
 op(

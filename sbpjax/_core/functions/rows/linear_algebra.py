@@ -52,7 +52,7 @@ op("linalg.ldl_factor(A, *, hermitian=False)", "linalg.ldl.ldl_factor_ex", resul
    text="Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1."
    + FAILS)  # fmt: skip
 op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "linalg.ldl.ldl_solve")
-op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "linalg.solve.lu_solve")
+op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "linalg.solve.lu_solve", check="pivots_of_rows")
 op(
     "linalg.solve_ex(A, B, *, left=True, check_errors: bool = False)",
     "linalg.solve.solve_ex",
@@ -72,9 +72,11 @@ op(
     "linalg.solve.solve_triangular",
     strict=True,
 )
-op("linalg.tensorsolve(A, B, dims=None)", "linalg.solve.tensorsolve")
-op("linalg.tensorinv(A, ind=2)", "linalg.solve.tensorinv")
-op("linalg.matrix_power(A, n)", "linalg.solve.matrix_power")
+op("linalg.tensorsolve(A, B, dims=None)", "linalg.solve.tensorsolve", fails="singular",
+   text="Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first." + FAILS)  # fmt: skip
+op("linalg.tensorinv(A, ind=2)", "linalg.solve.tensorinv", fails="singular",
+   text="Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on." + FAILS)  # fmt: skip
+written("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
 op("linalg.multi_dot(tensors)", "linalg.solve.multi_dot")
 op("linalg.vander(x, N=None, increasing=True)", "linalg.solve.vander")
 op("linalg.cross(input, other, *, dim=-1)", "linalg.matrix.cross", oneflow="input other dim")
@@ -85,13 +87,15 @@ alias("linalg.diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int 
 op("det(input)", "linalg.decompose.det", READ)
 op("logdet(input)", "linalg.decompose.logdet", READ)
 op("matrix_exp(input)", "linalg.decompose.matrix_exp", READ)
-op("matrix_power(input, n)", "linalg.solve.matrix_power", READ)
+alias("matrix_power(input: Tensor, n: int)", "linalg.matrix_power(input, n)", READ, out=True,
+      text="Return the n-th power of square matrices; a negative one is that of the inverse." + FAILS)  # fmt: skip
 op("cholesky_solve(input, input2, upper=False)", "linalg.decompose.cholesky_solve", READ)
 op("cholesky_inverse(L, upper=False)", "linalg.decompose.cholesky_inverse", READ)
 op("orgqr(input, input2)", "linalg.decompose.householder_product", READ)
 op("geqrf(input)", "linalg.decompose.reflections", READ, result="a tau")
 op("ormqr(input, tau, other, left=True, transpose=False)", "linalg.decompose.reflect", READ)
-op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linalg.decompose.lu_unpack", result="P L U")
+op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linalg.decompose.lu_unpack", result="P L U",
+   check="unpacked_pivots")  # fmt: skip
 written("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
 written("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", "linalg.solve.multi_dot")

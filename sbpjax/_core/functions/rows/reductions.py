@@ -32,6 +32,7 @@ op("aminmax(input, *, dim=None, keepdim=False)", "reductions.reduce.aminmax", RE
 op("argmax(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.argmax", READ, exact_out=True)
 op("argmin(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.argmin", READ, exact_out=True)
 op("count_nonzero(input, dim=None)", "reductions.reduce.count_nonzero", READ, several="dim")
+op("hash_tensor(input, dim=(), *, keepdim=False, mode=0)", "reductions.reduce.hash_tensor", READ, exact_out=True)
 op("logsumexp(input, dim=None, keepdim=False)", "reductions.reduce.logsumexp", READ, also="special.logsumexp",
    several="dim",
    amp="accelerator:float32")  # fmt: skip

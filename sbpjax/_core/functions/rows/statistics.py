@@ -9,7 +9,7 @@ READ = FN | METHOD
 
 op("dist(input, other, p=2.0)", "losses.distance.dist", READ)
 op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", "losses.distance.cdist",
-   ignores="compute_mode", out=False)  # fmt: skip
+   ignores="compute_mode", check="distance_mode", out=False)  # fmt: skip
 op("renorm(input, p, dim, maxnorm)", "losses.distance.renorm", READ | INPLACE)
 op("corrcoef(input)", "reductions.stats.corrcoef", READ)
 op(

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from sbpjax._core.ops.conv.unpool import unpooled_sizes
 from sbpjax._core.tensor.calls import bounds
 from sbpjax._core.tensor.calls.bounds import check_dim, check_rows, check_size, check_tuples
 from sbpjax._core.tensor.calls.op_errors import describe
@@ -82,6 +83,12 @@ def fill_value_fits(asked: str, input, fill_value) -> None:
     check_fits(_call(asked, "value"), fill_value, input.dtype.np)
 
 
+def padding_fits(asked: str, input, pad, value) -> None:
+    """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
+    if isinstance(input, Tensor):
+        check_fits(_call(asked, "pad", "value"), value, input.dtype.np)
+
+
 def index_and_value(asked: str, input, dim, index, value) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
     index_in_dim_from_either_end(asked, input, dim, index)
@@ -93,6 +100,14 @@ def index_and_source(asked: str, input, dim, index, src) -> None:
     index_in_dim(asked, input, dim, index)
     if not isinstance(src, Tensor):
         check_fits(_call(asked, dim, "index", "value"), src, input.dtype.np)
+
+
+def unpooled_places(asked: str, input, indices, kernel_size, stride, padding, output_size) -> None:
+    """Raise `OpBoundsError` unless every index names an element of the un-pooled image."""
+    n = int(asked[-2])  # of max_unpool2d
+    if isinstance(input, Tensor) and isinstance(indices, Tensor) and input.ndim in (n + 1, n + 2):
+        sizes = unpooled_sizes(tuple(input.shape[-n:]), kernel_size, stride, padding, output_size)
+        check_size(_call(asked, "indices"), indices, math.prod(sizes), input.ndim - n)
 
 
 # ----------------------------------------------------------------------------------------------- values that are read
@@ -182,6 +197,15 @@ def margin_classes(asked: str, input, target, weight, reduction) -> None:
             raise OpError(f"{asked}(weight=...)", describe(weight), rule, "one weight per class")
     if isinstance(target, Tensor) and not target.dtype.is_floating_point:
         check_rows(f"{asked}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
+
+
+def listed_classes(asked: str, input, target) -> None:
+    """Raise `OpValueError` unless every number of a list of labels is a class, or the -1 that ends it."""
+    if isinstance(input, Tensor):
+        count = input.shape[-1] if input.ndim else 1
+        rule = f"target is out of range: every label is in [0, {count}), and -1 ends a list"
+        holds = lambda part: bool(part.min() >= -1 and part.max() < count)  # noqa: E731
+        every(_call(asked, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
 
 
 # ------------------------------------------------------------------------------------------------------------ options
@@ -290,6 +314,29 @@ def floating_maps(asked: str, theta) -> None:
     if not theta.dtype.is_floating_point:
         rule = "Expected theta to have floating point type"
         raise OpValueError(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
+
+
+def distance_mode(asked: str, compute_mode) -> None:
+    """Raise `OpValueError` for a way to compute distances that PyTorch has not; all that it has give the same here."""
+    known = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in (None, 0, 1, 2, *known):
+        rule = f"{compute_mode} is not a valid value for compute_mode"
+        raise OpValueError(f"{asked}(compute_mode={compute_mode!r})", repr(compute_mode), rule, "leave it out")
+
+
+def pivots_of_rows(asked: str, LU, pivots) -> None:
+    """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
+    if isinstance(LU, Tensor) and LU.ndim > 1:
+        most = LU.shape[-2]
+        rule = f"Pivots given to {asked} must all be between 1 and LU.size(-2) = {most}"
+        holds = lambda part: bool(part.min() >= 1 and part.max() <= most)  # noqa: E731
+        every(f"{asked}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
+
+
+def unpacked_pivots(asked: str, LU_data, LU_pivots, unpack_pivots) -> None:
+    """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
+    if unpack_pivots:
+        pivots_of_rows(asked, LU_data, LU_pivots)
 
 
 def pivoting(asked: str, pivot) -> None:

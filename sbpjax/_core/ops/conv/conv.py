@@ -15,6 +15,8 @@ import math
 
 from jax import lax
 
+from sbpjax._core.runtime import sizes
+
 from ..dims import fail
 from ..promote import cast, category
 from .cpu import is_pointwise
@@ -109,6 +111,12 @@ def _numbers(n: int):
     return ("NC" + spatial, "OI" + spatial, "NC" + spatial)
 
 
+def _check_padded(x, ends, stretch, op: str) -> None:
+    """Raise unless XLA can count the padded input, whose elements are `stretch` apart: it ends the process if not."""
+    padded = [(n - 1) * s + 1 + a + b for n, s, (a, b) in zip(x.shape[2:], stretch, ends)]
+    sizes.check_bytes(op, (*x.shape[:2], *padded), x.dtype)
+
+
 def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
     """Return the convolution (cross-correlation) over the spatial dims that the weight has.
 
@@ -140,6 +148,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
                 f"the padded input {size + a + b} covers the kernel {d * (k - 1) + 1}",
                 "pad x",
             )
+    _check_padded(x, ends, (1,) * n, op)
     if groups == 1 and max(dilation) == 1 and _is_tiny(x.shape[2:], weight.shape[2:], stride, ends):
         return _finish(_product(x, weight, stride, ends), bias, single)
     # Of real floats; other numbers are rare, and XLA has no transposed convolution of some.
@@ -285,6 +294,7 @@ def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=
         kernel = lax.transpose(kernel, (1, 0, *range(2, n + 2)))
     spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     ends = [(w - p, w - p + e) for w, p, e in zip(spans, padding, extra)]
+    _check_padded(x, ends, stride, op)
     out = lax.conv_general_dilated(
         x,
         kernel,

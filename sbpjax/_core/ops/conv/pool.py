@@ -32,7 +32,7 @@ def output_size(size: int, kernel: int, stride: int, padding: int, dilation: int
 
 def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int, count: int, fill):
     """Return the window's elements as strided slices of x padded with ``fill``, each ``count`` long in ``dim``."""
-    kernel = min(kernel, max(x.shape[dim] + 2 * padding - 1, 0) // dilation + 1)  # the others are beyond the end
+    kernel = min(kernel, max(x.shape[dim] + padding - 1, 0) // dilation + 1)  # the others are beyond the end
     last = (count - 1) * stride + dilation * (kernel - 1) + 1
     behind = max(last - x.shape[dim] - padding, 0)
     if padding or behind:
@@ -42,6 +42,12 @@ def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int,
     return [
         lax.slice_in_dim(x, j * dilation, j * dilation + (count - 1) * stride + 1, stride, dim) for j in range(kernel)
     ]
+
+
+def _reaching(kernel: int, stride: int, padding: int, dilation: int, count: int) -> tuple[int, int]:
+    """Return kernel and padding without the window's first elements that are padding in every window."""
+    before = min(max(-((count - 1) * stride - padding) // dilation, 0), kernel - 1)
+    return kernel - before, padding - before * dilation
 
 
 def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op: str):
@@ -56,6 +62,8 @@ def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op:
     if min(padding) < 0:
         rule = f"pad must be non-negative, but got pad: {min(padding)}"
         fail("value", f"{op}(padding={padding})", f"padding={padding}", rule, "padding=0, and x[..., 1:-1] to crop")
+    if max(padding) >= 1 << 31:
+        fail("shape", f"{op}(padding={padding})", f"padding={padding}", "integer out of range: 2^31", "pad x first")
     if any(2 * p > k for p, k in zip(padding, kernel)):
         fail(
             "value",
@@ -128,6 +136,7 @@ def max_pool(
     for i in reversed(range(n)):
         kernel, step, ends, spread_, count = dims[i]
         dim = i + 2
+        kernel, ends = _reaching(kernel, step, ends, spread_, count)
         values = _windows(x, dim, kernel, step, ends, spread_, count, lowest)
         places = []
         if return_indices:
@@ -237,7 +246,8 @@ def avg_pool(
             x = lax.reshape(x, (*x.shape[:dim], count, kernel, *x.shape[dim + 1 :]))
             x = lax.reduce_sum(x, (dim + 1,))
         else:
-            x = functools.reduce(lax.add, _windows(x, dim, kernel, step, ends, 1, count, 0))
+            reaching = _reaching(kernel, step, ends, 1, count)
+            x = functools.reduce(lax.add, _windows(x, dim, reaching[0], step, reaching[1], 1, count, 0))
         if divisor_override is None:
             found = _counts(sizes[i], kernel, step, ends, count, count_include_pad)
             found = int(found[0]) if (found == found[0]).all() else found.reshape((-1,) + (1,) * (n - 1 - i))

@@ -49,7 +49,9 @@ def interpolate(
         ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
 
     Raises:
-        OpValueError: ``align_corners`` with a mode that has no corners.
+        OpValueError: ``align_corners`` with a mode that has no corners; both or neither of ``size`` and
+            ``scale_factor``; factors of another number of dims; ``recompute_scale_factor`` with a ``size``.
+        OpTypeError: bytes with a mode that is not defined for them.
 
     Example:
         >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2)
@@ -86,13 +88,22 @@ def interpolate(
     factors = [None] * n
     if size is None:
         given: Any = (scale_factor,) * n if isinstance(scale_factor, (int, float)) else scale_factor
+        if isinstance(given, (tuple, list)) and len(given) != n:
+            rule = "Input and scale_factor must have the same number of spatial dimensions"
+            fail("value", f"interpolate(scale_factor={given})", f"x {x.shape}", rule, f"{n} factors, or one number")
         sizes = tuple(math.floor(s * f) for s, f in zip(x.shape[2:], given))
         factors = factors if recompute_scale_factor else list(given)
     else:
+        if recompute_scale_factor:
+            rule = "recompute_scale_factor is not meaningful with an explicit size"
+            fail("value", f"interpolate(size={size})", "recompute_scale_factor=True", rule, "scale_factor=...")
         sizes = per_dim(size, n, "size")
     if min(sizes) < 1:
         rule = "Input and output sizes should be greater than 0"
         fail("value", f"interpolate(size={sizes})", f"x {x.shape}", rule, "a size of at least 1")
+    if mode in ("linear", "trilinear", "area") and np.dtype(x.dtype).kind == "u":
+        rule = "bytes are resized by nearest elements, or in two dims"
+        fail("type", f"interpolate(mode={mode!r})", f"{x.dtype}{list(x.shape)}", rule, "x.float()")
     if mode == "area":
         return _adaptive_avg(x, n, sizes)
     dtype = x.dtype
@@ -336,5 +347,8 @@ def pixel_unshuffle(x, /, downscale_factor: int):
 def channel_shuffle(x, /, groups: int):
     """Return x with its channels dealt out to ``groups`` in turn."""
     n, c, *rest = x.shape
+    if groups < 1 or c % groups:
+        rule = f"number of channels must be divisible by groups: {c} channels and {groups} groups"
+        fail("shape", f"channel_shuffle({groups})", f"x {x.shape}", rule, "groups=1")
     x = lax.reshape(x, (n, groups, c // groups, *rest))
     return lax.reshape(lax.transpose(x, (0, 2, 1, *range(3, len(rest) + 3))), (n, c, *rest))

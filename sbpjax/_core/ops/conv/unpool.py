@@ -36,19 +36,36 @@ def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, outpu
         fail("shape", op, f"input {x.shape}, indices {indices.shape}", rule, "the indices of return_indices=True")
     check_index(indices, op)
     x, single = _batched(x, n, op)
-    kernel = per_dim(kernel_size, n, "kernel_size")
-    stride = kernel if stride is None or stride == () else per_dim(stride, n, "stride")
-    padding = per_dim(padding, n, "padding")
-    default = tuple((s - 1) * t - 2 * p + k for s, t, p, k in zip(x.shape[2:], stride, padding, kernel))
-    sizes = default if output_size is None else tuple(output_size)[-n:]
-    if any(abs(a - b) >= s for a, b, s in zip(sizes, default, stride)):
-        low, high = [d - s + 1 for d, s in zip(default, stride)], [d + s - 1 for d, s in zip(default, stride)]
-        fail("value", op, f"output_size {sizes}", f"each size lies between {low} and {high}", f"output_size={default}")
+    sizes = unpooled_sizes(x.shape[2:], kernel_size, stride, padding, output_size)
     flat = (*x.shape[:2], math.prod(x.shape[2:]))
     zeros = lax.full((*x.shape[:2], math.prod(sizes)), 0, x.dtype)
     out = scatter(zeros, lax.reshape(indices, flat), lax.reshape(x, flat), dim=2)
     out = lax.reshape(out, (*x.shape[:2], *sizes))
     return lax.squeeze(out, (0,)) if single else out
+
+
+def unpooled_sizes(shape: tuple[int, ...], kernel_size, stride, padding, output_size) -> tuple[int, ...]:
+    """Return the spatial sizes of the result of un-pooling from those of the pooled values; other arguments as there.
+
+    Raises:
+        OpValueError: `output_size` does not pool to these sizes, or has another number of them.
+    """
+    n = len(shape)
+    kernel = per_dim(kernel_size, n, "kernel_size")
+    stride = kernel if stride is None or stride == () else per_dim(stride, n, "stride")
+    padding = per_dim(padding, n, "padding")
+    default = tuple((s - 1) * t - 2 * p + k for s, t, p, k in zip(shape, stride, padding, kernel))
+    sizes = default if output_size is None else tuple(output_size)
+    if len(sizes) not in (n, n + 2):
+        rule = f"output_size should be a sequence containing {n} or {n + 2} elements"
+        rule += f", but it has a length of {len(sizes)}"
+        fail("value", f"max_unpool{n}d", f"output_size {sizes}", rule, f"output_size={default}")
+    sizes = sizes[-n:]
+    if any(abs(a - b) >= s for a, b, s in zip(sizes, default, stride)):
+        low, high = [d - s + 1 for d, s in zip(default, stride)], [d + s - 1 for d, s in zip(default, stride)]
+        rule = f"each size is between {low} and {high}"
+        fail("value", f"max_unpool{n}d", f"output_size {sizes}", rule, f"output_size={default}")
+    return sizes
 
 
 def max_unpool1d(x, indices, /, kernel_size, stride=None, padding=0, output_size=None):

@@ -93,6 +93,9 @@ def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
     if min_val > max_val:
         rule = "min_val cannot be greater than max_val"
         fail("value", f"hardtanh(x, {min_val}, {max_val})", f"{min_val} > {max_val}", rule, "exchange the two")
+    if min_val < 0 and x.dtype.kind == "u":
+        rule = "cannot do hardtanh on an unsigned type with negative limits"
+        fail("shape", f"hardtanh(x, {min_val}, {max_val})", f"{x.dtype}{list(x.shape)}", rule, "min_val=0, or x.int()")
     low, high = _number(min_val, x), _number(max_val, x)
     return _pick(lax.le(x, low), low, _pick(lax.ge(x, high), high, x))
 
@@ -128,13 +131,16 @@ def prelu(x, weight, /):
         The shape of ``x``. A split stays; a partial sum is reduced first.
 
     Raises:
-        OpError: neither 1 nor as many slopes as channels.
+        OpError: neither 1 nor as many slopes as channels, or slopes of two dims.
 
     Example:
         >>> flow.nn.functional.prelu(flow.tensor([[-2.0, -4.0]]), flow.tensor([0.25, 0.5]))
         tensor([[-0.5000, -2.0000]])
     """
     _float_only(x, "prelu")
+    if weight.ndim > 1:
+        rule = f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        fail("shape", "prelu(x, weight)", f"weight {weight.shape}", rule, "weight.flatten()")
     if weight.ndim and weight.shape[0] != 1:
         if x.ndim < 2 or weight.shape[0] != x.shape[1]:
             channels = x.shape[1] if x.ndim > 1 else 1

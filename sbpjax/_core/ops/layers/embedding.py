@@ -67,13 +67,8 @@ def _padded(index, size: int, out, padding_idx: int | None):
     if padding_idx is None:
         return out
     if not -size <= padding_idx < size:
-        fail(
-            "index",
-            f"embedding(padding_idx={padding_idx})",
-            f"a weight of {size} rows",
-            "padding_idx names a row",
-            "None",
-        )
+        rule = "Padding_idx must be within num_embeddings: it names a row"
+        fail("assertion", f"embedding(padding_idx={padding_idx})", f"a weight of {size} rows", rule, "padding_idx=None")
     padded = lax.eq(index, np.asarray(padding_idx % size, index.dtype))
     padded = lax.broadcast_in_dim(padded, out.shape, tuple(range(index.ndim)))
     return lax.select_n(padded, out, lax.stop_gradient(out))

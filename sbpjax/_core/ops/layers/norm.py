@@ -195,6 +195,8 @@ def batch_norm(
     Returns:
         ``(out, mean, var)``; the statistics are None where none were given, and unchanged if not ``training``.
     """
+    if x.shape == (0,) and weight is None and bias is None:
+        return x, running_mean, running_var  # as in PyTorch, which looks at no channels then
     channel = one(axis, x.ndim, "batch_norm")
     _check_affine(
         "batch_norm", (x.shape[channel],), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias

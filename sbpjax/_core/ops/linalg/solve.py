@@ -191,7 +191,7 @@ def lstsq(a, b, /, rcond: float | None = None):
 
 
 def tensorsolve(a, b, /, dims: tuple[int, ...] | None = None):
-    """Return x with ``tensordot(a, x, x.ndim) = b``; ``dims`` of a are moved after the others first."""
+    """Return x with ``tensordot(a, x, x.ndim) = b``, and where there is none; ``dims`` of a go after the others."""
     if dims is not None:
         dims = tuple(d % a.ndim for d in dims)
         a = lax.transpose(a, tuple(d for d in range(a.ndim) if d not in dims) + dims)
@@ -200,26 +200,26 @@ def tensorsolve(a, b, /, dims: tuple[int, ...] | None = None):
         rule = "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])"
         fail("shape", "linalg.tensorsolve(A, B)", f"A {a.shape}, B {b.shape}", rule, "reshape A")
     n = math.prod(b.shape)
-    return solve_ex(a.reshape(n, n), b.reshape(n))[0].reshape(shape)
+    x, info = solve_ex(a.reshape(n, n), b.reshape(n))
+    return x.reshape(shape), info
 
 
 def tensorinv(a, /, ind: int = 2):
-    """Return the inverse of a in the sense of `tensordot` over its last dims from ``ind`` on."""
+    """Return the inverse of a in the sense of `tensordot` over its dims from ``ind`` on, and where there is none."""
     first, rest = a.shape[:ind], a.shape[ind:]
     if ind <= 0 or math.prod(first) != math.prod(rest):
         rule = "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), ind > 0"
         fail("shape", f"linalg.tensorinv(ind={ind})", f"A {a.shape}", rule, "choose ind")
     n = math.prod(rest)
-    return inv_ex(a.reshape(n, n))[0].reshape(*rest, *first)
+    inverse, info = inv_ex(a.reshape(n, n))
+    return inverse.reshape(*rest, *first), info
 
 
 def matrix_power(a, /, n: int):
-    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+    """Return the n-th power of square matrices by repeated squaring; n is not negative."""
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         rule = "A must be batches of square matrices"
         fail("shape", f"linalg.matrix_power(n={n})", f"A {a.shape}", rule, "slice it to a square")
-    if n < 0:
-        a, n = inv_ex(a)[0], -n
     out = identity(a, a.shape[-1]) if n == 0 else None
     while n:
         if n & 1:

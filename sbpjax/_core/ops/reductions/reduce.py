@@ -117,9 +117,8 @@ def prod(x, /, dim=None, keepdim: bool = False, dtype=None):
     return cast(restore(x, axes, keepdim), dtype)
 
 
-def _extreme(x, axes: tuple[int, ...], name: str):
-    if not axes:
-        return x
+def _check_elements(x, axes: tuple[int, ...], name: str) -> None:
+    """Raise unless there is an element to reduce; IndexError where other dims are kept, as in PyTorch."""
     if 0 in (x.shape[d] for d in axes):
         fail(
             "index" if len(axes) < x.ndim else "shape",
@@ -128,6 +127,12 @@ def _extreme(x, axes: tuple[int, ...], name: str):
             "the reduced dim has at least one element",
             "check x.numel() first",
         )
+
+
+def _extreme(x, axes: tuple[int, ...], name: str):
+    if not axes:
+        return x
+    _check_elements(x, axes, name)
     if x.dtype == BOOL:
         return lax.reduce_or(x, axes) if name.endswith("max") else lax.reduce_and(x, axes)
     return _extreme_number(x, axes, name)
@@ -302,6 +307,31 @@ def count_nonzero(x, /, dim=None):
         tensor([1, 2])
     """
     return sum(cast(x, BOOL), dim=dim)
+
+
+def hash_tensor(x, /, dim=(), keepdim: bool = False, mode: int = 0):
+    """Return the exclusive or of the bits of the elements, as float64 or int64, over ``dim``; uint64.
+
+    Args:
+        dim: dim or dims; () for all.
+        keepdim: keep the reduced dims with size 1.
+        mode: 0, the exclusive or.
+
+    Raises:
+        OpError: another mode, or there is no element to reduce; `OpIndexError` if other dims are kept.
+        OpNotSupportedError: complex numbers.
+
+    Example:
+        >>> flow.hash_tensor(flow.tensor([1, 2, 4]))
+        tensor(7, dtype=sbpjax.uint64)
+    """
+    if mode != 0:
+        fail("shape", f"hash_tensor(mode={mode})", f"x {x.shape}", f"Unknown hash_tensor mode: {mode}", "mode=0")
+    no_complex(x, "hash_tensor")
+    axes = several(dim, x.ndim, "hash_tensor")
+    _check_elements(x, axes, "hash_tensor")
+    bits = lax.bitcast_convert_type(cast(x, np.float64 if is_float(x.dtype) else INT64), np.uint64)
+    return restore(lax.reduce_xor(bits, axes) if axes else bits, axes, keepdim)
 
 
 def _moments(x, dim, correction: float, name: str):

@@ -174,6 +174,9 @@ def mode(x, /, dim: int = -1, keepdim: bool = False):
     if x.ndim == 0:
         return x, lax.full((), 0, INT64)
     size = x.shape[dim]
+    if not size:
+        rule = f"mode(): Expected reduction dim {dim} to have non-zero size"
+        fail("index", f"mode(x, {dim})", f"x {x.shape}", rule, "check x.numel() first")
     order = _order(x, dim, False)
     ranked = take_along(lax.stop_gradient(x), order, dim)
     before = lax.slice_in_dim(ranked, 0, size - 1, axis=dim)

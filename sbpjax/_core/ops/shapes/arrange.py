@@ -313,7 +313,8 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
 
     Raises:
         OpError: more numbers than ends of dims, or the mode has not so many elements to give, or none would be left.
-        OpValueError: another mode.
+        OpValueError: a value with another mode than ``"constant"``.
+        OpNotSupportedError: another mode.
 
     Example:
         >>> flow.nn.functional.pad(flow.tensor([[1, 2], [3, 4]]), (1, 0, 0, 1), value=9)
@@ -342,13 +343,11 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
         config = [(a, b, 0) for a, b in ends]
         return x if not any(pad) else lax.pad(x, cast(0 if value is None else value, x.dtype), config)
     if mode not in _EDGES:
-        fail(
-            "value",
-            f"pad(mode={mode!r})",
-            f"x {x.shape}",
-            f"mode is 'constant' or one of {sorted(_EDGES)}",
-            "mode='constant'",
-        )
+        rule = f"Unrecognised padding mode {mode}: it is 'constant' or one of {sorted(_EDGES)}"
+        fail("unsupported", f"pad(mode={mode!r})", f"x {x.shape}", rule, "mode='constant'")
+    if value:
+        rule = f"Padding mode {mode!r} doesn't take in value argument"
+        fail("value", f"pad(mode={mode!r})", f"value={value}", rule, "mode='constant', or leave value out")
     for d, (a, b) in enumerate(ends):
         if a or b:
             x = _pad_dim(x, d, a, b, mode)

@@ -115,6 +115,9 @@ def block_diag(*arrays):
 
 def cartesian_prod(*arrays):
     """Return all tuples of elements of vectors, as rows; of one vector itself."""
+    for x in arrays:
+        if x.ndim != 1:
+            fail("shape", "cartesian_prod(...)", f"{x.shape}", "Expect a 1D vector", "x.flatten()")
     if len(arrays) == 1:
         return arrays[0]
     shape = tuple(x.shape[0] for x in arrays)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import jax
+
 from sbpjax import errors
 from sbpjax._core.ops import dims
 from sbpjax._core.runtime import sizes
@@ -16,6 +18,8 @@ def describe(x) -> str:
 
     if not isinstance(x, Tensor):
         return repr(x) if not hasattr(x, "shape") else f"{type(x).__name__} {tuple(x.shape)}"
+    if jax.dtypes.issubdtype(x._array.dtype, jax.dtypes.prng_key):
+        return "a random key"
     text = f"{x.dtype.name}{list(x.shape)}"
     if x.is_meta:
         text = f"abstract {text}"

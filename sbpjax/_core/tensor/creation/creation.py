@@ -193,6 +193,8 @@ def _arange(start, step, /, length, dtype):
 
 
 def _linspace(start, end, /, steps, dtype):
+    if dtype.kind in "iu":
+        return _integers_between(start, end, steps, dtype)
     wide = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
     start, end = lax.convert_element_type(start, wide), lax.convert_element_type(end, wide)
     index = lax.convert_element_type(lax.iota(np.int64, steps), wide)
@@ -201,13 +203,35 @@ def _linspace(start, end, /, steps, dtype):
     values = jnp.where(lax.iota(np.int64, steps) < half, start + step * index, end - step * (steps - 1 - index))
     if steps == 1:
         values = lax.full((1,), start, wide)
-    return lax.convert_element_type(values if dtype.kind not in "iu" else jnp.trunc(values), dtype)
+    return lax.convert_element_type(values, dtype)
+
+
+def _integers_between(start, end, steps, dtype):
+    """Return `linspace` of integers as PyTorch defines it: its ends, and then what is between them, are truncated.
+
+    Computed in integers, since XLA's fused products and sums would give 5.99... for a 6, which is truncated to 5.
+    """
+    start, end = lax.convert_element_type(start, np.int64), lax.convert_element_type(end, np.int64)
+    rises, count = end >= start, np.uint64(max(steps - 1, 1))
+    # Unsigned, it holds the distance of any two numbers.
+    distance = lax.convert_element_type(jnp.where(rises, end - start, start - end), np.uint64)
+    index = lax.iota(np.uint64, steps)
+    rest = distance % count * index
+    way = lax.convert_element_type(distance // count * index + rest // count, np.int64)
+    values, between = jnp.where(rises, start + way, start - way), rest % count > 0
+    values += jnp.where(rises & between & (values < 0), 1, 0) - jnp.where(~rises & between & (values > 0), 1, 0)
+    return lax.convert_element_type(values, dtype)
 
 
 def _logspace(start, end, base, /, steps, dtype):
     wide = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
-    exponents = _linspace(start, end, steps=steps, dtype=wide)
-    return lax.convert_element_type(lax.convert_element_type(base, wide) ** exponents, dtype)
+    base = lax.convert_element_type(base, wide)
+    if dtype.kind not in "iu":
+        return lax.convert_element_type(base ** _linspace(start, end, steps=steps, dtype=wide), dtype)
+    if steps > 1:  # PyTorch takes the ends of several steps as integers, and computes in float32
+        start, end = (jnp.trunc(lax.convert_element_type(x, wide)) for x in (start, end))
+    exponents = lax.convert_element_type(_linspace(start, end, steps=steps, dtype=np.dtype(np.float32)), wide)
+    return lax.convert_element_type(jnp.trunc(lax.convert_element_type(base**exponents, np.float32)), dtype)
 
 
 def _eye(n, m, dtype):

@@ -149,7 +149,7 @@ class Attached:
     def __div__(self, other: _types.TensorLike) -> _Tensor:
         ...
     def __dlpack__(self, **options: builtins.object) -> builtins.object:
-        """Hand the memory on without a copy; see the array API standard. A write in place here does not change it."""
+        """Export the memory without a copy; see the array API standard. A write in place here does not change it."""
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
         ...
     def __eq__(self, other: builtins.object) -> _Tensor:
@@ -265,7 +265,7 @@ class Attached:
     def __setitem__(self, item: builtins.int | _Tensor | builtins.slice | None | builtins.ellipsis | collections.abc.Sequence[builtins.object] | numpy.ndarray, value: _types.TensorLike) -> None:
         """Write a value, broadcast, to the elements that an index names."""
     def __setstate__(self, state: builtins.object) -> None:
-        """Take attributes over from a pickle; the elements came with `__reduce_ex__`."""
+        """Set attributes from a pickle; the elements came with `__reduce_ex__`."""
     def __str__(self) -> builtins.str:
         ...
     def __sub__(self, other: _types.TensorLike) -> _Tensor:
@@ -400,14 +400,14 @@ class Attached:
     def arctanh_(self) -> _Tensor:
         """Write the result of `atanh` into the first tensor, which keeps its layout."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the index of the first maximum along ``dim`` or in the flattened input; int64 unless asked; NaN is largest.
+        """Return the index of the first maximum along ``dim`` or in the flattened input; int64 by default; NaN is largest.
 
         Args:
             dim: the dim, or None for the flattened tensor.
             dtype: an integer dtype of the result.
         """
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the index of the first minimum along ``dim`` or in the flattened input; int64 unless asked; NaN is least.
+        """Return the index of the first minimum along ``dim`` or in the flattened input; int64 by default; NaN is least.
 
         Args:
             dim: the dim, or None for the flattened tensor.
@@ -427,7 +427,7 @@ class Attached:
     def as_strided_(self, size: _types.IntOrInts, stride: _types.IntOrInts, storage_offset: builtins.int | None = None) -> _Tensor:
         """Make this tensor show its storage with the sizes, strides and offset given."""
     def as_strided_scatter(self, src: _Tensor, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
-        """Return a copy with ``src`` where `as_strided` looks."""
+        """Return a copy with ``src`` written into the part that `as_strided` selects."""
     def as_subclass(self, cls: builtins.type) -> _Tensor:
         """Return a tensor of a subclass over the same storage and tape."""
     def asin(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -454,7 +454,7 @@ class Attached:
         """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`.
 
         Args:
-            gradient: of a tensor with several elements, the gradient of what is derived.
+            gradient: the gradient of this tensor, required for several elements.
             retain_graph: keep the graph for another backward; by default as ``create_graph``.
             create_graph: record the backward, so that it can be differentiated.
             inputs: if given, only these tensors get a ``.grad``.
@@ -598,9 +598,9 @@ class Attached:
     def const_data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial is
         nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
-        long as a tensor whose address was asked for.
+        long as a tensor whose address was read.
         """
     def contiguous(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor itself if it is contiguous, else a copy."""
@@ -673,9 +673,9 @@ class Attached:
     def data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial is
         nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
-        long as a tensor whose address was asked for.
+        long as a tensor whose address was read.
         """
     def deg2rad(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return degrees as radians."""
@@ -691,7 +691,7 @@ class Attached:
         """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
 
         Args:
-            diagonal: which one; positive ones lie above the main one.
+            diagonal: the number of the diagonal; positive ones are above the main one.
         """
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
         """Return matrices over two new dims, with the last dim of input on their diagonal."""
@@ -713,9 +713,9 @@ class Attached:
     def dim(self) -> builtins.int:
         ...
     def dim_order(self, *, ambiguity_check: builtins.bool = False) -> builtins.tuple[builtins.int, ...]:
-        """Return the dims in the order in which they lie in memory, outermost first.
+        """Return the dims in memory order, outermost first.
 
-        With ``ambiguity_check`` a tensor whose strides allow several orders is refused, unless it has exactly one of the
+        With ``ambiguity_check`` a tensor whose strides allow several orders is an error, unless it has exactly one of the
         memory formats listed there.
         """
     def dist(self, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -891,9 +891,9 @@ class Attached:
 
         Args:
             self: a local or global tensor.
-            placement: where it should lie; a global tensor's own by default.
-            sbp: the nd-sbp it should have; a global tensor's own by default.
-            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            placement: the target placement; a global tensor's own by default.
+            sbp: the target nd-sbp; a global tensor's own by default.
+            grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
             check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
@@ -917,6 +917,13 @@ class Attached:
         """Return the tensor in sbpjax.float16."""
     def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return input, and 0 where |input| <= lambd."""
+    def hash_tensor(self, dim: _types.IntOrInts = (), *, keepdim: builtins.bool = False, mode: builtins.int = 0, out: _Tensor | None = None) -> _Tensor:
+        """Return the exclusive or of the bits of the elements, as float64 or int64, over ``dim``; uint64.
+
+        Args:
+            dim: dim or dims; () for all.
+            mode: 0, the exclusive or.
+        """
     def heaviside(self, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
     def heaviside_(self, values: _types.TensorLike) -> _Tensor:
@@ -1078,7 +1085,7 @@ class Attached:
     def isreal(self) -> _Tensor:
         """Return where the imaginary part is 0."""
     def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, normalized: builtins.bool = False, onesided: builtins.bool | None = None, length: builtins.int | None = None, return_complex: builtins.bool = False) -> _Tensor:
-        """Return the signal of which `stft` gave ``input``, with the arguments that it was given."""
+        """Return the inverse of `stft`: the signal of ``input``, for the same arguments."""
     def item(self) -> builtins.int | builtins.float:
         """Return the one element of a tensor as a Python number."""
     @property
@@ -1098,10 +1105,10 @@ class Attached:
 
         Args:
             tensor: the weight.
-            a: the negative slope of the leaky relu behind the layer.
+            a: the negative slope of the leaky relu after the layer.
             mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
-            nonlinearity: what follows the layer.
-            generator: where the numbers come from.
+            nonlinearity: the activation after the layer.
+            generator: the random generator.
             data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
         Source: He et al., Delving Deep into Rectifiers (2015).
@@ -1145,7 +1152,7 @@ class Attached:
     def load(self) -> _Tensor:
         """Bring offloaded elements back to the devices."""
     def local_shards(self) -> builtins.dict[builtins.int, _Tensor]:
-        """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
+        """Return ``{rank: numpy array}``: the part on each rank of this process; of a partial sum, its summand."""
     def local_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
@@ -1155,9 +1162,9 @@ class Attached:
 
         Args:
             self: a local or global tensor.
-            placement: where it should lie; a global tensor's own by default.
-            sbp: the nd-sbp it should have; a global tensor's own by default.
-            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            placement: the target placement; a global tensor's own by default.
+            sbp: the target nd-sbp; a global tensor's own by default.
+            grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
             check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
@@ -1272,7 +1279,7 @@ class Attached:
     def matrix_exp(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
     def matrix_power(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
+        """Return the n-th power of square matrices; a negative one is that of the inverse."""
     @typing.overload
     def max(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
@@ -1392,10 +1399,10 @@ class Attached:
         """Return the mean over ``dim`` of the elements that are not NaN."""
     @typing.overload
     def nanmedian(self) -> _Tensor:
-        """Return the lower median of what is no NaN; along ``dim`` with its index."""
+        """Return the lower median, ignoring NaN; along ``dim`` with its index."""
     @typing.overload
     def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
-        """Return the lower median of what is no NaN; along ``dim`` with its index."""
+        """Return the lower median, ignoring NaN; along ``dim`` with its index."""
     def nanquantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
         """Return the `quantile` of the elements that are not NaN; arguments, result and errors as there."""
     def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -1408,7 +1415,7 @@ class Attached:
             length: how many.
         """
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-        """Return a copy of what `narrow` shows."""
+        """Return a copy of `narrow`."""
     @property
     def nbytes(self) -> builtins.int:
         ...
@@ -1433,13 +1440,13 @@ class Attached:
     def new_empty(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
     def new_empty_strided(self, size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-        """Return `empty_strided` with the dtype of this tensor unless told otherwise."""
+        """Return `empty_strided` with the dtype of this tensor unless one is given."""
     def new_full(self, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-        """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+        """Return `full` of a size, with the dtype and layout of this tensor unless others are given."""
     def new_ones(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `ones` of a size, with the dtype and layout of this tensor unless told otherwise."""
     def new_tensor(self, data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, placement: _placement | None = None, sbp: _types.SbpLike | None = None) -> _Tensor:
-        """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+        """Return `tensor` of data with this tensor's dtype unless one is given; on its device if that is local."""
     def new_zeros(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
     def nextafter(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1488,7 +1495,7 @@ class Attached:
             force: also of a tensor that requires grad.
         """
     def offload(self) -> _Tensor:
-        """Move the elements to the host's memory until `load`; on the CPU they are there."""
+        """Move the elements to the host's memory until `load`; on the CPU they are there already."""
     def orgqr(self, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     def ormqr(self, tau: _Tensor, other: _Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -1502,7 +1509,7 @@ class Attached:
             transpose: multiply by the conjugate transpose.
         """
     def orthogonal_(self, gain: builtins.float = 1, generator: _Generator | None = None) -> _Tensor:
-        """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+        """Fill with a (semi-)orthogonal matrix; all dims after the first count as one.
 
         Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
         """
@@ -1580,7 +1587,7 @@ class Attached:
     def record_stream(self, stream: typing.Any) -> None:
         """Do nothing: XLA orders its own work."""
     def register_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
-        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces the gradient."""
+        """Call ``hook(grad)`` when this tensor's gradient is known; its result, unless None, replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
         """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
     def relu(self, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -1664,7 +1671,7 @@ class Attached:
             dim: the dim that is indexed.
             index: integers, of as many dims, in no other dim larger than ``input``.
             src: a tensor at least as large as the index, or a number.
-            reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
+            reduce: None writes, ``"add"`` and ``"multiply"`` combine with the value of ``input``.
         """
     def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str | None = None) -> _Tensor:
         """Write the result of `scatter` into the first tensor, which keeps its layout."""
@@ -1703,7 +1710,7 @@ class Attached:
     def sgn_(self) -> _Tensor:
         """Write the result of `sgn` into the first tensor, which keeps its layout."""
     def share_memory_(self) -> _Tensor:
-        """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
+        """Return the tensor; one process drives all devices, so there is no process to share memory with."""
     def short(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int16."""
     def sigmoid(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -1799,7 +1806,7 @@ class Attached:
 
         Args:
             unbiased: the older form of ``correction``: 1 if true, 0 if not.
-            correction: what is taken from the count of elements.
+            correction: subtracted from the number of elements.
         """
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, pad_mode: builtins.str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None) -> _Tensor:
         """Return the Fourier transforms of overlapping frames of a signal.
@@ -1814,7 +1821,7 @@ class Attached:
             pad_mode: how it is padded then.
             normalized: scale by ``1 / sqrt(n_fft)``.
             onesided: give the first half of the frequencies only; by default for real signals.
-            return_complex: give complex numbers, not pairs; must be said for real signals.
+            return_complex: give complex numbers, not pairs; required for real signals.
         """
     def storage(self) -> _Storage:
         """Return the memory that this tensor shares with its views, in elements."""
@@ -1907,7 +1914,7 @@ class Attached:
         """
     @typing.overload
     def to(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
-        """Return the tensor with another dtype, on another device, or as another tensor is.
+        """Return the tensor with another dtype, on another device, or with those of another tensor.
 
         Args:
             self: the tensor.
@@ -1920,7 +1927,7 @@ class Attached:
         """
     @typing.overload
     def to(self, device: _types.DeviceLike | None = None, dtype: _types.DTypeLike | None = None, non_blocking: builtins.bool = False, copy: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
-        """Return the tensor with another dtype, on another device, or as another tensor is.
+        """Return the tensor with another dtype, on another device, or with those of another tensor.
 
         Args:
             self: the tensor.
@@ -1933,7 +1940,7 @@ class Attached:
         """
     @typing.overload
     def to(self, other: _Tensor, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
-        """Return the tensor with another dtype, on another device, or as another tensor is.
+        """Return the tensor with another dtype, on another device, or with those of another tensor.
 
         Args:
             self: the tensor.
@@ -1945,7 +1952,7 @@ class Attached:
             other: the other tensor, by name.
         """
     def to_dense(self, dtype: _types.DTypeLike | None = None, *, masked_grad: builtins.bool = True) -> _Tensor:
-        """Return the tensor itself, in another dtype if asked: all tensors are dense."""
+        """Return the tensor itself, in another dtype if given: all tensors are dense."""
     def to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool | None = None, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
@@ -1955,9 +1962,9 @@ class Attached:
 
         Args:
             self: a local or global tensor.
-            placement: where it should lie; a global tensor's own by default.
-            sbp: the nd-sbp it should have; a global tensor's own by default.
-            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            placement: the target placement; a global tensor's own by default.
+            sbp: the target nd-sbp; a global tensor's own by default.
+            grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
             check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
                 be equal.
             check_values: processes compare the values of local tensors that become broadcast, by a digest of them (about
@@ -1966,7 +1973,7 @@ class Attached:
             copy: return a new tensor even if nothing changes.
         """
     def to_local(self, *, copy: builtins.bool = False) -> _Tensor:
-        """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+        """Return the part of a global tensor on this process as a local tensor; with one process, the whole logical value.
 
         With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
         sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
@@ -2021,7 +2028,7 @@ class Attached:
         """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
 
         Args:
-            diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+            diagonal: the last one that is kept; 0 is the main one, positive ones are above it.
         """
     def tril_(self, diagonal: builtins.int = 0) -> _Tensor:
         """Write the result of `tril` into the first tensor, which keeps its layout."""
@@ -2029,7 +2036,7 @@ class Attached:
         """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
 
         Args:
-            diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+            diagonal: the first one that is kept; 0 is the main one, positive ones are above it.
         """
     def triu_(self, diagonal: builtins.int = 0) -> _Tensor:
         """Write the result of `triu` into the first tensor, which keeps its layout."""
@@ -2073,9 +2080,9 @@ class Attached:
         """
     @typing.overload
     def unique(self, sorted: builtins.bool = True, *, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+        """Return the distinct elements (or slices of a dim), sorted; optionally each element's index in them, and counts.
 
-        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the given dtype.
 
         Args:
             sorted: accepted; elements are sorted always.
@@ -2086,9 +2093,9 @@ class Attached:
         """
     @typing.overload
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
-        """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+        """Return the distinct elements (or slices of a dim), sorted; optionally each element's index in them, and counts.
 
-        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the given dtype.
 
         Args:
             sorted: accepted; elements are sorted always.
@@ -2126,7 +2133,7 @@ class Attached:
 
         Args:
             unbiased: the older form of ``correction``: 1 if true, 0 if not.
-            correction: what is taken from the count of elements.
+            correction: subtracted from the number of elements.
         """
     def vdot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the dot product of two vectors, the first conjugated."""

@@ -23,7 +23,7 @@ from sbpjax._core import naming
 from sbpjax._core.ops import dims
 from sbpjax._core.ops.promote import category
 from sbpjax._core.tensor.nodes.node import AccumulateGrad
-from sbpjax.errors import OpTypeError, SbpError
+from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import broadcast
 
 from ..creation import host_constants as made_on_host
@@ -335,10 +335,16 @@ def fill_(self: Tensor, value) -> Tensor:
     Returns:
         The tensor, in its own sbp.
 
+    Raises:
+        OpError: a tensor of more elements, or a number that the dtype cannot hold.
+
     Example:
         >>> flow.ones(2).fill_(7)
         tensor([7., 7.])
     """
+    if isinstance(value, Tensor) and value.shape.numel() != 1:
+        rule = f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions"
+        raise OpError("x.fill_(value)", f"a value of {tuple(value.shape)}", rule, "x.copy_(value)")
     check_fits("x.fill_(value)", value, self.dtype.np)
     return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
 
