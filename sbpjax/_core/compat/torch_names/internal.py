@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax import functions
+from sbpjax._core import functions
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.layers.norm import native_batch_norm
 from sbpjax._core.ops.dims import one
