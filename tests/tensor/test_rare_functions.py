@@ -190,7 +190,9 @@ def test_every_late_name_is_there():
     from sbpjax._core.functions.table.table import ROWS
 
     above = [
-        row for row in ROWS if row.home.startswith(("sbpjax.nn.", "sbpjax.tracing.", "sbpjax.graph.", "sbpjax.data."))
+        row
+        for row in ROWS
+        if row.home.startswith(("sbpjax.nn.", "sbpjax._core.tracing.", "sbpjax.graph.", "sbpjax.data."))
     ]
     assert len(above) == 14
     for row in above:
