@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-fast test-long api stubs exhaustive processes cpp demo docs lint format dist smoke lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes cpp demo docs lint style format dist smoke lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -41,8 +41,13 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.test
 	$(PIP) install sphinx myst-parser furo ipykernel nbclient
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.test
-	$(PIP) install ruff pyright build twine
+# Of the tools for developers only ruff: tests of types run where pyright is found, and pyright downloads its program.
+$(VENV)/.style: requirements-dev.lock $(VENV)/.test
+	$(PIP) install $$(grep '^ruff==' requirements-dev.lock)
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.test
+	$(PIP) install -r requirements-dev.lock
 	@touch $@
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
@@ -103,10 +108,13 @@ demo: $(VENV)/.demo
 docs: $(VENV)/.docs
 	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-lint: $(VENV)/.dev
+lint: style $(VENV)/.dev
+	$(BIN)/pyright sbpjax
+
+# The part of `lint` that continuous integration runs.
+style: $(VENV)/.style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright sbpjax
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -132,6 +140,9 @@ lock:
 	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' > requirements-demo.lock
 	.lock-venv/bin/python -m pip --quiet install '.[test]'
 	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' | sed 's/+cpu$$//' > requirements-test.lock
+	.lock-venv/bin/python -m pip --quiet install '.[dev]'
+	.lock-venv/bin/python -m pip list --format=freeze | sed 's/+cpu$$//' | grep -v -E '^(pip|sbpjax)==' | \
+	  grep -v -x -F -f requirements-test.lock > requirements-dev.lock
 	rm -rf .lock-venv build sbpjax.egg-info
 
 clean:
