@@ -12,7 +12,7 @@ def package() -> str:
 
 
 def is_oneflow() -> bool:
-    """Return whether the program has imported the package as oneflow, whose behaviour then holds where names tell."""
+    """Return whether the program has imported the package as oneflow, whose behaviour then holds where both differ."""
     return _names[-1] == "oneflow"
 
 

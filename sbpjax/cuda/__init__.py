@@ -1,6 +1,6 @@
-"""`torch.cuda`'s and `oneflow.cuda`'s names: what is true of the GPUs that JAX has.
+"""`torch.cuda`'s and `oneflow.cuda`'s names: the GPUs that JAX has.
 
-Without a GPU, `is_available` says False and counts are 0; a function that needs one says so.
+Without a GPU, `is_available` is False and counts are 0; a function that needs one raises an error.
 """
 
 from sbpjax._core.compat.cuda.devices import current_device as current_device

@@ -1,4 +1,4 @@
-"""Which values a distribution and its parameters may have: `Constraint.check` says for each element, or each event.
+"""Sets of valid values and parameters of distributions: `Constraint.check` tests each element, or each event.
 
     constraints.positive.check(tensor([1., -1.]))                  [True, False]        event_dim 0
     constraints.simplex.check(tensor([[.5, .5], [.5, .6]]))        [True, False]        event_dim 1

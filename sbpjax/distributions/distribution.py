@@ -28,8 +28,8 @@ class Distribution:
     Args:
         batch_shape: the shape of independent distributions.
         event_shape: the shape of one value.
-        validate_args: whether parameters and values are checked; they are, unless `set_default_validate_args` says no.
-            Inside a traced program nothing can be checked.
+        validate_args: whether parameters and values are checked; by default they are, unless
+            `set_default_validate_args(False)` was called. Inside a traced program nothing can be checked.
 
     Attributes:
         arg_constraints: the constraint of each parameter.
@@ -73,7 +73,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions check their arguments, those apart that were told."""
+        """Set whether distributions check their arguments, except those with their own `validate_args`."""
         if value not in (True, False):
             raise DistributionError("set_default_validate_args", repr(value), "a bool", "True")
         Distribution._validate_args = value

@@ -1,4 +1,4 @@
-"""Transformers whose text says nothing of devices, and tables that lay them out.
+"""Transformers written without devices, and the sharding tables of their parameters.
 
     from sbpjax import models
 

@@ -4,8 +4,8 @@
     config = LlamaConfig.from_dict(json.loads(text), "llama/config.json")
     text = json.dumps(config.to_dict())
 
-Every field of a file is one of three things. It is a field of the dataclass; or it says nothing of what the model
-computes (who made the file, which token ends a text) and is kept in `other`, to be written again; or nobody here knows
+Every field of a file is one of three things. It is a field of the dataclass; or it has no effect on the computation
+(who made the file, which token ends a text) and is kept in `other`, to be written again; or nobody here knows
 it, and then it is refused, since a model that leaves out a field computes something else without a word.
 """
 
@@ -54,7 +54,7 @@ class Config:
 
     Attributes:
         model_type: the family, as Hugging Face calls it.
-        other: fields of the file that say nothing of what is computed.
+        other: fields of the file without effect on the computation.
     """
 
     model_type: str = ""

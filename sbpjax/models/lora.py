@@ -51,7 +51,7 @@ def layers(model: nn.Module) -> Iterator[tuple[str, LoraLinear]]:
 
 
 def parameters(model: nn.Module) -> list[flow.Tensor]:
-    """Return what is trained: A and B of every adapted layer, and what `attach` was told to train beside them."""
+    """Return the trained parameters: A and B of every adapted layer, and those that `attach` unfroze beside them."""
     return [p for p in model.parameters() if p.requires_grad]
 
 

@@ -8,7 +8,7 @@
     >>> spec.sbp(("heads", "width"))  # of a matrix whose rows are heads
     [sbpjax.sbp.broadcast, sbpjax.sbp.split(dim=0)]
 
-A dim of a tensor has a *purpose*, and a table says which axis of the mesh splits dims of a purpose. That is all of
+A dim of a tensor has a *purpose*, and a table gives the axis of the mesh that splits dims of a purpose. That is all of
 parallelism that a model's tables and this file have to agree on:
 
     purpose                      axis

@@ -148,12 +148,12 @@ class Layouts:
         return next((self.behind[start] for start in starts if start in self.behind), 0) % self.spec.pipeline
 
     def prepare(self, model: nn.Module) -> None:
-        """Tell a model whose parameters lie so what else belongs to the spec: stages, and divided positions."""
+        """Apply the rest of the spec to a model with placed parameters: stages, and split positions."""
         self.set_stages(model)
         divide_positions(model, self.spec, self.writers(model))
 
     def set_stages(self, model: nn.Module) -> None:
-        """Tell graphs which block belongs to which stage."""
+        """Set the pipeline stage of every block, for graphs."""
         if self.spec.pipeline == 1:
             return
         for name, module in model.named_modules():

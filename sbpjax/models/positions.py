@@ -3,7 +3,7 @@
     Parallel(context=4)                  tokens come split(1) over context
     Parallel(tensor=4, sequence=True)    sums over tensor are scattered to split(1)
 
-On the model is a hook that says how its attention reads keys of other ranks; on each layer that writes the stream of
+On the model is a hook through which its attention reads keys of other ranks; on each layer that writes the stream of
 `(B, T, D)`, an embedding or the second matrix of a pair, one that splits the positions of its result. From there
 layouts follow, as always: norms, residual sums and dropout are computed where their positions are, and the first matrix
 of a pair gathers them over tensor.

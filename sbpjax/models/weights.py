@@ -105,7 +105,7 @@ class Weights:
     fused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def part(self, name: str) -> Part | None:
-        """Return where a parameter is in the files; None if no row of the table says it."""
+        """Return where a parameter is in the files; None if no row of the table names it."""
         number = re.search(r"\.(\d+)\.", name)
         row = name if number is None else name.replace(number[0], ".*.", 1)
         found, ending = self.names.get(row), ""

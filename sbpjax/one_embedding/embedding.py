@@ -43,7 +43,7 @@ class Embedding(nn.Module):
         tables: the options of each table; each has keys of its own.
         store_options: where rows lie: ``make_device_mem_store_options``, ``make_cached_host_mem_store_options`` or
             ``make_cached_ssd_store_options``.
-        default_initializer: for tables that say none.
+        default_initializer: for tables without one.
         padding_idx: an id whose vector is zero and stays so.
         seed: of the first values, which depend on (seed, table, key) only.
 

@@ -26,7 +26,7 @@ class Initial:
     Args:
         tables: the options of each table.
         columns: the sizes of the columns of a row.
-        default: the initializer of columns that say none; zeros by default.
+        default: the initializer of columns without one; zeros by default.
         seed: of all of them.
 
     Raises:

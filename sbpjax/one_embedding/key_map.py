@@ -35,7 +35,7 @@ def mixed(x: np.ndarray) -> np.ndarray:
 
 
 def hashed(tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the uint64 hash of keys of tables; it also says which process owns a key."""
+    """Return the uint64 hash of keys of tables; it also decides which process owns a key."""
     with np.errstate(over="ignore"):
         salt = (tables.astype(np.uint64) + np.uint64(1)) * _GOLDEN
         return mixed(keys.astype(np.int64).view(np.uint64) + salt)

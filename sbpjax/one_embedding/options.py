@@ -3,7 +3,7 @@
     tables = [make_table_options(make_uniform_initializer(-0.05, 0.05)) for _ in range(26)]
     store = make_cached_ssd_store_options(512, "/data/tables", capacity=2_000_000_000, size_factor=3)
 
-What a dict says is checked where it is made, so that a wrong number is found before a run of days begins.
+A dict is checked where it is made, so that a wrong number is found before a run of days begins.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def make_cached_host_mem_store_options(
     """Return the options of tables in host memory, with a cache of rows in device memory.
 
     Args:
-        cache_budget_mb: the size of the cache on all devices together, in MiB, with the optimizer state that
-            ``size_factor`` says.
+        cache_budget_mb: the size of the cache on all devices together, in MiB, with the optimizer state of
+            ``size_factor``.
         persistent_path: where snapshots go; of several paths the first.
         capacity: the most rows of all tables together.
         size_factor: as of `make_device_mem_store_options`.

@@ -44,7 +44,7 @@ class Read:
 
     Attributes:
         name: its name.
-        manifest: what its ``table.json`` says.
+        manifest: the contents of its ``table.json``.
         files: of each part, its files by column.
     """
 
@@ -173,7 +173,7 @@ class Snapshots:
         row = read.manifest["row"] if states else [VALUE]
         for name in row:
             if name != VALUE:
-                # New rows hold what the optimizer's state begins with, which it says when it comes.
+                # New rows hold the initial state of the optimizer, which sets it later.
                 store.add_column(name, read.files[0][name].dtype if read.files else np.float32, 0.0)
         for part in read.files:
             columns = [part[name].blocks(_BLOCK) for name in (*_META, *row)]
@@ -258,7 +258,7 @@ def _digest(manifest: dict[str, Any]) -> str:
 
 
 def read_manifest(path: str) -> dict[str, Any]:
-    """Return what the ``table.json`` of a snapshot says.
+    """Return the contents of the ``table.json`` of a snapshot.
 
     Raises:
         TableError: it is none, or damaged.

@@ -1,4 +1,4 @@
-"""`oneflow.unittest`: tests that say how many nodes and devices they need, and what a run has of them (`env`)."""
+"""`oneflow.unittest`: tests that need a number of nodes and devices, and the numbers of the run (`env`)."""
 
 from sbpjax._core.compat.unittest_skip import TestCase as TestCase
 from sbpjax._core.compat.unittest_skip import num_nodes_required as num_nodes_required

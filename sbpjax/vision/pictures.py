@@ -62,7 +62,7 @@ def save_image(images: Tensor | Sequence[Tensor], path: str | os.PathLike, **opt
 
     Args:
         images: floats from 0 to 1, or uint8; as of `make_grid`.
-        path: of the file; its ending says its kind.
+        path: of the file; its ending selects the format.
         **options: as of `make_grid`.
 
     Raises:

@@ -141,8 +141,8 @@ FAMILIES = {
     ),
     "deit": Family(
         "DeiT",
-        "ViT trained on ImageNet alone, with a second token for what a teacher says (distilled), or with scaled "
-        "branches (DeiT III).",
+        "ViT trained on ImageNet alone, with a second token for the predictions of a teacher (distilled), or with "
+        "scaled branches (DeiT III).",
         ("deit*",),
         "deit_tiny_distilled_patch16_224",
         "image_size=32, num_hidden_layers=1",

@@ -55,7 +55,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
 
 def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
-    """Return the function of the pair nearest to p, then to q; a warning says if the other order differs."""
+    """Return the function of the pair nearest to p, then to q; warn if the other order differs."""
     pairs = [pair for pair in _KL_REGISTRY if issubclass(kind_p, pair[0]) and issubclass(kind_q, pair[1])]
     if not pairs:
         return None

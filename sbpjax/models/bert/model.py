@@ -105,7 +105,7 @@ class MaskedTokens(nn.Module):
 
 
 class BertForPreTraining(Bert):
-    """Tell masked tokens, and whether a second sentence follows the first.
+    """Predict masked tokens, and whether a second sentence follows the first.
 
     Args:
         config: its size.
@@ -153,7 +153,7 @@ class BertForPreTraining(Bert):
 
         Args:
             tokens: `(B, T)`.
-            targets: `(B, T)`, -100 where no token is to be told.
+            targets: `(B, T)`, -100 where no token is to be predicted.
             pairs: `(B,)`, 0 or 1.
             segments: as of `forward`.
             present: as of `forward`.
@@ -163,7 +163,7 @@ class BertForPreTraining(Bert):
 
 
 class BertForSequenceClassification(Bert):
-    """Tell the class of a sequence.
+    """Classify sequences.
 
     Args:
         config: its size; `num_labels` is the number of classes.

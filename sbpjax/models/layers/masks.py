@@ -17,7 +17,7 @@ def attention_mask(
 ) -> tuple[flow.Tensor | None, bool]:
     """Return the arguments `attn_mask` and `is_causal` of an attention.
 
-    A mask is only made where `is_causal` does not say it all, as kernels skip what that hides.
+    A mask is only made where `is_causal` is not enough, as kernels skip the keys that it hides.
 
     Args:
         tokens: `(B, T)`, for their number and placement.

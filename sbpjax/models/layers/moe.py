@@ -214,7 +214,7 @@ def routing_loss(sums: flow.Tensor, balance: float, z: float, tokens: int | None
         sums: of `routing_sums`, added up over layers.
         balance: factor of the first.
         z: factor of the second.
-        tokens: how many tokens the sums are of, over all layers, where all count; by default what the sums say. Known
+        tokens: how many tokens the sums are of, over all layers, where all count; by default those of the sums. Known
             before the step, it makes the second one of a batch the mean of its micro-batches'; the first is that of
             each micro-batch in any case.
 

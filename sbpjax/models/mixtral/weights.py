@@ -23,7 +23,7 @@ WEIGHTS = Weights(
         "blocks.*.moe.down": Part(f"{_EXPERT}.w2.weight", transposed=True),
     },
     skipped=LLAMA.skipped,
-    # As `transformers` 5 has them in memory, and in files if it is told so.
+    # As `transformers` 5 has them in memory, and in files by an option.
     older=((r"\.mlp\.", ".block_sparse_moe."),),
     fused={
         r"(.*\.experts)\.gate_up_proj": (r"\1.#.w1.weight", r"\1.#.w3.weight"),

@@ -77,7 +77,7 @@ def stack(sizes: Sequence[int], last: bool = False) -> nn.Sequential:
 
 
 class Clicks(nn.Module):
-    """Base of models that say how likely a click is; a subclass defines ``forward(dense, ids)``, of logits."""
+    """Base of models of the probability of a click; a subclass defines ``forward(dense, ids)``, of logits."""
 
     def loss(self, dense: flow.Tensor, ids: flow.Tensor, labels: flow.Tensor) -> flow.Tensor:
         """Return the mean logistic loss.

@@ -107,7 +107,7 @@ class CocoDetection(VisionDataset):
 
     @contextlib.contextmanager
     def _worded(self, what: str) -> Iterator[None]:
-        """Give what a damaged file makes Python raise as one error that says where."""
+        """Turn the errors of a damaged file into one error that names the place."""
         try:
             yield
         except SbpjaxError:

@@ -21,7 +21,7 @@ def mask_of(segmentation: Any, height: int, width: int, asked: str = "mask_of(se
         segmentation: a list of polygons ``[x, y, x, y, …]``, or ``{"size": [height, width], "counts": …}``.
         height: of the image.
         width: of the image.
-        asked: what is told in an error.
+        asked: the call that an error names.
 
     Raises:
         DataError: it is of another form, or of another size.

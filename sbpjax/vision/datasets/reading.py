@@ -25,7 +25,7 @@ class ImageFileError(DataError):
 def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tuple[str, int]]]:
     """Return the names of the folders in a folder, sorted, and of each image below them its path and class.
 
-    A folder without an image is a class too, and is told of: held-out images may lack a class.
+    A folder without an image is a class too, with a warning: held-out images may lack a class.
 
     Raises:
         DataError: there is no folder, or no image.
@@ -82,7 +82,7 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
         mode: ``"RGB"`` or ``"L"``.
         at_least: a JPEG file is decoded at 1/2, 1/4 or 1/8 of its size as long as its shorter side keeps so many
             pixels, which takes a fraction of the time; None for its own size.
-        asked: what is told in an error.
+        asked: the call that an error names.
 
     Raises:
         ImageFileError: it is no image, not a whole one, or has more pixels than `pixel_limit`; nothing is decoded then.

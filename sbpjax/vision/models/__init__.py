@@ -1,4 +1,4 @@
-"""Models of images, whose text says nothing of devices.
+"""Vision models: classification, detection, segmentation.
 
 `create_model` makes one by name, `list_models` has the names. A family is a file; parts that several share are in
 `blocks/`. A family whose parameters a table lays out over a mesh is a folder as in `sbpjax.models`.

@@ -128,7 +128,7 @@ class ConvStage(nn.Module):
 
 
 class ConvNeXt(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

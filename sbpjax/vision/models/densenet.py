@@ -95,7 +95,7 @@ class Transition(nn.Module):
 
 
 class DenseNet(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

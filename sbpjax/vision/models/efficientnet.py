@@ -80,7 +80,7 @@ class EfficientNetConfig(ImageConfig):
 
 
 class EfficientNet(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

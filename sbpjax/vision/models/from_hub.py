@@ -44,7 +44,7 @@ def from_hub(
         revision: a branch, tag or commit; the main branch by default.
         num_classes: where it is not that of the repository, the classifier begins anew; 0 leaves it out.
         architecture: a name of `list_models`, where ``config.json`` has another, or none.
-        endpoint: address of a mirror; by default what ``HF_ENDPOINT`` says.
+        endpoint: address of a mirror; by default ``HF_ENDPOINT``.
         cache_dir: where files are kept; by default `huggingface_hub`'s cache.
         **changes: fields of the family's configuration, which the weights fit.
 
@@ -52,8 +52,9 @@ def from_hub(
         The model, in training mode, with local parameters.
 
     Raises:
-        HubError: the repository, or a file of it, cannot be reached; it is none of timm's layout; a file is not what
-            the server says; or ``SBPJAX_HUB_OFFLINE`` or ``HF_HUB_OFFLINE`` is set, and it is not in the cache.
+        HubError: the repository, or a file of it, cannot be reached; it is none of timm's layout; a file has
+            not the size or hash of the server; or ``SBPJAX_HUB_OFFLINE`` or ``HF_HUB_OFFLINE`` is set, and it is not
+            in the cache.
         ConfigError: there is no such architecture here.
         CheckpointError: the weights are of another model.
 

@@ -81,7 +81,7 @@ class Block(nn.Module):
 
 
 class Mixer(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

@@ -55,7 +55,7 @@ class MobileNetConfig(ImageConfig):
 
 
 class MobileNetV3(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

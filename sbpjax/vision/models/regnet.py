@@ -94,7 +94,7 @@ class Block(nn.Module):
 
 
 class RegNet(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

@@ -86,7 +86,7 @@ class Bottle2neck(nn.Module):
 
 
 class Res2Net(ResNet):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

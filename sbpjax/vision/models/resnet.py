@@ -160,7 +160,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

@@ -88,7 +88,7 @@ class Block(nn.Module):
 
 
 class ReXNet(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

@@ -167,7 +167,7 @@ class SwinPatches(nn.Module):
 
 
 class Swin(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.

@@ -1,6 +1,6 @@
 """Boxes as rows of four numbers: forms of writing them, areas, clipping, and how much two of them overlap.
 
-A box is left, top, right, bottom (``"xyxy"``) unless an argument says otherwise. Worked case: (0, 0, 2, 2) and
+A box is left, top, right, bottom (``"xyxy"``) unless an argument names another format. Worked case: (0, 0, 2, 2) and
 (1, 0, 3, 2) share an area of 2 of 6 in all, so their IoU is 1/3; nothing of the box around both is empty, so the
 generalised IoU is 1/3 as well; their centres are 1 apart, the diagonal around both is √13, so the distance IoU is
 1/3 - 1/13.

@@ -22,7 +22,7 @@ from sbpjax.errors import ConfigError
 
 @dataclass(frozen=True)
 class Schedule:
-    """Base: a warm-up, then what a subclass's `shape` says.
+    """Base: a warm-up, then the `shape` of a subclass.
 
     Attributes:
         warmup_t: how long the rate rises, in a line, before the schedule's own shape.

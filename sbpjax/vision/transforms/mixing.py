@@ -41,7 +41,7 @@ class _Mixing:
             images: ``(B, C, H, W)``, floating, any sbp.
             labels: ``(B,)`` whole numbers, or ``(B, num_classes)`` shares.
             number: the batch's, from which all chance follows; needed. In a traced program (`nn.Graph`, the loss of a
-                `Trainer`) it is a constant, and a warning says so.
+                `Trainer`) it is a constant, with a warning.
 
         Returns:
             Images, and shares ``(B, num_classes)``.

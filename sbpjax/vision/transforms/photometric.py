@@ -29,7 +29,7 @@ class ColorJitter(Transform):
     """Change brightness, contrast, saturation and hue, in random order.
 
     Args:
-        brightness: a number b draws factors from 1 - b to 1 + b; a pair says from where to where.
+        brightness: a number b draws factors from 1 - b to 1 + b; a pair gives both bounds.
         contrast: likewise.
         saturation: likewise.
         hue: a number h draws shifts from -h to h, a share of the circle of colours, 0.5 at most; or a pair.

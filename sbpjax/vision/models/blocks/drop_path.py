@@ -39,7 +39,7 @@ class DropPath(nn.Module):
         return x * kept
 
     def extra_repr(self) -> str:
-        """Return what a printed model says of the layer."""
+        """Return the arguments of the layer that a printed model shows."""
         return f"p={self.p}"
 
 

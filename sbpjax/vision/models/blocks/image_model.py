@@ -27,7 +27,7 @@ class ImageConfig:
     """Base of the configurations of all families.
 
     Attributes:
-        num_classes: classes that are told apart; 0 for a model that ends with the pooled features.
+        num_classes: the number of classes; 0 for a model that ends with the pooled features.
         in_chans: channels of images.
 
     Raises:
@@ -124,7 +124,7 @@ class ImageModel(nn.Module):
 
     @property
     def classes(self) -> int:
-        """How many classes the classifier tells apart; 0 without one."""
+        """The number of classes of the classifier; 0 without one."""
         return getattr(self.get_submodule(self.CLASSIFIER[0]), "out_features", 0)
 
     def check_data(self, data: Any) -> None:

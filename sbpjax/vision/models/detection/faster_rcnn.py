@@ -1,7 +1,7 @@
 """Faster R-CNN on a pyramid of features: places that may hold an object, then what each of them is.
 
 A first head proposes boxes at every level; the best of them are cut out of the level that fits their size, 7 × 7 bins
-each, and a second head tells their class and moves them. The gradient of the second does not go into where boxes are.
+each, and a second head classifies and moves them. The gradient of the second does not go into where boxes are.
 Parameters are named as in torchvision.
 
 Shapes: B images, A anchors of all levels, R proposals of an image, C classes with the background as 0, G boxes of the

@@ -1,4 +1,4 @@
-"""Models that tell the class of every pixel: `DeepLabV3` and `FCN`.
+"""Semantic segmentation (a class for every pixel): `DeepLabV3` and `FCN`.
 
 model = DeepLabV3(num_classes=21)
 logits = model(images)                       # (B, 21, H, W)

@@ -51,7 +51,7 @@ class Pyramid(nn.Module):
 
 
 class DeepLabV3(SegmentationModel):
-    """Tell the class of every pixel by its surroundings, near and far.
+    """Classify every pixel by its surroundings, near and far.
 
     Args:
         num_classes: C, the background among them.

@@ -8,7 +8,7 @@ from .base import FCNHead, SegmentationModel
 
 
 class FCN(SegmentationModel):
-    """Tell the class of every pixel by the cells around it.
+    """Classify every pixel by the cells around it.
 
     Args:
         num_classes: C, the background among them.

@@ -62,7 +62,7 @@ class Block(nn.Module):
 
 
 class ViT(nn.Module):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size; `num_labels` is the number of classes.

@@ -48,9 +48,9 @@ class ImageViTConfig(ImageConfig):
         hidden_size: size of a token's vector.
         num_hidden_layers: blocks.
         num_attention_heads: attention heads.
-        class_token: whether there is a token whose vector tells the class; else the mean of all patches does.
+        class_token: whether a class token is classified; else the mean of all patches is.
         registers: tokens that stand for nothing.
-        distillation: whether there is a second token and classifier, for what a teacher says.
+        distillation: whether there is a second token and classifier, for the teacher's predictions.
         positions_of_all: whether the class token and the registers have positions too.
         layer_scale: first value of the learned scale of a branch; None for none.
         drop_path_rate: of the last block, in training; those before it have less.
@@ -125,7 +125,7 @@ class ScaledBlock(Block):
 
 
 class ImageViT(ImageModel):
-    """Tell the class of an image.
+    """Classify images.
 
     Args:
         config: its size.
