@@ -97,7 +97,7 @@ api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.error_catalogue
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.stages
 
-# Write the stubs (.pyi) that show editors the names which are made at import.
+# Write the stubs (.pyi) that show editors the names which are made at import. Git ignores them; `make dist` packages them.
 stubs: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=. $(BIN)/python -m tests.support.stubs.generate
 
@@ -108,7 +108,7 @@ demo: $(VENV)/.demo
 docs: $(VENV)/.docs
 	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-lint: style $(VENV)/.dev
+lint: style $(VENV)/.dev stubs
 	$(BIN)/pyright sbpjax
 
 # The part of `lint` that continuous integration runs.
@@ -121,7 +121,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 # Wheel and sdist, checked as the package index checks them. A tag of this commit is `v` and the version.
-dist: $(VENV)/.dev
+dist: $(VENV)/.dev stubs
 	@tag=$$(git describe --exact-match --tags 2>/dev/null); version=v$$($(BIN)/python -c "from sbpjax._core.naming import VERSION; print(VERSION)"); \
 	test -z "$$tag" || test "$$tag" = "$$version" || { echo "tag $$tag, version $$version"; exit 1; }
 	rm -rf dist build && $(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*

@@ -16,6 +16,7 @@ import yaml
 import sbpjax as flow
 from sbpjax import errors
 from sbpjax._core import naming
+from tests.support.stubs.generate import package_with_stubs, texts
 
 ROOT = Path(__file__).parents[2]
 SMOKE = Path(__file__).with_name("smoke.py")
@@ -98,7 +99,8 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("built")
     source, unpacked = folder / "source", folder / "unpacked"
     source.mkdir()
-    for name in ("sbpjax", "docs", *(p.name for p in ROOT.iterdir() if p.is_file() and p.name != ".git")):
+    package_with_stubs(source)
+    for name in ("docs", *(p.name for p in ROOT.iterdir() if p.is_file() and p.name != ".git")):
         (source / name).symlink_to(ROOT / name)
     with tarfile.open(build("build_sdist", source, folder)) as archive:
         archive.extractall(unpacked, filter="data")
@@ -112,7 +114,8 @@ def test_what_the_wheel_holds(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (facts,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
-    code = {p.relative_to(ROOT).as_posix() for end in ("py", "pyi") for p in (ROOT / "sbpjax").rglob(f"*.{end}")}
+    code = {p.relative_to(ROOT) for p in (ROOT / "sbpjax").rglob("*.py")} | set(texts())
+    code = {p.as_posix() for p in code}
     pages = {f"sbpjax/{p.relative_to(ROOT).as_posix()}" for p in (ROOT / "docs").rglob("*.md")}
     info = f"sbpjax-{naming.VERSION}.dist-info/"
     assert {name for name in names if not name.startswith(info)} == {*code, *pages, "sbpjax/py.typed"}

@@ -1,4 +1,4 @@
-"""Stubs for editors and type checkers, written from the live package; `make stubs` writes them.
+"""Stubs for editors and type checkers, written from the live package by `make stubs` and for a wheel; not in git.
 
     sbpjax.sin      made from a row of a table when the package is imported: no editor sees it
     sbpjax.pyi      def sin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
@@ -14,6 +14,8 @@ import functools
 import importlib
 import inspect
 import re
+import shutil
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -207,16 +209,23 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" if line else "" for line in lines]
 
 
-def main() -> None:
-    """Write the stubs; with ``--check`` say only which of them are out of step, and fail then."""
-    checks = "--check" in sys.argv
-    old = [path for path, text in texts().items() if not (ROOT / path).exists() or (ROOT / path).read_text() != text]
-    for path in old:
-        print(path)
-        if not checks:
-            (ROOT / path).write_text(texts()[path])
-    sys.exit(bool(old) and checks)
+def write(root: Path) -> None:
+    """Write the stubs beside the sources in a copy of the repository, and delete stubs of earlier sources."""
+    for path in (root / "sbpjax").rglob("*.pyi"):
+        if path.relative_to(root) not in texts():
+            path.unlink()
+    for path, text in texts().items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def package_with_stubs(root: Path) -> Path:
+    """Copy the package to a folder, write its stubs there, and return the folder."""
+    shutil.copytree(ROOT / "sbpjax", root / "sbpjax", ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    # In a process of its own: the names that a package shows depend on the modules that were imported.
+    subprocess.run([sys.executable, "-m", __name__, root], cwd=ROOT, check=True)
+    return root
 
 
 if __name__ == "__main__":
-    main()
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
