@@ -1,7 +1,5 @@
 """Checkpoints: what goes in comes out, in any layout; complete or not there; no code is read."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -78,25 +76,6 @@ def test_an_interrupted_replacement_reads_the_old_one(tmp_path):
 def test_nothing_there(tmp_path):
     with pytest.raises(CheckpointError, match="no such directory"):
         utils.load(tmp_path / "c")
-
-
-def test_files_that_an_earlier_version_wrote(tmp_path):
-    path = tmp_path / "c"
-    path.mkdir()
-    tensor = {"": "tensor", "index": 0, "dtype": "bfloat16"}
-    state = {
-        "": "dict",
-        "items": [["x", tensor], [3, {"": "tuple", "items": [1, {"": "array", "index": 1, "dtype": "int16"}]}]],
-    }
-    (path / "state.json").write_text(json.dumps(state))
-    np.save(path / "000000.npy", flow.tensor([1.0, 2.0]).bfloat16().numpy().view(np.uint16))
-    np.save(path / "000001.npy", np.arange(3, dtype=np.int16))
-    found = utils.load(path)
-    assert found["x"].dtype == flow.bfloat16 and found["x"].tolist() == [1, 2]
-    assert found[3][0] == 1 and found[3][1].dtype == np.int16 and found[3][1].tolist() == [0, 1, 2]
-    (path / "000001.npy").unlink()
-    with pytest.raises(CheckpointError):
-        utils.load(path)
 
 
 @pytest.mark.parametrize("sbp", ["S0", "S1", "B", "P"])

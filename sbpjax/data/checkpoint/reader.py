@@ -1,7 +1,4 @@
-"""Checkpoint reader: find it on disk, validate its descriptions and checksums, read its arrays.
-
-`Contents` is one interface to all formats: today's blocks, and the two of `legacy`.
-"""
+"""Checkpoint reader: find it on disk, validate its descriptions and checksums, read its arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from sbpjax._core.runtime import processes as _world
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
 
-from . import blocks, legacy, manifest
+from . import blocks, manifest
 from . import tree as document
 from .codec import numpy_dtype
 from .manifest import CHECKSUMS, STATE, STEP, damaged
@@ -34,7 +31,7 @@ def located(path: str | os.PathLike) -> Path:
     """
     path = Path(path).absolute()
     for candidate in (path, path.with_name(path.name + ".old")):
-        if (candidate / CHECKSUMS).exists() or legacy.is_numpy(candidate):
+        if (candidate / CHECKSUMS).exists():
             return candidate
     asked = f"the checkpoint {str(path)!r}"
     rule = "a checkpoint is a directory that sbpjax.save or sbpjax.checkpoint.save wrote"
@@ -68,44 +65,34 @@ class Contents:
 
     Attributes:
         directory: where it was found.
-        version: of its format; 0 is one of ``.npy`` files.
         tensors: metadata of each tensor and array by name: shape, dtype, sbp, placement.
         state: its structure.
 
     Raises:
-        CheckpointError: there is none, its descriptions are damaged, or it is of a later version.
+        CheckpointError: there is none, its descriptions are damaged, or it is of another version.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.directory = located(path)
-        self._files: dict[str, tuple[int, int | None]] = {}
-        self.version = 0
-        if (self.directory / CHECKSUMS).exists():
-            with self.reading(CHECKSUMS):
-                self.version, self._files = manifest.read(self.directory)
-                self._check_version()
+        with self.reading(CHECKSUMS):
+            version, self._files = manifest.read(self.directory)
+            self._check_version(version)
         self._blocks = blocks.Files(self.directory)
-        self._described = {n for n in self._files if n.endswith(".json")} if self.version == 2 else set()
+        self._described = {n for n in self._files if n.endswith(".json")}
         with self.reading("its index"):
-            for name in sorted(self._described | ({STATE} if self.version == 2 else set())):
+            for name in sorted(self._described | {STATE}):
                 self._check(name)
         with self.reading(STATE):
             facts = json.loads((self.directory / STATE).read_text(encoding="utf-8"))
-            self.tensors, self.state = self._facts(facts)
+            self.tensors: dict[str, Any] = facts["tensors"]
+            self.state = facts["state"]
             self._check_facts()
 
-    def _check_version(self) -> None:
-        if self.version > manifest.VERSION:
-            rule = f"this version of sbpjax reads checkpoints up to version {manifest.VERSION}"
+    def _check_version(self, version: int) -> None:
+        if version != manifest.VERSION:
+            rule = f"this version of sbpjax reads checkpoints of version {manifest.VERSION}"
             asked = f"loading {self.directory}"
-            raise CheckpointError(asked, f"version {self.version}", rule, "use a newer sbpjax")
-
-    def _facts(self, facts: Any) -> tuple[dict[str, Any], Any]:
-        if self.version == 0:
-            facts = legacy.numpy_facts(facts)
-            for known in facts["tensors"].values():
-                known["shape"] = list(legacy.read_numpy(self.directory, known).shape)
-        return facts["tensors"], facts["state"]
+            raise CheckpointError(asked, f"version {version}", rule, "use the sbpjax that wrote it, or a newer one")
 
     def _check(self, name: str) -> None:
         if name not in self._files:
@@ -124,8 +111,7 @@ class Contents:
             shape, dtype = tuple(facts["shape"]), numpy_dtype(facts["dtype"])
             if not all(type(n) is int and n >= 0 for n in shape):
                 raise ValueError(f"a shape {shape}")
-            if self.version == 2:
-                self._blocks.check_covered(number, shape, dtype.itemsize)
+            self._blocks.check_covered(number, shape, dtype.itemsize)
         unknown = [n for n in document.names_of(self.state) if n not in self.tensors]
         if unknown:
             raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
@@ -181,14 +167,8 @@ class Contents:
         """
         even = {n: None if layout is None else on_disk(layout) for n, layout in targets.items()}
         with self.reading("reading"):
-            if self.version == 1:
-                numbers = {n: i for i, n in enumerate(self.tensors) if n in targets}
-                wanted = {numbers[n]: (self.shape(n), self.dtype(n), e and e.sharding) for n, e in even.items()}
-                read = legacy.read_orbax(self.directory, wanted) if wanted else {}
-                found = {n: read[numbers[n]] for n in targets}
-            else:
-                numbers = {n: i for i, n in enumerate(self.tensors)}
-                found = {n: self._read(n, numbers[n], e) for n, e in even.items()}
+            numbers = {n: i for i, n in enumerate(self.tensors)}
+            found = {n: self._read(n, numbers[n], e) for n, e in even.items()}
         for name, layout in targets.items():
             start = even[name]
             if layout is not None and start is not None:
@@ -197,16 +177,10 @@ class Contents:
 
     def _read(self, name: str, number: int, layout: Layout | None) -> Any:
         shape, dtype = self.shape(name), self.dtype(name)
-        if self.version == 0:
-            array = legacy.read_numpy(self.directory, self.tensors[name])
-            if array.shape != shape:
-                raise ValueError(f"{name} has the shape {list(array.shape)}")
-            part = lambda index: np.array(array[index])  # noqa: E731
-        else:
-            part = lambda index: self._blocks.read(number, shape, dtype, index)  # noqa: E731
         if layout is None:
-            return part(tuple(slice(0, n) for n in shape))
-        return jax.make_array_from_callback(shape, layout.sharding, part)
+            return self._blocks.read(number, shape, dtype, tuple(slice(0, n) for n in shape))
+        read = lambda index: self._blocks.read(number, shape, dtype, index)  # noqa: E731
+        return jax.make_array_from_callback(shape, layout.sharding, read)
 
 
 def nbytes(facts: dict) -> int:
