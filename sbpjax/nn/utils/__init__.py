@@ -1,4 +1,4 @@
-"""Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, pruning, packed sequences."""
+"""Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, packed sequences."""
 
 from sbpjax._core.functions.table.table import face as _face
 from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights
@@ -22,4 +22,4 @@ from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
 
 # rarely used
-__getattr__, __dir__ = _face("nn.utils", globals(), modules="parametrizations parametrize prune stateless")
+__getattr__, __dir__ = _face("nn.utils", globals(), modules="parametrizations parametrize stateless")

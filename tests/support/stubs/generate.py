@@ -32,7 +32,7 @@ FACES = (*OF_TENSORS, "nn", "nn.utils", "utils", "utils.data")  # the last ones 
 LATE = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
     "": tuple(name for name in sbpjax._MODULES.split() if "=" not in name),
     "nn": ("Graph", "graph", "modules", "parameter"),
-    "nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
+    "nn.utils": ("parametrizations", "parametrize", "stateless"),
     "utils": ("checkpoint", "data", "hooks", "load_library", "model_zoo", "tensor"),
     "utils.data": ("GlobalLoader", "dataloader", "dataset", "distributed", "sampler"),
 }
