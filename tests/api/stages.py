@@ -1,4 +1,4 @@
-"""Write `docs/reference/stages.md`: how far each feature is, from the table of `_core.inspect.stages`.
+"""Write `docs/reference/stages.md`: the stage of each feature with its tests and pages, from the table `stages.txt`.
 
 python -m tests.api.stages
 """
@@ -6,17 +6,76 @@ python -m tests.api.stages
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
-from sbpjax._core.inspect.stages import FEATURES, STAGES, Feature
-from tests.api.coverage import HERE
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "reference" / "stages.md"
+PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
+# From the least to the most: the meaning of a stage.
+STAGES = {
+    PLANNED: "not there",
+    PRE_ALPHA: "a prototype, or not reached; limited tests, unknown performance, names that may change",
+    ALPHA: "the core works, is tested and, where a figure makes sense, measured; names may change; there is a page",
+    BETA: "complete for its users, who reviewed its names; tests of corners and whole programs, figures of scaling",
+    "release candidate": "tried in production outside, with reports on performance and scaling; names reviewed",
+    "stable": "for production; names are kept for a year",
+}
 
-PAGE = HERE.parent.parent / "docs" / "reference" / "stages.md"
+
+@dataclass(frozen=True)
+class Feature:
+    """One promise.
+
+    Attributes:
+        area: its area.
+        name: its name.
+        stage: a key of `STAGES`.
+        tests: tests that show it, ``"folder/file.py::function"`` in ``tests/``.
+        benchmark: the script in ``benchmarks/`` that measures it, or empty.
+        unmeasured: why a figure makes no sense, where there is no benchmark.
+        page: the page in ``docs/`` that describes it, or empty.
+        note: missing parts.
+    """
+
+    area: str
+    name: str
+    stage: str
+    tests: tuple[str, ...] = ()
+    benchmark: str = ""
+    page: str = ""
+    note: str = ""
+    unmeasured: str = ""
+
+
+def _features(text: str) -> Iterator[Feature]:
+    area, lines = "", [line for line in text.splitlines() if not line.startswith("#")]
+    for i, line in enumerate(lines):
+        if not line.startswith(" "):
+            area = line
+        elif not line.startswith("    "):
+            tests = itertools.takewhile(lambda below: below.startswith("    "), lines[i + 1 :])
+            name, stage, benchmark, page, note = [*map(str.strip, line.split("|")), "", "", ""][:5]
+            why = benchmark if benchmark.startswith("no figure: ") else ""
+            yield Feature(area, name, stage, tuple(map(str.strip, tests)), "" if why else benchmark, page, note, why)
+
+
+def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return rows of one area one after the other, where the area is first met."""
+    areas: dict[str, list[Feature]] = {}
+    for feature in features:
+        areas.setdefault(feature.area, []).append(feature)
+    return tuple(itertools.chain.from_iterable(areas.values()))
+
+
+FEATURES = _by_area(_features((HERE / "stages.txt").read_text()))
+
 HEAD = """# Features and their stages
 
-What OneFlow 0.7 and its documents promise, line by line, and how far each feature is here. `sbpjax.stages()` prints the
-table, and `sbpjax.stages("zero")` the rows about something. Tests are in `tests/`, benchmarks in `benchmarks/`, their
-figures in `benchmarks/results/`. A test fails where one that is named here does not exist, or where a stage has less
-than it needs.
+What OneFlow 0.7 and its documents promise, line by line, and how far each feature is here. Tests are in `tests/`,
+benchmarks in `benchmarks/`, their figures in `benchmarks/results/`. A test fails where one that is named here does not
+exist, or where a stage has less than it needs.
 
 | stage | says |
 | --- | --- |

@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 import sbpjax as flow
-from sbpjax._core.inspect.stages import STAGES
 from sbpjax._core.runtime import lifecycle
+from tests.api.stages import STAGES
 
 NAMES = [
     *("pipeline.auto_stages", "env.init_rdma", "env.rdma_is_initialized"),
@@ -27,7 +27,7 @@ def test_a_stage_stands_in_the_docstring_and_the_rest_stays():
         return 2
 
     assert f() == 2 and f.__stage__ == "pre-alpha"
-    assert f.__doc__ == "Return two.\n\nStage: pre-alpha; see `sbpjax.stages`.\n\nReturns:\n    Two."
+    assert f.__doc__ == "Return two.\n\nStage: pre-alpha; see docs/reference/stages.md.\n\nReturns:\n    Two."
 
 
 @pytest.mark.parametrize("name", NAMES)

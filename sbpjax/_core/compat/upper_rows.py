@@ -21,7 +21,6 @@ written("simulate", "sbpjax.distributed.threads")
 written("load_ipython_extension", "sbpjax.distributed.notebook")
 written("utils.load_library", "sbpjax._core.compat.small")
 written("compile explain load_graph visualize", "sbpjax.graph")
-written("stages", "sbpjax._core.inspect.stages")
 written("summary", "sbpjax._core.inspect.summary")
 written("load save", "sbpjax.data.save_load")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):

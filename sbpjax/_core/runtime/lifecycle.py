@@ -6,7 +6,7 @@
     @deprecated(since="0.3", instead="sbpjax.summary", gone="0.5")
     def describe(...): ...
 
-A name without a mark is at the stage of its feature, which `sbpjax.stages()` lists; the reference shows marks.
+A name without a mark is at the stage of its feature, which `docs/reference/stages.md` lists; the reference shows marks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def at_stage(stage: str) -> Callable[[_F], _F]:
     """Return a decorator that marks a function or class with its stage, in its docstring and as ``__stage__``.
 
     Args:
-        stage: a key of `_core.inspect.stages.STAGES`, such as ``"pre-alpha"``.
+        stage: a stage of `docs/reference/stages.md`, such as ``"pre-alpha"``.
 
     Example:
         >>> @at_stage("pre-alpha")
@@ -36,7 +36,7 @@ def at_stage(stage: str) -> Callable[[_F], _F]:
 
     def mark(found: _F) -> _F:
         found.__stage__ = stage  # type: ignore[attr-defined]
-        found.__doc__ = _with_note(found, f"Stage: {stage}; see `sbpjax.stages`.")
+        found.__doc__ = _with_note(found, f"Stage: {stage}; see docs/reference/stages.md.")
         return found
 
     return mark

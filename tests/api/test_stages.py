@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import sbpjax as flow
-from sbpjax._core.inspect.stages import ALPHA, FEATURES, PLANNED, PRE_ALPHA, STAGES
-from tests.api import stages as written
+from tests.api.stages import ALPHA, FEATURES, PAGE, PLANNED, PRE_ALPHA, STAGES, page
 
 ROOT = Path(__file__).parents[2]
 BY_NAME = pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f"{f.area}: {f.name}".replace("::", ":"))
@@ -69,15 +67,6 @@ def test_a_stage_has_what_it_needs(feature):
 
 
 def test_the_page_is_the_table_s():
-    assert written.PAGE.read_text() == written.page(), "make api"
+    assert PAGE.read_text() == page(), "make api"
     names = [(feature.area, feature.name) for feature in FEATURES]
     assert len(set(names)) == len(names) > 50
-
-
-def test_the_table_prints():
-    shown = str(flow.stages())
-    assert all(feature.name in shown for feature in FEATURES)
-    found = flow.stages("ZeRO")
-    assert [f.name for f in found.features if f.area == "nn.Graph advanced"] == ["ZeRO"]
-    assert "<table>" in found._repr_html_() and str(flow.stages("no such thing")) == "no such feature"
-    assert {f.stage for f in flow.stages(PRE_ALPHA).features} == {PRE_ALPHA}
