@@ -111,7 +111,7 @@ def page() -> str:
         "sbpjax._core.inspect.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
         "`tests/inspect/test_primitives.py` fails while the page is another.",
         "",
-        "| Rule in `programs/rules/` (`control`: in `planner/`) | Primitives |",
+        "| Rule in `_core/programs/rules/` (`control`: in `_core/planner/`) | Primitives |",
         "| --- | --- |",
     ]
     known: set[str] = set()

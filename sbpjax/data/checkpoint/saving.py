@@ -4,7 +4,7 @@
     ...                                   # training continues: the values were copied to the host's memory
     saving.wait()
 
-    path/state.json        structure; name, shape, dtype, sbp and placement of every tensor (`document`)
+    path/state.json        structure; name, shape, dtype, sbp and placement of every tensor (`tree`)
     path/arrays/           the shards of each process in a file of its own, with checksums (`blocks`)
     path/checksums.json    size and checksum of every file, itself included (`manifest`)
 

@@ -32,7 +32,7 @@ class Row:
         fixed: attributes of the op that the form does not name.
         fails: a function of `_core.functions.table.failures`, which raises where the op's last result reports a
             failure; with `check_errors` in the form only if that is true. Without ``info`` in `result` it is left out.
-        names: other names of arguments, as `_core.tensor.calls.argument_names.take_names` has them.
+        names: other names of arguments, as `_core.tensor.calls.argument_names.renamed` takes them.
         oneflow: the form in OneFlow, where it differs; see `_core.tensor.calls.oneflow_arguments`.
         ignores: arguments of the form without effect here; `size_average` and `reduce` change the reduction.
         check: a function of `_core.functions.table.checks` that checks the arguments first.

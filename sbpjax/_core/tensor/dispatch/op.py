@@ -289,7 +289,7 @@ class Entry:
         return found
 
     def compile_ahead(self) -> None:
-        """Compile the backward that will probably run in another thread, see `first_call`."""
+        """Compile the backward that will probably run in another thread, see `background_compile`."""
         mask = self.diff_outs
         # Outputs of other shapes than the first are statistics: those of batch norm have no gradient.
         if self.n_out > 1 and len({o.shape for o in self.out_structs}) > 1:

@@ -116,7 +116,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
         inputs: a key, and numbers.
         options: the result of `place_to_fill`.
         asked: the user's call.
-        then: see `made_on_host.draw`.
+        then: see `host_constants.draw`.
     """
     draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
     if draw is None:

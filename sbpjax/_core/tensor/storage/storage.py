@@ -112,7 +112,7 @@ def regenerate(x: Tensor) -> None:
     """Read a tensor anew from its storage, and hang it on its base's new node."""
     cell = x._cell
     if cell.__class__ is not Cell:
-        cell.materialize(x)  # see `_core.tensor.storage.offloaded` and `undrawn`
+        cell.materialize(x)  # see `_core.tensor.storage.offloaded` and `lazy_random`
         return
     if x._meta is not None and x._meta.pending is not None:
         forget(x)
