@@ -26,7 +26,7 @@ NOT_OPS = _table(
  get_num_interop_threads get_num_threads is_deterministic_algorithms_warn_only_enabled set_default_device
  set_default_tensor_type set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
  use_deterministic_algorithms""",
-    compiles_or_shows_programs="""boxing_policy compile cond explain load_graph stages summary visualize simulate
+    compiles_or_shows_programs="""boxing_policy compile cond explain load_graph summary visualize simulate
  load_ipython_extension vmap wrap_jax""",
     reads_or_writes_files="load save Tensor.load",
     takes_other_libraries_arrays="from_jax from_numpy from_dlpack to_dlpack frombuffer",
