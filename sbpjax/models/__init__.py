@@ -1,4 +1,4 @@
-"""Transformers written without devices, and the sharding tables of their parameters.
+"""Transformer models by family, the sharding tables of their parameters, and text generation.
 
     from sbpjax import models
 

@@ -1,4 +1,4 @@
-"""The two files of an adapter, read and checked: ``adapter_config.json``, ``adapter_model.safetensors``.
+"""Files of a LoRA adapter in PEFT's format: ``adapter_config.json``, ``adapter_model.safetensors``.
 
 Neither of PEFT's files has a checksum: a flipped bit is another weight, or another scale. So the tensors that are
 written here carry a SHA-256 of themselves and of the fields that scale them, in the metadata of the safetensors file; a

@@ -1,4 +1,4 @@
-"""Beam search: the likeliest sequences of all that continue the likeliest beginnings.
+"""Beam search: keeps the N most probable sequences of each prompt.
 
 Each prompt has N beams, beginnings with the sum of their log-probabilities. A step continues every beam by every token
 and keeps the best N that do not stop; those among the best N that stop are finished, and scored by their sum divided

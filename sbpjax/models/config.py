@@ -1,4 +1,4 @@
-"""The configuration of a model: the fields of ``config.json``, under the names that they have there.
+"""`Config`: base of the model configurations, with the field names of Hugging Face's ``config.json``.
 
     config = LlamaConfig(hidden_size=4096, num_attention_heads=32, num_key_value_heads=8)
     config = LlamaConfig.from_dict(json.loads(text), "llama/config.json")

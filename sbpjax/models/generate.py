@@ -1,4 +1,4 @@
-"""Tokens behind a prompt, with a cache of keys and values: one compiled step for each token.
+"""Text generation with a key-value cache: one compiled step per token.
 
     generator = Generator(model, parallel, temperature=0.8, top_p=0.95)
     texts = generator([[1, 15, 7], [1, 4]], new_tokens=32)

@@ -1,4 +1,4 @@
-"""LoRA: train two thin matrices beside some of a model's, in folders as the PEFT library writes them.
+"""LoRA: adds trained low-rank matrices to a model, and saves them in PEFT's format.
 
     model = models.from_pretrained("llama-3-8b/", spec)
     lora.attach(model, "blocks.*.attention.[qv]", rank=8, alpha=16)     # all else is frozen

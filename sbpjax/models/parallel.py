@@ -1,4 +1,4 @@
-"""A mesh spec: how many ways each kind of parallelism divides the work, and what that means for a tensor.
+"""`Parallel`: device mesh of a model: the degree of each kind of parallelism, and the sbp of a tensor on it.
 
     >>> spec = flow.models.Parallel(data=2, tensor=4, device="cpu")
     >>> spec.placement

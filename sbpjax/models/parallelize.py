@@ -1,4 +1,4 @@
-"""Bring a model into the layout of a mesh spec, by the table of its family.
+"""`parallelize`: moves a model to a device mesh, by the sharding table of its family.
 
     SHARDING = Sharding(
         purposes={"embedding.weight": ("vocab", "width"), "blocks.*.mlp.up.weight": ("hidden", "width"), …},

@@ -1,4 +1,4 @@
-"""Positions of sequences divided over ranks, without a word in the models: hooks that `parallelize` leaves on them.
+"""Sequence and context parallelism: hooks that split the positions of activations over ranks.
 
     Parallel(context=4)                  tokens come split(1) over context
     Parallel(tensor=4, sequence=True)    sums over tensor are scattered to split(1)

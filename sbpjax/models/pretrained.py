@@ -1,4 +1,4 @@
-"""Folders in Hugging Face's layout, read straight into a sharded model and written from one.
+"""Checkpoints in Hugging Face's layout: read into a sharded model, and written from one.
 
     llama-3-8b/
         config.json                          the fields of a `Config`

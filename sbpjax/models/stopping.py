@@ -1,4 +1,4 @@
-"""Strings behind which a sequence ends: looked for in the text that its tokens make."""
+"""`StopStrings`: ends a generated sequence when its text contains a stop string."""
 
 from __future__ import annotations
 

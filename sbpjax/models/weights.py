@@ -1,4 +1,4 @@
-"""Tables of names: which tensor of Hugging Face's files each parameter is, and how it is turned or cut on the way.
+"""Weight name tables: maps tensors of Hugging Face's files to parameters, transposed or split where needed.
 
     WEIGHTS = Weights(
         config=GPT2Config,

@@ -1,4 +1,4 @@
-"""`Cache`: what brings the rows of a batch into the device's cache, and changed rows back into the store.
+"""`Cache`: moves the rows of a batch between the store and the cache on the devices.
 
 It is what `host_input` calls before a step. Its parts know one thing each: `RowStore` the rows of keys, `Slots` which
 row lies in which slot, `DeviceRows` the tensors, `sbpjax.one_embedding.ranks` who owns a key. Here is the order:

@@ -1,4 +1,4 @@
-"""Columns of a store: arrays of rows that grow, in memory or in a mapped file.
+"""Columns of a row store: growing arrays in memory or in memory-mapped files.
 
 A file takes its blocks from the disk before anything is written into it, so a full disk is an error where a table
 grows, and never a crash of the process later (writing to a mapped page without a block raises a signal, not an

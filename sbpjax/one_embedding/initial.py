@@ -1,4 +1,4 @@
-"""First values of rows: a function of (seed, table, key) and nothing else.
+"""Initial values of rows: a function of (seed, table, key) alone.
 
 So a row is the same whichever process makes it, in whichever step it is first seen, and however large the caches are:
 element j of a row is drawn from the hash of (seed, table, key, j), as counter-based random numbers are.

@@ -1,4 +1,4 @@
-"""`KeyMap`: which row each (table, 64-bit key) has, found for a whole batch at once.
+"""`KeyMap`: hash map from (table, 64-bit key) to row, for a whole batch at once.
 
     rows = keys.find(tables, ids)                       # -1 for keys that were never seen
     keys.insert(tables[rows < 0], ids[rows < 0], numbers)

@@ -1,4 +1,4 @@
-"""Options of tables and stores: plain dicts, as OneFlow's functions make them, and what is read from them.
+"""Options of tables and stores: plain dicts in OneFlow's form, checked and parsed.
 
     tables = [make_table_options(make_uniform_initializer(-0.05, 0.05)) for _ in range(26)]
     store = make_cached_ssd_store_options(512, "/data/tables", capacity=2_000_000_000, size_factor=3)

@@ -1,4 +1,4 @@
-"""Processes that share a table: a key belongs to the process that its hash names.
+"""Key sharding over processes: the hash of a key names its process.
 
     mine, back = exchange(tables, keys)     # what others ask this process for, and the way home of the answers
     slots = back(answers)                   # for every key that this process asked for

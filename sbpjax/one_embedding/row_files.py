@@ -1,4 +1,4 @@
-"""Files of rows: one array each, behind a header that says what it is, with a checksum.
+"""Row files: one array per file, with header and checksum.
 
     8 bytes  "SBPROWS2" │ 56 bytes  dtype, width, rows, CRC-32 of the rows, of the header │ the rows, little-endian
 

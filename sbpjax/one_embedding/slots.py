@@ -1,4 +1,4 @@
-"""`Slots`: which row each slot of the device cache holds, and which rows leave for those of the next step.
+"""`Slots`: slot allocation and eviction of the device cache.
 
     plan = slots.plan(rows, step, writes=True)     # nothing is given away yet
     plan.slots        # for every row that was asked for its slot

@@ -1,4 +1,4 @@
-"""Snapshots: all rows of tables as a directory that is complete or not there.
+"""Snapshots of tables: atomic directories of all rows.
 
     /data/tables/sparse/step-1000/table.json                     what it is, the rows of each part, a checksum of these
                                   part-0.keys, .tables, .seen, .counts, .value, .exp_avg, …

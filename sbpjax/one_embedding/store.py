@@ -1,4 +1,4 @@
-"""`RowStore`: rows by key, made on first sight, in memory or in files.
+"""`RowStore`: key-value store of rows, in memory or in files; new keys get initial values.
 
     rows = store.rows_of(tables, keys, step)     # numbers of rows, new keys included
     store.read("value", rows), store.write("exp_avg", rows, moments)

@@ -1,4 +1,4 @@
-"""Readers and writers of snapshots without a table: rows made elsewhere go in, trained rows go out.
+"""Import and export of snapshots: rows computed elsewhere, and trained rows.
 
 with make_persistent_table_writer("/data/tables/sparse", "init", flow.int64, flow.float32, 16) as writer:
 writer.write(keys, vectors)                         # (N,) int64, (N, 16) float32, as often as needed

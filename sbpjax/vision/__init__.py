@@ -1,4 +1,4 @@
-"""Vision: models of images, operations of detection, transforms, datasets."""
+"""Vision: models, detection ops, transforms, datasets."""
 
 import importlib
 

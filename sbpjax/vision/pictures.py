@@ -1,4 +1,4 @@
-"""Pictures to look at: a grid of images, boxes drawn on one, a file."""
+"""Image display: grids, boxes drawn on an image, and image files."""
 
 from __future__ import annotations
 

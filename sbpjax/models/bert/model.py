@@ -1,4 +1,4 @@
-"""BERT: blocks of attention over all positions and an MLP, each followed by a layer norm.
+"""BERT: a bidirectional transformer encoder with layer norms after each sub-block.
 
 Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 """

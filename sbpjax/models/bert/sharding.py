@@ -1,4 +1,4 @@
-"""What the dims of BERT's parameters are for."""
+"""Sharding table of BERT: the logical axes of its parameters."""
 
 from __future__ import annotations
 

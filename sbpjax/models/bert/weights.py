@@ -1,4 +1,4 @@
-"""Names of BERT's parameters in Hugging Face's files."""
+"""Weight names of BERT in Hugging Face's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPT-2: blocks of attention and an MLP, each behind a layer norm; learned positions; the embedding is the output.
+"""GPT-2: a decoder-only transformer with pre-norm blocks, learned positions and tied embeddings.
 
 Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 """

@@ -1,4 +1,4 @@
-"""What the dims of GPT-2's parameters are for."""
+"""Sharding table of GPT-2: the logical axes of its parameters."""
 
 from __future__ import annotations
 

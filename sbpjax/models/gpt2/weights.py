@@ -1,4 +1,4 @@
-"""Names of GPT-2's parameters in Hugging Face's files, where matrices are (in, out), and q, k and v are one."""
+"""Weight names of GPT-2 in Hugging Face's files, where matrices are (in, out) and q, k and v are one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that several families share. Shapes: B batch, T and S positions, D width, H heads, K heads of keys, C head."""
+"""Layers shared by model families. Shapes: B batch, T and S positions, D width, H heads, K key heads, C head size."""
 
 from .attention import Attention as Attention
 from .cache import KeyValues as KeyValues

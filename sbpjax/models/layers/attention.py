@@ -1,4 +1,4 @@
-"""Multi-head attention: with fewer heads of keys than of queries, rotated queries and keys, and their norms."""
+"""Multi-head attention: grouped key heads, rotary embeddings, and norms of queries and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and values of the tokens so far, so that a new token computes its own alone.
+"""Key-value cache of a fixed number of slots, for decoding token by token.
 
 A cache has a fixed number of slots, and so one program serves every token. Slot s holds what came s-th into the cache;
 that is a token's position only where no padding stands before it.

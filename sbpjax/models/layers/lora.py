@@ -1,4 +1,4 @@
-"""A linear layer whose matrix stays as it is, beside a product of two thin ones that are trained."""
+"""`LoraLinear`: a frozen linear layer plus a trained low-rank product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A classifier of very many classes whose loss wants a margin between them: faces, products, documents.
+"""Margin softmax (ArcFace, CosFace): classifier and loss for very many classes, such as faces.
 
     head = MarginSoftmax(1_000_000, 512, m2=0.5)                     # ArcFace; m3=0.4 alone is CosFace
     head.to_global(placement, sbp.split(0))                          # an eighth of the classes on each of 8 devices

@@ -1,4 +1,4 @@
-"""Which keys a query may read."""
+"""Attention masks: causal, padding and sliding-window."""
 
 from __future__ import annotations
 

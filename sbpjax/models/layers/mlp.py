@@ -1,4 +1,4 @@
-"""The layers of a block that work on each position by itself."""
+"""MLPs of transformer blocks: plain and gated."""
 
 from __future__ import annotations
 

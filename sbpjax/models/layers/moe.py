@@ -1,4 +1,4 @@
-"""A mixture of experts: each token goes through the few MLPs that a router picks for it.
+"""Mixture of experts: a router sends each token to a few MLPs.
 
 With 4 tokens, 2 choices each and 3 experts, rows sorted by expert (numbers are tokens, once for each choice):
 

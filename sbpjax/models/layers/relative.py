@@ -1,4 +1,4 @@
-"""A learned part of attention scores, by head and by how far a key is from its query."""
+"""Relative position bias of T5: a learned addition to attention scores, per head and distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rotary position embeddings: pairs of a head's numbers are turned by an angle that grows with the position.
+"""Rotary position embeddings: rotate pairs of features by angles that grow with the position.
 
 Pair i of a head of size C is the numbers i and i + C/2; at position t it is turned by t · f_i, with
 f_i = theta^(-2i / C). A scaling changes the f_i, for contexts longer than those of the first training:

@@ -1,4 +1,4 @@
-"""What models do with tokens: their positions, the loss of their logits, and weights to begin with."""
+"""Token helpers: position numbers, selected positions, cross-entropy loss, weight initialisation."""
 
 from __future__ import annotations
 

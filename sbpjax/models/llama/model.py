@@ -1,4 +1,4 @@
-"""Llama: blocks of rotary attention and a gated MLP, each behind an RMS norm.
+"""Llama: a decoder-only transformer with RMS norms, rotary attention and gated MLPs.
 
 Shapes at the line ends: B batch, T positions, D width, V vocabulary.
 """

@@ -1,4 +1,4 @@
-"""What the dims of Llama's parameters are for."""
+"""Sharding table of Llama: the logical axes of its parameters."""
 
 from __future__ import annotations
 

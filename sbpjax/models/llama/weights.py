@@ -1,4 +1,4 @@
-"""Names of Llama's parameters in Hugging Face's files."""
+"""Weight names of Llama in Hugging Face's files."""
 
 from __future__ import annotations
 

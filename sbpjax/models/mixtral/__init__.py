@@ -1,4 +1,4 @@
-"""Mixtral: Mistral's blocks with a mixture of experts in the place of the MLP."""
+"""Mixtral: Mistral with a mixture of experts in place of the MLP."""
 
 from .config import MixtralConfig as MixtralConfig
 from .model import Mixtral as Mixtral

@@ -1,4 +1,4 @@
-"""Mixtral: a Llama whose blocks have a mixture of experts in the place of the MLP.
+"""Mixtral: a Llama with a mixture of experts in place of the MLP.
 
 Shapes at the line ends: B batch, T positions, D width, V vocabulary, E experts.
 """

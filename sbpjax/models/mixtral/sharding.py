@@ -1,4 +1,4 @@
-"""What the dims of Mixtral's parameters are for: Llama's rows, and those of the experts."""
+"""Sharding table of Mixtral: that of Llama, and the logical axes of the experts."""
 
 from __future__ import annotations
 

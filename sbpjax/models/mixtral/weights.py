@@ -1,4 +1,4 @@
-"""Names of Mixtral's parameters in Hugging Face's files."""
+"""Weight names of Mixtral in Hugging Face's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommenders: models of clicks, and retrieval, of tables that may be larger than a device.
+"""Recommendation models: click-through rate and retrieval, over tables that may be larger than a device.
 
     config = RecommendConfig(features=(1_000_000, 40_000, 300), dense=13)
     model = parallelize(DLRM(config), Parallel(fsdp=8))              # rows of the tables divided, the rest whole

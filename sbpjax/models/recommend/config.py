@@ -1,4 +1,4 @@
-"""The sizes of a recommender."""
+"""`RecommendConfig`: table sizes and layer widths of a recommendation model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DCN-v2: layers of products with the input, beside a stack of layers.
+"""DCN-v2: click-through rate by cross layers beside an MLP.
 
 Source: Wang et al., DCN V2, arXiv:2008.13535.
 """

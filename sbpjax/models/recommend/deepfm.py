@@ -1,4 +1,4 @@
-"""DeepFM: a factorization machine and a stack of layers over the same vectors.
+"""DeepFM: click-through rate by a factorization machine beside an MLP.
 
 Source: Guo et al., DeepFM, arXiv:1703.04247.
 """

@@ -1,4 +1,4 @@
-"""DLRM: numbers become a vector, and all products of two vectors go into the layers behind.
+"""DLRM: click-through rate from the pairwise dot products of feature embeddings.
 
 Source: Naumov et al., Deep Learning Recommendation Model, arXiv:1906.00091.
 """

@@ -1,4 +1,4 @@
-"""What the dims of recommenders' parameters are for: tables are divided by rows and by columns, the rest is whole."""
+"""Sharding table of recommendation models: embedding tables are split, all else is broadcast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recommenders are made of: one table for all features, a stack of linear layers, the loss of clicks."""
+"""Parts of recommendation models: embedding table of all features, MLP, binary loss of clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two towers: vectors of users and of items, near where a user took an item; the batch's other items are the negatives.
+"""Two-tower retrieval: embeddings of users and items, trained with in-batch negatives.
 
 Source: Yi et al., Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations, RecSys 2019.
 """

@@ -1,4 +1,4 @@
-"""Wide & Deep: a linear model that remembers, beside layers that generalise.
+"""Wide & Deep: click-through rate by a linear model beside an MLP.
 
 Source: Cheng et al., Wide & Deep Learning for Recommender Systems, arXiv:1606.07792.
 """

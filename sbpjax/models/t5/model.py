@@ -1,4 +1,4 @@
-"""T5: an encoder that reads a text, and a decoder that writes another one and looks at the first.
+"""T5: a transformer encoder, and a decoder with cross-attention to it.
 
 Shapes at the line ends: B batch, S positions of the source, T of the target, D width, H heads, C head, V vocabulary.
 """

@@ -1,4 +1,4 @@
-"""What the dims of T5's parameters are for."""
+"""Sharding table of T5: the logical axes of its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of T5's parameters in Hugging Face's files."""
+"""Weight names of T5 in Hugging Face's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets of images: a folder per class, CIFAR, COCO's and Pascal VOC's annotations; decoded by Pillow.
+"""Image datasets: a folder per class, CIFAR, COCO, Pascal VOC; decoded by Pillow.
 
     photos = ImageFolder("imagenet/train", transform=ways, on_error="skip")
     loader = flow.utils.data.DataLoader(photos, batch_size=64, num_workers=2)

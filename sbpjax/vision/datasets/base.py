@@ -1,4 +1,4 @@
-"""`VisionDataset`: numbered samples, transformed by their number, and what happens to files that cannot be read."""
+"""`VisionDataset`: base class of image datasets: transforms, seeds per sample, unreadable files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CocoDetection`: images with boxes, masks and keypoints from a file of annotations in COCO's format.
+"""`CocoDetection`: images with boxes, masks and keypoints from a COCO annotation file.
 
 {"images": [{"id": 7, "file_name": "7.jpg", "height": 480, "width": 640}, …],
  "categories": [{"id": 18, "name": "dog"}, …],

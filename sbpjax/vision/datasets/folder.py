@@ -1,4 +1,4 @@
-"""`ImageFolder`: images in a folder per class, as ImageNet is kept when it is unpacked.
+"""`ImageFolder`: image classification dataset with a folder per class, such as ImageNet.
 
 imagenet/train/n01440764/n01440764_18.JPEG …     ImageFolder("imagenet/train"): 1000 classes, by their folders' names
 """

@@ -1,4 +1,4 @@
-"""Masks of COCO's annotations: polygons, and runs of pixels column by column, plain or written as letters.
+"""Decoding of COCO's segmentation masks: polygons and run-length encodings.
 
 A run-length code counts pixels outside, then inside, then outside …, down the first column, then down the second. In
 letters, a count is written in steps of five bits, the lowest first, each a letter from "0" on, and from the third on as

@@ -1,4 +1,4 @@
-"""Files of images: which there are in a folder per class; one of them read by Pillow, or named in the error."""
+"""Image files: finds them in a folder per class, decodes them by Pillow, and reports unreadable ones."""
 
 from __future__ import annotations
 

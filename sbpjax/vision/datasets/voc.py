@@ -1,4 +1,4 @@
-"""`VocDetection`: Pascal VOC's folders, with a file of XML for each image.
+"""`VocDetection`: images with boxes from Pascal VOC's XML annotations.
 
     VOC2012/ImageSets/Main/train.txt         names, one a line
     VOC2012/JPEGImages/2008_000008.jpg       the image of a name

@@ -1,4 +1,4 @@
-"""`AveragePrecision`: COCO's scores of detected boxes.
+"""`AveragePrecision`: COCO's average precision and recall of detected boxes.
 
 Of each class, detections of all images are put in the order of their scores. Each in turn is right if it overlaps a box
 of the truth that none before it had, by a threshold at least. So far down the list, the precision is the share of right

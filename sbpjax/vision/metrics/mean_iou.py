@@ -1,4 +1,4 @@
-"""`MeanIoU`: how well segmented pixels agree, from counts that are summed over batches.
+"""`MeanIoU`: mean intersection over union of segmentation, accumulated over batches.
 
 Worked case: two classes, truth ``[0, 0, 1, 1]``, predictions ``[0, 1, 1, 1]``. Class 0 has one pixel in common of two
 in all, class 1 two of three: the mean is (1/2 + 2/3) / 2.

@@ -1,4 +1,4 @@
-"""Read files of weights by timm's and torchvision's names into a model, in whatever layout it is, and write them.
+"""Checkpoints of timm and torchvision: read into a model in any layout, and written.
 
 Most families have these names themselves; one that differs has a method ``weights_of(name)``: where a parameter is in
 the files, as a `sbpjax.models.Part`. A file of a model's own state dict is read as well.

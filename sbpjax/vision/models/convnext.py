@@ -1,4 +1,4 @@
-"""ConvNeXt v1 and v2: a convolutional network with the proportions of a transformer.
+"""ConvNeXt v1 and v2: convolutional networks with the design of vision transformers.
 
 A block convolves each channel by itself with a kernel of 7 x 7, normalises over channels, and has an MLP of four times
 the width. Version 2 divides hidden units by their mean size over all channels (`ResponseNorm`) in place of a learned

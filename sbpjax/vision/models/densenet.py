@@ -1,4 +1,4 @@
-"""DenseNet: each layer reads the maps of all layers before it in its block, and adds a few channels.
+"""DenseNet: convolutional networks in which each layer reads all earlier layers of its block.
 
 Parameters have torchvision's names, which are timm's as well. Source: arxiv.org/abs/1608.06993.
 """

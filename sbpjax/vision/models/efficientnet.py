@@ -1,4 +1,4 @@
-"""EfficientNet b0 to b7 and v2: rows of inverted bottlenecks, wider and deeper by one factor each.
+"""EfficientNet b0 to b7 and v2: inverted bottlenecks with compound scaling of width and depth.
 
 Names with ``tf_`` are TensorFlow's: padding as it pads, 1e-3 in the norms. Parameters have timm's names.
 Sources: arxiv.org/abs/1905.11946, 2104.00298 (v2).

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub in timm's layout: ``config.json`` names a model, ``model.safetensors`` has weights.
+"""Models of the Hugging Face Hub in timm's layout: ``config.json`` and ``model.safetensors``.
 
     model = vision.from_hub("timm/resnet18.a1_in1k", num_classes=10)
 

@@ -1,4 +1,4 @@
-"""IResNet: residual networks for faces, whose output is a vector of the person, not a class.
+"""IResNet: residual networks that give face embeddings.
 
 An image of 112 x 112 becomes a vector; two faces of one person have vectors that point the same way. A block normalises
 its input first, and its activation has a learned slope. Parameters have InsightFace's names.

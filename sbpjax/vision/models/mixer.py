@@ -1,4 +1,4 @@
-"""MLP-Mixer: patches as tokens, an MLP over the tokens of each channel, and one over the channels of each token.
+"""MLP-Mixer: image patches mixed by MLPs over tokens and over channels, without attention.
 
 Parameters have timm's names. Source: arxiv.org/abs/2105.01601.
 """

@@ -1,4 +1,4 @@
-"""MobileNet v3: inverted bottlenecks whose kernels, widths and activations were searched for phones.
+"""MobileNet v3: inverted bottlenecks found by architecture search, for phones.
 
 Parameters have timm's names. Source: arxiv.org/abs/1905.02244.
 """

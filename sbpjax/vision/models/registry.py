@@ -1,4 +1,4 @@
-"""Models by name.
+"""Model registry: `register_model`, `list_models`, and `create_model` by name.
 
     model = vision.create_model("resnet50", num_classes=10)
     vision.list_models("resnet*d")                     # ['resnet101d', 'resnet152d', ...]

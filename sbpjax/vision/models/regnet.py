@@ -1,4 +1,4 @@
-"""RegNet X and Y: residual networks whose widths lie on a line, rounded to a few steps.
+"""RegNet X and Y: residual networks whose stage widths follow a quantized linear rule.
 
 Block i would have ``w0 + wa * i`` channels; that is rounded to ``w0 * wm^n``, and blocks of one width are a stage. Y
 adds squeeze and excite. Parameters have timm's names. Source: arxiv.org/abs/2003.13678.

@@ -1,4 +1,4 @@
-"""Res2Net: a ResNet whose middle convolution works on a few groups of channels, each reading the one before it.
+"""Res2Net: ResNet with multi-scale convolutions inside each block.
 
 Of four groups the first is convolved; the second, added to what came of the first, is convolved; and so on; the last is
 handed on. So one block sees several scales. Parameters have timm's names. Source: arxiv.org/abs/1904.01169.

@@ -1,4 +1,4 @@
-"""ResNet, and what grew from it: ResNeXt, wide and squeeze-excite ResNets, and the "D" variants.
+"""ResNet and its variants: ResNeXt, wide, squeeze-and-excitation and "D" ResNets.
 
 A stem cuts an image to a quarter of its height and width, four stages of residual blocks follow, each with half the
 height and width of the last and twice its channels. Parameters have torchvision's names, which are timm's as well.

@@ -1,4 +1,4 @@
-"""ReXNet: inverted bottlenecks whose channels grow by the same number from each block to the next.
+"""ReXNet: inverted bottlenecks with linearly growing channels.
 
 Where a block has more channels than its input, the input is added to the first of them. Parameters have timm's names.
 Source: arxiv.org/abs/2007.00992.

@@ -1,4 +1,4 @@
-"""Swin v1 and v2: attention within windows of a map, which move by half a window from block to block.
+"""Swin v1 and v2: hierarchical transformers with shifted-window attention.
 
 Four stages, each with half the height and width of the last and twice its channels. Version 2 compares queries and keys
 by their angle, takes the bias of a distance from a small network of it, and normalises behind a branch, not in front.

@@ -1,4 +1,4 @@
-"""Labels and boxes of a batch, looked at on the host before a step is given them.
+"""Checks of labels and boxes on the host, before a compiled step reads them.
 
 A compiled step has no way to raise: a label beyond the logits makes its loss NaN, and a box without an area has the
 logarithm of 0. So a `Trainer` shows each batch to its model while it is on the host: `ImageModel.check_batch` and those

@@ -1,4 +1,4 @@
-"""Operations of detection: boxes and their overlap, suppression, features of regions, losses."""
+"""Detection ops: boxes, IoU, non-maximum suppression, region pooling, losses."""
 
 from sbpjax.nn.functional import deform_conv2d as deform_conv2d
 

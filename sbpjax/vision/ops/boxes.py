@@ -1,4 +1,4 @@
-"""Boxes as rows of four numbers: forms of writing them, areas, clipping, and how much two of them overlap.
+"""Box ops: conversion of formats, area, clipping, intersection over union.
 
 A box is left, top, right, bottom (``"xyxy"``) unless an argument names another format. Worked case: (0, 0, 2, 2) and
 (1, 0, 3, 2) share an area of 2 of 6 in all, so their IoU is 1/3; nothing of the box around both is empty, so the

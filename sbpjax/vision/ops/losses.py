@@ -1,4 +1,4 @@
-"""Losses of detection: focal loss of classes; losses of boxes by their overlap.
+"""Detection losses: focal loss, and losses of boxes by intersection over union.
 
 The losses of boxes compare row by row: ``(..., 4)`` predicted with ``(..., 4)`` wanted give ``(...)``.
 """

@@ -1,4 +1,4 @@
-"""Features of regions: `roi_align` (means of samples) and `roi_pool` (maxima of pixels) of boxes on a feature map.
+"""Region pooling: `roi_align` and `roi_pool` of boxes on a feature map.
 
 Worked case of `roi_pool`: a box from (0, 0) to (3, 3) covers four pixels in each direction. Pooled to 2 × 2, each bin
 is the largest of 2 × 2 pixels; pooled to 3 × 3, a bin reaches from ``floor(4 i / 3)`` to ``ceil(4 (i + 1) / 3)``, so

@@ -1,4 +1,4 @@
-"""`nms` and `batched_nms`: of boxes that overlap, keep the best.
+"""Non-maximum suppression: `nms` and `batched_nms`.
 
 Boxes are taken from the best score to the worst; one is dropped if a kept one overlaps it by more than a threshold.
 Three boxes in a row, each overlapping its neighbour: the best drops the second, so the third stays.

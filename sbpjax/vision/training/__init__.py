@@ -1,4 +1,4 @@
-"""What recipes of training take beside `sbpjax.optim`: schedules by time, losses, clipping by rows.
+"""Training recipes for vision: learning rate schedules by time, losses, adaptive gradient clipping.
 
 Moving averages of parameters are `sbpjax.train.Average` and `sbpjax.optim.swa_utils`.
 """

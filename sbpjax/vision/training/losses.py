@@ -1,4 +1,4 @@
-"""Losses of classification beside `nn.CrossEntropyLoss`, for smoothed labels and shares; clipping by rows."""
+"""Classification losses for smoothed and mixed labels, and adaptive gradient clipping."""
 
 from __future__ import annotations
 

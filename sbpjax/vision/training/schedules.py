@@ -1,4 +1,4 @@
-"""Learning rates as functions of time, with the habits of timm's recipes: warm-up, cycles, epochs or updates.
+"""Learning rate schedules in timm's form: warm-up, cycles, by epochs or updates.
 
     rate = Cosine(t_initial=300, lr_min=1e-5, warmup_t=5, warmup_lr_init=1e-6)
     rate(150, 0.1)                                  # the rate at epoch 150 of a base rate of 0.1

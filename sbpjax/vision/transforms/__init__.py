@@ -1,4 +1,4 @@
-"""Transforms of images, with boxes and masks that follow, on images of Pillow, NumPy arrays and tensors.
+"""Image transforms, also of boxes and masks, on Pillow images, NumPy arrays and tensors.
 
     ways = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)], seed=0)
     ways(image, number=17)

@@ -1,4 +1,4 @@
-"""`Transform`, of which all are made, and `Compose`.
+"""`Transform`: base class of image transforms, and `Compose`.
 
 A transform has two halves. `draw` chooses what is random from a generator, given the image's size; `image`, `boxes` and
 `masks` then do it, and are functions. So a picture, its boxes and its masks move alike, and a sample of a number is the

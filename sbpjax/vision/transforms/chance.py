@@ -1,4 +1,4 @@
-"""What is random in a sample, as a function of a seed and the sample's number.
+"""Random numbers of transforms: a function of a seed and the sample's index.
 
 So it depends neither on who makes the sample, nor when, nor beside which others: one worker or eight draw the same.
 

@@ -1,4 +1,4 @@
-"""Colours changed, with factors that somebody has drawn: one function a change, for the three kinds of images.
+"""Colour functions with a given factor: brightness, contrast, saturation, hue, sharpness and others.
 
 Most are mixtures of the image with a poorer one, ``factor * image + (1 - factor) * poorer``: black, the grey picture,
 its mean, a blurred picture. A factor of 1 leaves an image as it is, 0 gives the poorer one, more than 1 exaggerates.

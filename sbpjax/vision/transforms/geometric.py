@@ -1,4 +1,4 @@
-"""Transforms that move pixels, and boxes and masks with them."""
+"""Geometric transforms of images, boxes and masks: resizing, crops, flips, rotation."""
 
 from __future__ import annotations
 

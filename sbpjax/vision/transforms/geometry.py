@@ -1,4 +1,4 @@
-"""Images, boxes and masks moved: cut, resized, mirrored, padded, sheared, with parameters that somebody has drawn.
+"""Geometric functions with given parameters: crop, resize, flip, pad and affine maps of images, boxes, masks.
 
 A move of an image has three parts: of pixels, by the kind of image; of boxes ``(N, 4)``, left, top, right, bottom in
 pixels; and of masks, ``(..., H, W)`` of any kind, which take the nearest pixel, so that no new value arises.

@@ -1,4 +1,4 @@
-"""The three kinds of images that transforms take, and how they are recognised.
+"""Image types of transforms: Pillow images, NumPy arrays, tensors, and how they are recognised.
 
 | kind | shape | values |
 |---|---|---|

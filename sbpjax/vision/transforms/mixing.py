@@ -1,4 +1,4 @@
-"""`MixUp` and `CutMix`: batches whose images are mixed with each other, and their labels with them.
+"""`MixUp` and `CutMix`: mix the images and labels of a batch.
 
 Image i is mixed with image i - 1, the first with the last. A label is then a row of shares, one per class:
 

@@ -1,4 +1,4 @@
-"""`OnDevice`: a pipeline for batches as one compiled program; what is random comes in as numbers.
+"""`OnDevice`: transforms of a batch as one compiled program, with random parameters as inputs.
 
     ways = OnDevice([RandomResizedCrop(224), RandomHorizontalFlip(), ToDtype("float32"), Normalize(mean, std)], seed=1)
     images = ways(batch, numbers=range(64, 128))           # (64, 3, 500, 400) uint8 → (64, 3, 224, 224) float32

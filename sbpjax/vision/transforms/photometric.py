@@ -1,4 +1,4 @@
-"""Transforms of values: colours, the step from images to tensors, normalising, erasing."""
+"""Transforms of pixel values: colour jitter, conversion to tensors, normalisation, erasing."""
 
 from __future__ import annotations
 

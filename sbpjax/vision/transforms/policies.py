@@ -1,4 +1,4 @@
-"""Policies of augmentation: `AutoAugment`, `RandAugment`, `TrivialAugmentWide`, `AugMix`.
+"""Augmentation policies: `AutoAugment`, `RandAugment`, `TrivialAugmentWide`, `AugMix`.
 
 All of them choose among the same changes, each with a magnitude from a range of its own:
 

@@ -1,4 +1,4 @@
-"""The pairs of changes that AutoAugment found, by the images that it was searched for.
+"""AutoAugment's policies, per dataset that they were found on.
 
 A line is a pair; of each change its name, the probability that it is done, and its magnitude in steps from 0 to 9.
 """

@@ -1,4 +1,4 @@
-"""Colours of images that are tensors ``(..., C, H, W)``, of one or three channels; see `colour`.
+"""Colour functions for tensors ``(..., C, H, W)`` of one or three channels, see `colour`.
 
 Factors may be tensors ``(N, 1, 1, 1)``, one for each image of a batch. Values of whole numbers are computed in float32
 and cut off, as PyTorch's users expect, not rounded.

@@ -1,4 +1,4 @@
-"""Moves of images that are tensors, ``(..., C, H, W)``; whole numbers are computed in float32 and rounded."""
+"""Geometric functions for tensors ``(..., C, H, W)``; integers are computed in float32 and rounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that several families share. Shapes: B batch, C channels, H and W of a map, N tokens, D width."""
+"""Layers shared by vision models. Shapes: B batch, C channels, H and W of a map, N tokens, D width."""
 
 from . import windows as windows
 from .activations import ACTIVATIONS as ACTIVATIONS

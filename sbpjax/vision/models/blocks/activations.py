@@ -1,4 +1,4 @@
-"""Activations as layers, by name."""
+"""Activation layers by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A convolution with its norm and activation; padding that depends on the size of the image."""
+"""Convolution with norm and activation, and convolution with TensorFlow's "same" padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stochastic depth: a block's branch is left out for some images of a batch, in training.
+"""Stochastic depth: drops a residual branch for random images of a batch, in training.
 
 With probability p an image's branch is zero; the others are divided by 1 - p, so that the mean stays. Blocks farther
 back are left out more often: `rising` gives each its own p. Which images these are depends on the seed and the image's

@@ -1,4 +1,4 @@
-"""The end of a model: pooled features, and a number for each class."""
+"""`PooledHead`: classification head: global pooling, dropout, linear layer."""
 
 from __future__ import annotations
 

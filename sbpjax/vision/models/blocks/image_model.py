@@ -1,4 +1,4 @@
-"""What every model of the zoo has in common: images in, maps of each stage, logits out."""
+"""`ImageModel`: base class of the image classifiers: feature maps per stage, logits, checks of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverted bottlenecks: more channels inside than outside. MobileNet v3 and EfficientNet are rows of them.
+"""Inverted bottlenecks: the residual blocks of MobileNet v3 and EfficientNet.
 
     Stage("ir", 2, kernel=3, stride=2, expansion=6, channels=24)     # the first of two blocks has the stride
 

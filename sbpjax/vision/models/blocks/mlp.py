@@ -1,4 +1,4 @@
-"""Two products with an activation between them, and norms over channels."""
+"""MLP of transformer blocks, norm over channels, and truncated-normal initialisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Squeeze and excite: channels are weighed by what the whole map shows. Source: arxiv.org/abs/1709.01507."""
+"""Squeeze and excitation: channel attention from globally pooled features. Source: arxiv.org/abs/1709.01507."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention within windows, with a bias for the distance of two tokens. Shapes: W windows, N tokens of a window."""
+"""Window attention of Swin, with relative position bias. Shapes: W windows, N tokens of a window."""
 
 from __future__ import annotations
 

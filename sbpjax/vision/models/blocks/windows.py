@@ -1,4 +1,4 @@
-"""Windows: a map cut into squares, each a row of tokens that attend to one another.
+"""Window partition of feature maps, shifted windows and their masks, for Swin.
 
 Every second block moves the map by half a window first, so that what was at an edge comes into the middle. Then the
 last window of a row has tokens of both ends of the map, which must not see each other: `moved_mask`.

@@ -1,4 +1,4 @@
-"""Detectors with static shapes: the loss of a batch, and what is in it, are each one compiled program.
+"""Object detectors with static shapes: loss and prediction of a batch are one compiled program each.
 
 model = SSD300(num_classes=21)
 boxes, labels = pad_targets(samples, size=50)       # (B, 50, 4), (B, 50)

@@ -1,4 +1,4 @@
-"""Boxes that detectors start from, computed once on the host: around each place of a feature map, of a few shapes."""
+"""Anchor boxes of detectors, computed once on the host."""
 
 from __future__ import annotations
 

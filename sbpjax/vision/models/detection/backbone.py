@@ -1,4 +1,4 @@
-"""A ResNet whose batch norms do not learn, and a feature pyramid on it; parameters are named as in torchvision."""
+"""ResNet backbone with frozen batch norms, and feature pyramid; parameters have torchvision's names."""
 
 from __future__ import annotations
 

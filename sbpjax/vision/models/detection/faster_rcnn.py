@@ -1,4 +1,4 @@
-"""Faster R-CNN on a pyramid of features: places that may hold an object, then what each of them is.
+"""Faster R-CNN with a feature pyramid: region proposals, then a classification of each.
 
 A first head proposes boxes at every level; the best of them are cut out of the level that fits their size, 7 × 7 bins
 each, and a second head classifies and moves them. The gradient of the second does not go into where boxes are.

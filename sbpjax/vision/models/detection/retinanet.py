@@ -1,4 +1,4 @@
-"""RetinaNet: a pyramid of features, two small towers that all levels share, and the focal loss.
+"""RetinaNet: one-stage detector with a feature pyramid and focal loss.
 
 Shapes: B images, C classes, A anchors of all levels, G boxes of the truth with padding.
 """

@@ -1,4 +1,4 @@
-"""SSD300 on VGG16: six feature maps, 8732 boxes, one pass; parameters are named as in torchvision.
+"""SSD300 with VGG16: one-stage detector on six feature maps; parameters have torchvision's names.
 
 Shapes: B images, C classes with the background as 0, A = 8732 anchors, G boxes of the truth with padding.
 """

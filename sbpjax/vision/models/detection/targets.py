@@ -1,4 +1,4 @@
-"""Boxes of the truth with static shapes: padding, matching with anchors, and boxes as differences from anchors.
+"""Training targets of detectors with static shapes: padding, anchor matching, box encoding.
 
 A compiled program has one shape for all batches. So the boxes of an image are padded to the same number, with -1 as the
 label of padding; what does not count has a weight of 0, in place of being left out.

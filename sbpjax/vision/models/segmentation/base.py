@@ -1,4 +1,4 @@
-"""What models of segmentation have in common: maps of a backbone, a head on the last one, logits of each pixel.
+"""`SegmentationModel`: base class of semantic segmentation: backbone, head, upsampled logits, loss.
 
 A backbone's last map has a step of 8 pixels. The head's logits are brought to the image's size by interpolation. In
 training a second head reads the map before the last one; its loss counts too, so that gradients reach that map by a

@@ -1,4 +1,4 @@
-"""DeepLabV3: a head that looks at a map with convolutions of several dilations side by side."""
+"""DeepLabV3: semantic segmentation by atrous spatial pyramid pooling."""
 
 from __future__ import annotations
 

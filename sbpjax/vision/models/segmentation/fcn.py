@@ -1,4 +1,4 @@
-"""FCN: a ResNet as convolutions alone, and a head that gives logits for every cell of its last map."""
+"""FCN: semantic segmentation by a fully convolutional ResNet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ViT: an image as a sequence of patches, and blocks of attention over them; DeiT and others of its kind by name."""
+"""Vision transformers: ViT, DeiT and their variants by name."""
 
 from .config import ViTConfig as ViTConfig
 from .model import ViT as ViT

@@ -1,4 +1,4 @@
-"""ViT: patches as tokens, blocks of norm, attention, norm, MLP, and a class read from the first token.
+"""ViT: a transformer over image patches, with the class read from the first token.
 
 Shapes at the line ends: B batch, C channels, P size of a patch, N patches, T = N + 1 tokens, D width.
 """

@@ -1,4 +1,4 @@
-"""What the dims of ViT's parameters are for."""
+"""Sharding table of ViT: the logical axes of its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of ViT's parameters in Hugging Face's files, and in timm's."""
+"""Weight names of ViT in the files of Hugging Face and timm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ViT by name: with registers, a mean in place of the class token, scaled branches, a token for distillation (DeiT).
+"""Named ViT variants: registers, mean pooling, layer scale, distillation token (DeiT).
 
     create_model("vit_base_patch16_224"), create_model("deit_tiny_distilled_patch16_224")
 
