@@ -15,7 +15,6 @@ from jax._src import compiler as compiler
 from jax._src import config as config
 from jax._src import core as core
 from jax._src import distributed as distributed
-from jax._src import pjit as pjit
 from jax._src import source_info_util as source_info_util
 from jax._src import tree_util as tree_util
 from jax._src import xla_bridge as xla_bridge

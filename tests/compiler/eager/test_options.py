@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from jax import lax
 from jax import numpy as jnp
+from jax._src import pjit
 
 import sbpjax as flow
 from sbpjax._core.compiler.eager.options import COLD, QUICK, cold_options_of, options_of
 from sbpjax._core.ops.conv import conv
 from sbpjax._core.ops.layers import norm
-from sbpjax._core.tensor.dispatch.op import Op
+from sbpjax._core.tensor.dispatch.op import Op, call_kept
 
 X = np.random.RandomState(0).randn(2, 8, 12, 12).astype("f")
 W = np.random.RandomState(1).randn(8, 8, 3, 3).astype("f")
@@ -133,9 +134,59 @@ def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
     np.testing.assert_allclose(inside, 2 * y.numpy(), rtol=1e-5, atol=1e-5)
     op = Op(jnp.tanh, name="tanh_backward")
     op.call(X)
-    np.testing.assert_allclose(jax.grad(lambda x: op.call(x).sum())(X), 1 - np.tanh(X) ** 2, atol=1e-6)
-    np.testing.assert_allclose(jax.vmap(op.call)(X), np.tanh(X), rtol=1e-6)
-    assert "tanh" in str(jax.make_jaxpr(op.call)(X))
+    assert op.options == QUICK
+
+    def call(x):
+        return call_kept(op, [x])
+
+    np.testing.assert_allclose(jax.grad(lambda x: call(x).sum())(X), 1 - np.tanh(X) ** 2, atol=1e-6)
+    np.testing.assert_allclose(jax.vmap(call)(X), np.tanh(X), rtol=1e-6)
+    assert "tanh" in str(jax.make_jaxpr(call)(X))
+
+
+def test_the_staging_rule_of_jit_is_that_of_jax():
+    assert pjit.pe.custom_staging_rules[pjit.jit_p] is pjit.pjit_staging_rule
+
+
+def _in_a_jit(function):
+    return jax.jit(lambda a: function().jax() * a)(2.0) / 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: -x,
+        lambda x: x + x,
+        lambda x: flow.where(x > 0, x, -x),
+        lambda x: flow.full((3,), 2.0) * 3 + x[0, 0, 0, :3],
+    ],
+)
+def test_ops_of_tensors_that_a_jit_of_the_users_does_not_know(function):
+    x = flow.tensor(X)
+    y = function(x)  # now the programs have options
+    np.testing.assert_allclose(_in_a_jit(lambda: function(x)), y.numpy(), rtol=1e-6)
+
+
+def test_a_backward_in_a_jit_of_the_users():
+    def loss():
+        x = flow.tensor(X, requires_grad=True)
+        return x, (x * x).sum()
+
+    x, y = loss()
+    y.backward()
+    x, y = loss()
+
+    def gradient():
+        y.backward()
+        return x.grad
+
+    np.testing.assert_allclose(_in_a_jit(gradient), 2 * X, rtol=1e-6)
+
+
+def test_an_op_that_fails_in_a_jit_of_the_users_raises_its_own_error():
+    x, y = flow.tensor(X), flow.tensor(X[:, :3])
+    with pytest.raises(RuntimeError, match="add"):
+        _in_a_jit(lambda: x + y)
 
 
 # Its sums are in another order, and little is gained.

@@ -22,12 +22,12 @@ vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import jax
 import numpy as np
 
-from sbpjax._core.jax_private import ClosedJaxpr, JaxprEqn, jaxprs_in_params, partial_eval, pjit
+from sbpjax._core.jax_private import ClosedJaxpr, JaxprEqn, jaxprs_in_params
 from sbpjax._core.programs.primitives import (
     ARG_REDUCTIONS,
     BROADCASTS,
@@ -50,7 +50,6 @@ QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimizat
 if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters
     QUICK["xla_cpu_use_fusion_emitters"] = False
 COLD: dict = {**QUICK, "xla_backend_optimization_level": 0}
-_OURS = tuple(QUICK.items()), tuple(COLD.items())
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
 _ARITHMETIC = CHEAP | STEADY | set(JITS) | set(CALLS) | {"broadcast_in_dim"}
@@ -119,17 +118,3 @@ def _eqns(jaxpr) -> Iterator[JaxprEqn]:
         yield eqn
         for inner in jaxprs_in_params(eqn.params):
             yield from _eqns(inner)
-
-
-# A jit with options may not be a part of another program (jax 0.10, `pjit_staging_rule`), yet users call tensors' ops
-# in their own `jax.jit`. There the options are those of the whole program. Goes when JAX drops them itself.
-_staged: Callable = partial_eval.custom_staging_rules[pjit.jit_p]
-
-
-def _stage_without_options(trace, source_info, *args, **params):
-    if params["compiler_options_kvs"] in _OURS:
-        params["compiler_options_kvs"] = ()
-    return _staged(trace, source_info, *args, **params)
-
-
-partial_eval.custom_staging_rules[pjit.jit_p] = _stage_without_options

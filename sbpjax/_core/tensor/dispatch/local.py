@@ -18,7 +18,7 @@ from ..handle.mode import mode
 from ..handle.tensor import LOCAL, Tensor, wrap, wrap_any
 from ..nodes.op_node import OpNode, kept_of, record_op
 from . import traced
-from .op import Op, entry_of
+from .op import Op, entry_of, forbids_options
 from .scalars import scalar_array
 
 _new = Tensor.__new__
@@ -48,7 +48,9 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
     try:
         out = op.call(*arrays)
     except Exception as error:
-        raise translate(error, op, inputs) from None
+        if not forbids_options(error):
+            raise translate(error, op, inputs) from None
+        out = _staged(op, inputs, arrays)
     if out.__class__ is ArrayImpl:
         t = _new(Tensor)  # `wrap`, without a call
         t._array = out
@@ -67,6 +69,13 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
     if recording:
         tape(op, inputs, arrays, outs)
     return outs[0] if alone else outs
+
+
+def _staged(op: Op, inputs: tuple, arrays: list) -> Any:
+    try:
+        return op.staged(arrays)
+    except Exception as error:
+        raise translate(error, op, inputs) from None
 
 
 def tape(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
@@ -122,6 +131,10 @@ def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
         if Abstract not in map(type, (*saved, *arrays)):
             raise
         return list(op.without_data([*saved, *arrays]))
+    except ValueError as error:
+        if not forbids_options(error):
+            raise
+        return op.staged([*saved, *arrays, *further])
 
 
 def _array(g: Tensor):

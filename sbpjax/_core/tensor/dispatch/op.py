@@ -8,7 +8,7 @@ computes the intermediate values of the forward that it needs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -86,6 +86,10 @@ class Op:
         function = self.function()
         return cold(function, jax.jit(function, compiler_options=self.options), arrays, replace)
 
+    def staged(self, arrays: Sequence) -> Any:
+        """Return the results of `call` as a part of a program that the user traces, see `forbids_options`."""
+        return jax.jit(self.function())(*arrays)
+
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""
         outs = jax.eval_shape(self.traced, *arrays)
@@ -96,6 +100,15 @@ class Op:
     def spread(self) -> None:
         """Switch to a cache whose programs are dropped one by one."""
         self.call = shapes.ByShape(self, self.call, self.jitted)
+
+
+def forbids_options(error: Exception) -> bool:
+    """Return whether `Op.call` may have failed since a jit with compiler options is no part of another program.
+
+    JAX (0.10) raises a ValueError where a user's own ``jax.jit`` traces such a call. The options there are those of the
+    whole program. Any other ValueError occurs again in the call without options.
+    """
+    return isinstance(error, ValueError) and not trace_state_clean()
 
 
 def _closed(fn, keywords: dict, name: str, rule: str | None = None):
@@ -159,10 +172,15 @@ def call_kept(op: Op, inputs: list, device=None):
         except (TypeError, ValueError):
             # An input is on another device, or a tracer: the program takes only the inputs it was compiled for.
             _KEPT[key] = _NOT_KEPT
-    if device is None:
-        return op.call(*inputs)
-    with jax.default_device(device):
-        return op.call(*inputs)
+    try:
+        if device is None:
+            return op.call(*inputs)
+        with jax.default_device(device):
+            return op.call(*inputs)
+    except ValueError as error:
+        if not forbids_options(error):
+            raise
+        return op.staged(inputs)
 
 
 def _kept(op: Op, inputs: list, device):
