@@ -6,4 +6,4 @@ from sbpjax.data.save_load import save as save
 
 from . import global_view as global_view
 
-__getattr__, __dir__ = _face("utils", globals(), modules="checkpoint data hooks model_zoo tensor")
+__getattr__, __dir__ = _face("utils", globals(), modules="checkpoint data hooks host interrupts model_zoo tensor")

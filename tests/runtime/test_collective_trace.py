@@ -55,7 +55,7 @@ def test_a_nan_is_the_same_number_on_all_ranks():
 
 
 def test_states_do_not_depend_on_the_process():
-    code = "from test_calls import made; print(made('add', ('mul', 2.5), ('mul', -1)).state)"
+    code = "from test_collective_trace import made; print(made('add', ('mul', 2.5), ('mul', -1)).state)"
     root = str(Path(flow.__file__).parent.parent)
     seed = str(1 + (os.environ.get("PYTHONHASHSEED") == "1"))  # of the hashes of strings: another than here
     environment = {**os.environ, "PYTHONPATH": f"{root}:{Path(__file__).parent}", "PYTHONHASHSEED": seed}

@@ -12,7 +12,7 @@ import pytest
 
 from sbpjax._core.runtime import parent_death as tied
 
-ROOT = Path(tied.__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 30  # until all have ended; a quiet machine needs a tenth of a second, or one second where a thread looks
 START_S = 180
 
@@ -164,8 +164,8 @@ def test_a_parent_that_is_killed_while_it_starts_something(tmp_path):
     """At any moment: what has been started by then has ended soon, whether or not the parent knew of it."""
     source = textwrap.dedent("""
         import sys, time; sys.path.insert(0, {!r})
-        import tied
-        tie = tied.Tie()
+        import parent_death
+        tie = parent_death.Tie()
         for i in range(20):
             tie.start(["sh", "-c", f"echo $$ > {{i}}.pid; sleep 1000"])
         time.sleep(1000)

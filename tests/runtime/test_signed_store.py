@@ -38,7 +38,7 @@ def ranks(timeout_s, *secrets):
         [sys.executable, "-c", "from sbpjax.distributed.rendezvous.roll_call import free_port; print(free_port())"],
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
-    code = "import sbpjax as f; print(f.env.init(), f.world.processes.current().exchange('here', f.env.get_rank()))"
+    code = "import sbpjax as f; print(f.env.init(), f.utils.host.current().exchange('here', f.env.get_rank()))"
     running = []
     for rank, secret in enumerate(secrets):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SBPJAX_JOB")} | secret
