@@ -81,7 +81,7 @@ FAMILIES = {
     "reduce.logsumexp reduce.max reduce.min activation.softmax activation.log_softmax activation.softmin": ALONG,
     "sort.sort sort.argsort sort.topk sort.kthvalue sort.mode cumulative.cumprod": ALONG,
     "cumulative.cumsum arrange.cat arrange.flip": MOVED,
-    "linalg.mm linalg.bmm linalg.matmul": PRODUCT,
+    "products.mm products.bmm products.matmul": PRODUCT,
     "activation.glu activation.prelu complex.isreal": "",  # not pointwise, or only in part: documented by the op
 }
 VIEW = (
@@ -212,10 +212,10 @@ def _tensor(home: str, name: str, tensors: list[str]) -> str:
 
 def family(home: str, tensors: list[str]) -> str:
     """Return the shape and the sbp of the result of an op's family; empty if it has none."""
-    module, _, name = home.partition(".")
+    module, name = home.split(".")[-2:]
     quoted = [f"`{t}`" for t in tensors]
-    if home in _FAMILY_OF:
-        return _FAMILY_OF[home].format(*quoted)
+    if f"{module}.{name}" in _FAMILY_OF:
+        return _FAMILY_OF[f"{module}.{name}"].format(*quoted)
     if module not in _POINTWISE or not tensors:
         return ""
     return f"{_ONE if len(tensors) == 1 else _SEVERAL}; {LINEAR.get(name, REDUCED)}.".format(*quoted)
