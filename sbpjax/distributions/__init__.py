@@ -1,4 +1,4 @@
-"""Probability distributions: draws with and without gradient, densities, entropies, divergences."""
+"""Probability distributions: samples with and without gradients, log-densities, entropies, divergences."""
 
 from . import constraints as constraints
 from . import kl as kl

@@ -1,4 +1,4 @@
-"""Distributions of one real number given by a location and a scale, and their like."""
+"""Continuous distributions: normal, uniform, exponential, Laplace, Cauchy, Gumbel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions of outcomes that can be counted."""
+"""Discrete distributions: Bernoulli, geometric, binomial, Poisson, categorical, multinomial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Distribution`: parameters of a batch shape, values of an event shape.
+"""`Distribution`: base class, with batch shape, event shape and argument checks.
 
 Normal(loc of (3, 1), scale of (1, 4))         batch (3, 4), event ()
 Dirichlet(concentration of (5, 6))             batch (5,), event (6,)

@@ -1,4 +1,4 @@
-"""Draws that JAX has ready-made."""
+"""Sampler of the binomial distribution, over `jax.random`."""
 
 from __future__ import annotations
 

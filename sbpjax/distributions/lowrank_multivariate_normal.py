@@ -1,4 +1,4 @@
-"""`LowRankMultivariateNormal`: normal vectors whose covariance is ``W Wᵀ + D``, of few columns and a diagonal.
+"""`LowRankMultivariateNormal`: multivariate normal with covariance ``W Wᵀ + D``, low-rank plus diagonal.
 
 Only the capacitance matrix ``C = I + Wᵀ D⁻¹ W``, as large as there are columns, is factored:
 

@@ -1,4 +1,4 @@
-"""`MixtureSameFamily`: one of several distributions of a kind, chosen at random."""
+"""`MixtureSameFamily`: mixture of distributions of one family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`MultivariateNormal`: normal vectors, by covariance, precision or Cholesky factor."""
+"""`MultivariateNormal`: by covariance, precision or Cholesky factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of normal and Cauchy numbers: their size, their exponential, shares made of them."""
+"""Distributions derived from the normal and the Cauchy: half-normal, log-normal, logistic-normal, half-Cauchy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Powers of simpler numbers: Weibull, Pareto, Kumaraswamy and the inverse gamma distribution."""
+"""Distributions derived by powers: Weibull, Pareto, Kumaraswamy, inverse gamma; and generalized Pareto."""
 
 from __future__ import annotations
 

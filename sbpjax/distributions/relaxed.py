@@ -1,4 +1,4 @@
-"""Differentiable draws near one of several outcomes: at a temperature towards 0 they are the outcomes themselves.
+"""Relaxed distributions (Gumbel-softmax): differentiable samples near discrete outcomes, by temperature.
 
 Source: Maddison, Mnih, Teh: The Concrete Distribution (2017); Jang, Gu, Poole: Gumbel-Softmax (2017).
 """

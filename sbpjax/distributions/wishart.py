@@ -1,4 +1,4 @@
-"""`Wishart`: random positive definite matrices, sums of squares of normal vectors."""
+"""`Wishart`: distribution of positive definite matrices."""
 
 from __future__ import annotations
 

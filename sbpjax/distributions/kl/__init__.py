@@ -1,4 +1,4 @@
-"""`kl_divergence`: how far one distribution is from another, by pairs of classes; `register_kl` adds a pair."""
+"""Kullback-Leibler divergences: `kl_divergence`, and `register_kl` for a pair of classes."""
 
 from . import across as across
 from . import alike as alike

@@ -1,4 +1,4 @@
-"""Divergences between distributions of two classes: minus the entropy of p, minus the mean of log q over p.
+"""KL divergences between distributions of two different classes.
 
 Where q is zero on numbers that p has, the divergence is infinite.
 """

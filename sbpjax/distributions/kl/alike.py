@@ -1,4 +1,4 @@
-"""Divergences between distributions of one class; those of vectors are in `vectors`.
+"""KL divergences between distributions of one class; those of multivariate normals are in `vectors`.
 
 Source: Gil: On Rényi divergence measures for continuous alphabet sources (2011), for Laplace and Pareto; Chyzak,
 Nielsen: A closed-form formula for the divergence between Cauchy distributions (2019).

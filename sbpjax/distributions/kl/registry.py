@@ -1,4 +1,4 @@
-"""The table of divergences by pairs of classes, and which of it stands for two distributions."""
+"""KL registry: functions by pair of classes, and the most specific one for two distributions."""
 
 from __future__ import annotations
 

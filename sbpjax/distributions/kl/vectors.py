@@ -1,4 +1,4 @@
-"""Divergences between normal vectors, of full and of low-rank covariance.
+"""KL divergences between multivariate normals, of full and of low-rank covariance.
 
     2 KL = log det Σq - log det Σp + trace(Σq⁻¹ Σp) + (μq - μp)ᵀ Σq⁻¹ (μq - μp) - k
 

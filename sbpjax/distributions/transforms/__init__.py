@@ -1,4 +1,4 @@
-"""Invertible functions with the logarithm of their Jacobian, for `TransformedDistribution` and `biject_to`."""
+"""Invertible transforms with log-determinants, for `TransformedDistribution` and `biject_to`."""
 
 from .base import Transform as Transform
 from .base import _InverseTransform as _InverseTransform

@@ -1,4 +1,4 @@
-"""Functions to triangular and to positive definite matrices."""
+"""Transforms to triangular and to positive definite matrices."""
 
 from __future__ import annotations
 

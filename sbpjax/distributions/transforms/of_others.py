@@ -1,4 +1,4 @@
-"""Transforms made of others: one after the other, on more dims, on slices, on the members of a stack."""
+"""Composed transforms: in sequence, on more dims, on slices, on stacks."""
 
 from __future__ import annotations
 

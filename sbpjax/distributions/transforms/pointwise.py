@@ -1,4 +1,4 @@
-"""Functions of each number by itself."""
+"""Elementwise transforms: exp, sigmoid, affine, power and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of vectors: to the simplex, and to another shape."""
+"""Transforms of vectors: softmax, stick breaking, reshape."""
 
 from __future__ import annotations
 
