@@ -13,15 +13,9 @@ GROUPS = (
         """
 Tensor.random_: bool for 0; complex64 for 0
 Tensor.where: complex64 for 1; float32 for 1; int64 for 1
-cross: 0 dims for 0; 0 dims for 1; more dims for 0; more dims for 1
-linalg.cross: 0 dims for 0; 0 dims for 1; more dims for 0; more dims for 1
-linspace: a float for 2
-logspace: a float for 2
+masked_fill: int64 for 1
 masked_select: complex64 for 1; float32 for 1; int64 for 1
 nn.functional.batch_norm: float32 for 0
-nn.functional.conv_transpose1d: a negative number for padding
-nn.functional.conv_transpose2d: a negative number for padding
-nn.functional.conv_transpose3d: a negative number for padding
 nn.functional.max_unpool2d: int64 for 0
 randint_like: bool for 0; complex64 for 0
 where: int64 for 0
@@ -43,7 +37,6 @@ nn.functional.local_response_norm: a last size for 0; sizes for 0
         "a layer's statistics and weights may have other dtypes than its input: they are computed with in the "
         "wider one",
         """
-native_layer_norm: bool for 2; bool for 3; float32 for 0; float32 for 2; float32 for 3; int64 for 2; int64 for 3
 nn.functional.batch_norm: float32 for 1; float32 for 2
         """,
     ),
@@ -51,7 +44,6 @@ nn.functional.batch_norm: float32 for 1; float32 for 2
         SILENT,
         "a number or a text stands for the whole number or the truth value that Python makes of it",
         """
-addr: a float for beta
 histogram: a float for 1
 lu_unpack: sizes for 0
 nn.functional.batch_norm: text for training
@@ -82,7 +74,6 @@ nn.functional.local_response_norm: more dims for 0
 nn.functional.multi_head_attention_forward: more dims for 12
 nn.functional.soft_margin_loss: 0 dims for 0
 searchsorted: 0 dims for 0
-vander: more dims for 0
         """,
     ),
     (
@@ -106,7 +97,6 @@ zeros: no arguments
 combinations: a large number for 1
 fft.rfftfreq: a negative number for 0
 nn.functional.local_response_norm: a large number for 1
-nn.functional.upsample_bilinear: negative numbers for size
 range: a large number for 2
 unravel_index: negative numbers for 1
         """,

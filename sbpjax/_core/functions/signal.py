@@ -11,7 +11,7 @@ from sbpjax._core.tensor.creation.from_data import tensor as _tensor
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
-from sbpjax.errors import OpError
+from sbpjax.errors import OpError, OpNotSupportedError
 
 
 def stft(
@@ -42,7 +42,9 @@ def stft(
     """
     if input.ndim not in (1, 2):
         rule = f"Expected a 1D or 2D tensor,but got {input.ndim}D"
-        raise OpError("stft(x, ...)", f"a signal of shape {list(input.shape)}", rule, "x.reshape(-1, x.shape[-1])")
+        raise OpNotSupportedError(
+            "stft(x, ...)", f"a signal of shape {list(input.shape)}", rule, "x.reshape(-1, x.shape[-1])"
+        )
     complex_input = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not complex_input:

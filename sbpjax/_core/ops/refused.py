@@ -40,7 +40,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     # functions that are not continued to the complex plane here or there
     ("c", (), "spherical_bessel_j0 bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1"),
     ("c", (), "scaled_modified_bessel_k0 scaled_modified_bessel_k1 erfcx airy_ai xlog1py"),
-    ("c", (1,), "poisson"),  # after the key
+    ("c", (1,), "poisson bernoulli"),  # after the key
     ("biu", (1,), "normal"),
     ("c", (), "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w"),
     ("c", (), "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v"),
@@ -48,14 +48,15 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("c", (), "legendre_polynomial_p laguerre_polynomial_l"),
     # layers and losses of real numbers
     ("c", (), "soft_margin_loss cross_entropy sparse_softmax_cross_entropy nll_loss mse_loss gaussian_nll_loss pdist"),
-    ("c", (), "batch_norm_with_statistics _per_sample layer_norm group_norm local_response_norm rms_norm"),
+    ("c", (), "batch_norm batch_norm_of_batch batch_norm_with_statistics instance_norm _per_sample"),
+    ("c", (), "layer_norm group_norm local_response_norm rms_norm"),
     ("c", (), "embedding_bag"),
     ("c", (), "interpolate grid_sample avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"),
     ("c", (), "fractional_max_pool2d fractional_max_pool3d"),
     # no sum or no mean in its own dtype
     ("bi", (0,), "nanmean huber_loss soft_margin_loss rms_norm interpolate"),
-    ("biu", (0,), "hardshrink softshrink logcumsumexp multi_margin_loss multilabel_margin_loss reflections"),
-    ("biu", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d"),
+    ("biu", (0,), "hardshrink softshrink logcumsumexp multi_margin_loss multilabel_margin_loss"),
+    ("biu", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm batch_norm_of_batch"),
     ("bi", (), "fractional_max_pool2d fractional_max_pool3d"),
     ("biu", (), "kl_div grid_sample"),
     ("biu", (0, 1), "binary_cross_entropy_with_logits"),

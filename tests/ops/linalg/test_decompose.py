@@ -201,6 +201,8 @@ CASES += [
     for shapes in (((2, 3), (3, 4)), ((10, 2), (2, 30), (30, 4), (4, 5)), ((3,), (3, 4), (4,)), ((3,), (3, 2), (2, 2)))
 ]
 CASES += [case(so.vander, tl.vander, x, N=n) for x in (D(3), D(2, 4), I(3)) for n in (None, 2, 5)]
+CASES += [case(so.vector_powers, torch.vander, D(3), N=n, grad=False) for n in (None, 0, 1, 5)]
+CASES += [case(so.vector_powers, torch.vander, x, increasing=True) for x in (I(3), np.array([True, False]))]
 
 # ----------------------------------------------------------------------------------------------------------- norms
 
@@ -227,6 +229,14 @@ test_against_torch = run(CASES, per_op=2)
         (so.solve_ex, (F(3, 3), F(2, 2)), {}, "Incompatible shapes"),
         (so.solve_ex, (F(3, 3), F(3, dtype=np.float64)), {}, "same dtype"),
         (so.multi_dot, (F(3, 3),), {}, "at least 2"),
+        (so.vander, (F(1),), {}, "N must be greater than 1"),
+        (so.vector_powers, (F(2, 3),), {}, "one-dimensional"),
+        (so.vector_powers, (F(3),), {"N": -1}, "non-negative"),
+        (dc.reflections, (I(3, 2),), {}, "floating point"),
+        (dc.reflect, (F(3, 2), D(2), F(3, 2)), {}, "same dtype"),
+        (dc.reflect, (F(3, 2), F(2), D(3, 2)), {}, "same dtype"),
+        (dc.reflect, (F(3, 2), F(1), F(3, 2)), {}, r"tau.shape\[-1\] must be equal to 2"),
+        (dc.reflect, (F(3, 2), F(2), F(4, 3, 2)), {}, "same batch dims"),
         (mn.matrix_norm, (F(3, 3),), {"ord": 3}, "ord is one of"),
     ],
 )

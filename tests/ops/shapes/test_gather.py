@@ -152,5 +152,9 @@ def test_errors():
         ga.scatter_reduce(X, I(3, 4, 5), X, dim=0, reduce="max")
     with pytest.raises(OpTypeError, match="bool"):
         ga.masked_fill(X, F(5), 0)
+    with pytest.raises(OpTypeError, match="same dtype"):
+        ga.scatter_add(X > 0, I(3, 4, 5), X, dim=0)
+    with pytest.raises(OpTypeError, match="same dtype"):
+        ga.index_add(X > 0, I(3), X, dim=0)
     with pytest.raises(OpBoundsError, match="Index is supposed to be a vector"):
         ga.index_select(X, I(2, 2), dim=0)

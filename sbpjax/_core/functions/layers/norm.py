@@ -8,7 +8,7 @@ from typing import Any
 
 from sbpjax._core import naming
 from sbpjax._core.functions.table import table
-from sbpjax._core.ops.dims import fail
+from sbpjax._core.ops.dims import fail, same_dtype
 from sbpjax._core.ops.layers import norm as ops
 from sbpjax._core.ops.layers import shared_statistics as shared
 from sbpjax._core.tensor import Tensor
@@ -18,7 +18,7 @@ from sbpjax._core.tensor.storage.inplace import into
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 
 
-def _normalised(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+def batch_norm_of_batch(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
     return ops.batch_norm(x, None, None, weight, bias, training=True, eps=eps)[0]
 
 
@@ -76,7 +76,7 @@ def batch_norm(
             )
         return apply(batch_norm_with_statistics, input, running_mean, running_var, weight, bias, eps=eps)
     if running_mean is None or running_var is None:
-        return apply(_normalised, input, weight, bias, eps=eps)
+        return apply(batch_norm_of_batch, input, weight, bias, eps=eps)
     moving = isinstance(momentum, Tensor)
     static = (("training", True), ("momentum", 1.0 if moving else momentum), ("eps", eps))
     pins = None
@@ -165,11 +165,18 @@ def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
     return ops.instance_norm(x, None, None, weight, bias, eps=eps)[0]
 
 
+def _check_dtypes(op: str, input: Tensor, *parameters: Tensor | None) -> None:
+    """Raise unless the parameters of a norm have the dtype of its input, or float32 if that has 16 bits."""
+    half = input.element_size() == 2
+    same_dtype(op, input, *(x for x in parameters if x is not None and not (half and x.dtype.np == "float32")))
+
+
 native_layer_norm_result = namedtuple("native_layer_norm", "output mean rstd")
 
 
 def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float):
     """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
+    _check_dtypes("native_layer_norm", input, weight, bias)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     mean = input.mean(dims, keepdim=True)
     deviation = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
@@ -182,6 +189,7 @@ native_group_norm_result = namedtuple("native_group_norm", "output mean rstd")
 
 def native_group_norm(input: Tensor, weight, bias, N: int, C: int, HxW: int, group: int, eps: float):
     """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
+    _check_dtypes("native_group_norm", input, weight, bias)
     rows = input.reshape(N, group, C // group * HxW)
     deviation = (rows.var(2, correction=0) + eps).rsqrt()
     out = table.found("nn.functional", "group_norm")(input, group, weight, bias, eps)
@@ -194,7 +202,22 @@ native_batch_norm_result = namedtuple("native_batch_norm", "output save_mean sav
 def native_batch_norm(
     input: Tensor, weight, bias, running_mean, running_var, training: bool, momentum: float, eps: float
 ):
-    """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation."""
+    """Return `nn.functional.batch_norm`, the batch's means and reciprocal deviations; these are empty in evaluation.
+
+    Raises:
+        OpTypeError: a parameter or a statistic of another dtype than the input (or float32 for a half), or a wrong type
+            of `training` or `momentum`.
+    """
+    if not isinstance(training, bool) or not isinstance(momentum, (int, float, Tensor)):
+        seen = f"training={training!r}, momentum={momentum!r}"
+        fail(
+            "type",
+            "native_batch_norm(...)",
+            seen,
+            "training is a bool, momentum a number",
+            "training=True, momentum=0.1",
+        )
+    _check_dtypes("native_batch_norm", input, weight, bias, running_mean, running_var)
     out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         return native_batch_norm_result(out, input.new_empty(0), input.new_empty(0))

@@ -99,7 +99,7 @@ op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linal
 written("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
 written("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", "linalg.solve.multi_dot")
-op("vander(x, N=None, increasing=False)", "linalg.solve.vander", out=False)
+op("vander(x, N=None, increasing=False)", "linalg.solve.vector_powers", out=False)
 alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)
 alias(
     "qr(input: Tensor, some: bool = True) -> tuple",

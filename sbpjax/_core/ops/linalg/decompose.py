@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dims import fail
+from ..dims import fail, same_dtype
 from ..promote import cast, compute_dtype, is_float
 
 _EXACT = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
@@ -335,6 +335,7 @@ def householder_product(x, tau, /):
 
 def reflections(x, /):
     """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
+    matrices("geqrf", x)
     packed, tau = jnp.linalg.qr(x, mode="raw")  # NumPy's form: transposed
     return jnp.swapaxes(packed, -1, -2), tau
 
@@ -349,11 +350,19 @@ def reflect(x, tau, other, /, left: bool = True, transpose: bool = False):
         left: multiply from the left.
         transpose: multiply by the conjugate transpose.
     """
-    matrices("ormqr", x)
-    m, k = x.shape[-2], tau.shape[-1]
+    matrices("ormqr", x, other)
+    same_dtype("ormqr", x, tau)
+    m, k = x.shape[-2], min(x.shape[-2:])
+    sizes = f"input {x.shape}, tau {tau.shape}, other {other.shape}"
+    if other.shape[:-2] != x.shape[:-2] or tau.shape[:-1] != x.shape[:-2]:
+        rule = "ormqr: input, tau and other have the same batch dims"
+        fail("shape", "ormqr(input, tau, other)", sizes, rule, "expand them to the same")
     if other.shape[-2 if left else -1] != m:
         rule = f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
-        fail("value", "ormqr(input, tau, other)", f"input {x.shape}, other {other.shape}", rule, "other.mT")
+        fail("value", "ormqr(input, tau, other)", sizes, rule, "other.mT")
+    if tau.shape[-1] != k:
+        rule = f"ormqr: tau.shape[-1] must be equal to {k}, the smaller size of the input"
+        fail("shape", "ormqr(input, tau, other)", sizes, rule, f"tau[..., :{k}]")
     none = [(0, 0)] * (x.ndim - 1)
     square = jnp.pad(x[..., :k], [*none, (0, m - k)])  # columns of no reflection complete the square matrix
     q = _reflected(square, jnp.pad(tau, [*none[:-1], (0, m - k)]))

@@ -267,11 +267,25 @@ def multi_dot(*arrays):
 
 def vander(x, /, N: int | None = None, increasing: bool = True):
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
-    x = x if is_float(x.dtype) else cast(x, INT64)
     x = x if x.ndim else lax.reshape(x, (1,))
     n = x.shape[-1] if N is None else N
-    if N is not None and N <= 1:
+    if n <= 1:
         fail("shape", f"linalg.vander(N={N})", f"x {x.shape}", "N must be greater than 1.", "N=2")
+    return _powers(x, n, increasing)
+
+
+def vector_powers(x, /, N: int | None = None, increasing: bool = False):
+    """Return the powers N - 1 to 0 of a vector's elements as rows; those of integers and booleans are int64."""
+    if x.ndim != 1:
+        fail("shape", "vander(x)", f"x {x.shape}", "x must be a one-dimensional tensor.", "x.flatten()")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        fail("shape", f"vander(N={N})", f"x {x.shape}", "N must be non-negative.", "N=2")
+    return _powers(x, n, increasing)
+
+
+def _powers(x, n: int, increasing: bool):
+    x = x if is_float(x.dtype) else cast(x, INT64)
     ones = jnp.ones((*x.shape, min(n, 1)), x.dtype)
     if n > 1:
         spread = jnp.broadcast_to(lax.expand_dims(x, (x.ndim,)), (*x.shape, n - 1))

@@ -296,6 +296,7 @@ def scatter_add(x, index, src, /, dim: int):
         tensor([3., 0., 3.])
     """
     if x.dtype == bool:  # true where any is
+        same_dtype("scatter_add", x, src)
         total = _scattered(cast(x, np.int32), index, cast(src, np.int32), dim, "scatter_add", _add)
         return cast(total, bool)
     return _scattered(x, index, src, dim, "scatter_add", _add)
@@ -467,6 +468,10 @@ def index_add(x, index, source, /, dim: int, alpha: complex = 1):
     Returns:
         The shape of ``x``. Splits of other dims stay if ``source`` is split alike.
 
+    Raises:
+        OpTypeError: ``source`` has another dtype.
+        OpError: the slices of ``source`` have other sizes, or a complex `alpha` of real tensors.
+
     Example:
         >>> flow.index_add(flow.zeros(3, 2), 0, flow.tensor([0, 2]), flow.ones(2, 2), alpha=5)
         tensor([[5., 5.],
@@ -474,6 +479,7 @@ def index_add(x, index, source, /, dim: int, alpha: complex = 1):
                 [5., 5.]])
     """
     dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
+    same_dtype("index_add", x, source)
     slices_fit("index_add", x, source, dim)
     if x.dtype == BOOL:  # of bools the sum is whether any holds
         source = cast(source, np.int32) if alpha else lax.full(source.shape, 0, np.int32)
