@@ -1,4 +1,4 @@
-"""Write `docs/reference/compatibility.md`: how OneFlow's arguments are taken, from the tables that take them.
+"""Write `docs/reference/compatibility.md`: OneFlow's arguments and their names here, from the tables of arguments.
 
 python -m tests.api.compatibility
 """
@@ -51,7 +51,7 @@ def ignored() -> list[tuple[str, str]]:
 
 def section() -> str:
     """Return the part of the page that the tables make."""
-    lines = ["### Taken and ignored", "", "| argument | of | why it means nothing here |", "| --- | --- | --- |"]
+    lines = ["### Taken and ignored", "", "| argument | of | reason |", "| --- | --- | --- |"]
     of = collections.defaultdict(list)
     for path, name in ignored():
         of[name].append(path)

@@ -1,7 +1,7 @@
 """Which of OneFlow's public names exist here, and which of them have a spec; writes `docs/reference/api_coverage.md`.
 
     python -m tests.api.coverage          # write the page
-    python -m tests.api.coverage --print  # what is missing, by priority
+    python -m tests.api.coverage --print  # the missing names, by priority
 
 `oneflow_api.json` holds the names: namespace → "priority kind" → names. Priority 1: used by model libraries or shared
 with PyTorch; 2: documented or tested by OneFlow; 3: the rest, most of it OneFlow's own making ("internal": imports that
@@ -142,12 +142,12 @@ def share(priority: int) -> float:
 def page() -> str:
     """Return the text of the page."""
     lines = [
-        "# Which of OneFlow's names are here",
+        "# Coverage of OneFlow's names",
         "",
-        "Written by `make api`; `tests/api` holds it against the package. Priority 1: names that libraries use or",
-        "that PyTorch has too; 2: what OneFlow documents or tests; 3: the rest. A name counts as specced if",
+        "Written by `make api`; `tests/api` compares it with the package. Priority 1: names that libraries use or",
+        "that PyTorch has too; 2: names that OneFlow documents or tests; 3: the rest. A name counts as specced if",
         "`tests/op_specs` has a spec for it, so that its values, gradients, forms and layouts are tested; classes,",
-        "modules and what is no op have tests of their own.",
+        "modules and names that are no ops have tests of their own.",
         "",
         "| priority | names | here | share |",
         "| --- | ---: | ---: | ---: |",
@@ -197,10 +197,10 @@ def narrower() -> list[str]:
 
 
 def _of_priority_3() -> list[str]:
-    """Return the lines about names that mean nothing here: what is asked for raises `AbsentError` and says the same."""
+    """Return the lines about names without a meaning here, which raise `AbsentError` with the same replacements."""
     lines = [
-        "What OneFlow's package shows of its own making. Asking for one of these raises `AbsentError`, which says what",
-        "to use instead (`sbpjax/_core/functions/table/absent_names.py`).",
+        "Internals of OneFlow's package. Access to one of these raises `AbsentError` with a replacement",
+        "(`sbpjax/_core/functions/table/absent_names.py`).",
         "",
         "| names | instead |",
         "| --- | --- |",
@@ -211,10 +211,10 @@ def _of_priority_3() -> list[str]:
         for p, kind, name in rows
         if p == 3 and not present(space, name)
     ]
-    told = collections.Counter(row(name) for name, _ in lacking)
+    counts = collections.Counter(row(name) for name, _ in lacking)
     for entry in TABLE:
-        if told[entry]:
-            lines.append(f"| {_code(entry[0].split())} ({told[entry]}) | {entry[1]} |")
+        if counts[entry]:
+            lines.append(f"| {_code(entry[0].split())} ({counts[entry]}) | {entry[1]} |")
     rest = [name for name, kind in lacking if row(name) is None and kind != "internal"]
     leaked = sum(row(name) is None and kind == "internal" for name, kind in lacking)
     lines += ["", f"Beside these, {leaked} imports that leak, modules that are no API, and dunders; and:", ""]

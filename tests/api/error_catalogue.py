@@ -1,4 +1,4 @@
-"""Write `docs/reference/errors.md`: every error class with its help page, and what common mistakes look like.
+"""Write `docs/reference/errors.md`: every error class with its help page, and the errors of common mistakes.
 
 python -m tests.api.error_catalogue
 
@@ -22,9 +22,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 HEAD = """# Errors
 
 Every error that sbpjax raises on a mistake is a `sbpjax.errors.SbpjaxError`, and also the class that PyTorch or Python
-has for such a mistake, so that `except RuntimeError` goes on working. The text has four parts: what was asked, with
-your line; what was *seen*; the *rule* that was broken; and one line that *fixes* it. The traceback shows your frames;
-`SBPJAX_FULL_TRACEBACK=1` shows those of the library too.
+has for such a mistake, so that `except RuntimeError` goes on working. The text has four parts: the operation, with
+your line; its inputs as *seen*; the *rule* that was broken; and one line that *fixes* it. The traceback shows your
+frames; `SBPJAX_FULL_TRACEBACK=1` shows those of the library too.
 
 `make api` writes this page from the classes.
 """
@@ -72,7 +72,7 @@ def classes() -> list[type]:
 
 def page() -> str:
     """Return the page."""
-    lines = [HEAD, "## What mistakes look like", "", "`x` is a global tensor of 8 × 6 in `split(0)` on four ranks.", ""]
+    lines = [HEAD, "## Common mistakes", "", "`x` is a global tensor of 8 × 6 in `split(0)` on four ranks.", ""]
     for about, mistake in MISTAKES.items():
         shown = textwrap.indent("\n".join([*mistake.split("; "), text_of(mistake)]), "    ")
         lines += [f"### {about}", "", shown, ""]

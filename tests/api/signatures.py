@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "arguments in order stand as in PyTorch": """allclose isclose Tensor.allclose Tensor.isclose
  nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.max_pool3d nn.functional.gumbel_softmax
  optim.lr_scheduler.PolynomialLR profiler.profile""",
-    "an overload, told by the number or the type of its arguments": """max min pow randint randint_like
+    "an overload, chosen by the number or the type of its arguments": """max min pow randint randint_like
  transpose unique Tensor.max Tensor.min Tensor.unique Tensor.where _C.global_arange _C.transpose""",
     "a reduction, a string, may stand where PyTorch's old flags do": """nn.BCELoss
  nn.MarginRankingLoss nn.functional.binary_cross_entropy nn.functional.l1_loss nn.functional.mse_loss""",

@@ -15,7 +15,7 @@ PAGE = HERE.parents[1] / "docs" / "reference" / "stages.md"
 PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
 # From the least to the most: the meaning of a stage.
 STAGES = {
-    PLANNED: "not there",
+    PLANNED: "missing",
     PRE_ALPHA: "a prototype, or not reached; limited tests, unknown performance, names that may change",
     ALPHA: "the core works, is tested and, where a figure makes sense, measured; names may change; there is a page",
     BETA: "complete for its users, who reviewed its names; tests of corners and whole programs, figures of scaling",
@@ -73,23 +73,23 @@ FEATURES = _by_area(_features((HERE / "stages.txt").read_text()))
 
 HEAD = """# Features and their stages
 
-What OneFlow 0.7 and its documents promise, line by line, and how far each feature is here. Tests are in `tests/`,
+The features that OneFlow 0.7 and its documents promise, each with its maturity here. Tests are in `tests/`,
 benchmarks in `benchmarks/`, their figures in `benchmarks/results/`. A test fails where one that is named here does not
-exist, or where a stage has less than it needs.
+exist, or where a stage lacks a condition.
 
-| stage | says |
+| stage | meaning |
 | --- | --- |
 """
 WHY = """
 Nothing is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
-virtual ones of a CPU, or were compiled for machines that were not there. In the
+virtual ones of a CPU, or were compiled ahead of time for other machines. In the
 reference, names below the stage of their feature are marked. This page is written by `make api`.
 """
 
 
 def page() -> str:
     """Return the page."""
-    text = HEAD + "".join(f"| {stage} | {says} |\n" for stage, says in STAGES.items()) + WHY
+    text = HEAD + "".join(f"| {stage} | {meaning} |\n" for stage, meaning in STAGES.items()) + WHY
     for area, features in itertools.groupby(FEATURES, lambda feature: feature.area):
         text += f"\n## {area}\n\n| feature | stage | page | benchmark | tests |\n| --- | --- | --- | --- | --- |\n"
         text += "".join(map(_row, features))

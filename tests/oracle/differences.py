@@ -53,13 +53,13 @@ SIGNATURES = (
         lambda o: o.kind == CHEAPER,
     ),
     Difference(
-        "holds what OneFlow cannot",
+        "shorter than the ranks",
         "A split dim may be shorter than the number of ranks: the last ranks hold nothing. OneFlow cannot make such "
         "a tensor.",
         lambda o: o.kind == ONLY_HERE and o.theirs.startswith("!input"),
     ),
     Difference(
-        "runs what OneFlow does not",
+        "no kernel in OneFlow",
         "OneFlow has no signature or kernel for the case and raises; here an op runs under every sbp.",
         lambda o: o.kind == ONLY_HERE and not o.theirs.startswith("!input"),
     ),
@@ -80,11 +80,11 @@ SIGNATURES = (
     ),
     Difference(
         "gather not put off",
-        "OneFlow adds a split operand to a partial one by filling the split one with zeros: no byte now, but whoever "
-        "reads the "
+        "OneFlow adds a split operand to a partial one by filling the split one with zeros: no byte now, but the "
+        "reader of the "
         "partial result has to reduce it. Here that zero-fill is charged as the all-gather it puts off, so that the "
         "partial operand is "
-        "reduced to where the other one lies.",
+        "reduced to the layout of the other one.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),
     ),
     Difference(
@@ -290,7 +290,7 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "data parallelism of global modules",
-        "DistributedDataParallel of a global module calls it as it is: its layouts say what is reduced. "
+        "DistributedDataParallel of a global module calls it as it is: its layouts decide the reductions. "
         "OneFlow raises.",
         "errors",
         ("ddp_global",),

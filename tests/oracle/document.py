@@ -14,19 +14,19 @@ WIDTH = 120
 
 _HEAD = """# Where sbpjax differs from OneFlow
 
-sbpjax keeps OneFlow's programming model: placement, sbp, global tensors, and what `to_global` and `to_local` mean.
-What real OneFlow 0.9.0 does was recorded as some 15,000 facts (`tests/oracle/data`), and the tests hold sbpjax
-against all of them. This page is written from the table in `tests/oracle/differences.py`: a fact that is neither
+sbpjax keeps OneFlow's programming model: placement, sbp, global tensors, `to_global` and `to_local`.
+The behaviour of OneFlow 0.9.0 was recorded as some 15,000 facts (`tests/oracle/data`), and the tests compare sbpjax
+with all of them. This page is written from the table in `tests/oracle/differences.py`: a fact that is neither
 equal nor in a class below fails the tests, and so does a class without facts.
 
-What is always equal: which rank holds which part of a tensor after `to_global`, for global and local sources (all of
-the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right; and where the
-gradient of a leaf lies.
+Always equal are: the part of a tensor that each rank holds after `to_global`, for global and local sources (all of
+the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right; and the layout
+of the gradient of a leaf.
 
-How arguments are taken, and how optimizers and schedules step where OneFlow and PyTorch differ, is in
+Names of arguments, and the steps of optimizers and schedules where OneFlow and PyTorch differ, are in
 [compatibility.md](compatibility.md#optimizers-and-schedules).
 
-## The layout that comes out of an op
+## Layouts of results
 
 Measured over the recorded signatures: the output layout is OneFlow's, or strictly cheaper by planned bytes, in 98 %
 of those on four ranks, 98 % on two, 99 % with uneven sizes and 96 % on 2 × 2 ranks; planned as traced programs, in 98
@@ -34,15 +34,15 @@ of those on four ranks, 98 % on two, 99 % with uneven sizes and 96 % on 2 × 2 r
 expression moves to end in OneFlow's layout. For 1,597 cases the conversions that OneFlow performed were recorded too:
 ours move 230 kB where OneFlow's moved 445 kB, fewer in 705 cases, more in 2.
 
-These are the classes of what is not equal:
+The differences, by class:
 """
 
 _API = """
 ## The API
 
 Recorded snippets whose result differs, by class. All others give the recorded result; every misuse that raises,
-aborts or hangs in OneFlow raises here an error that says what was asked, what was seen, which rule was broken, and
-one line that fixes it, except for what is listed as accepted.
+aborts or hangs in OneFlow raises here an error with the operation, its inputs, the rule that was broken, and one line
+that fixes it, except for those that are listed as accepted.
 """
 
 _LIMITS = """
@@ -60,11 +60,11 @@ _TORCH = """\
 In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests run both. These are the exceptions:
 
 - `x.numpy()` of a tensor that requires grad returns its value, as in OneFlow (`numpy_grad`). It is a copy, so writing
-  to it cannot bypass the tape, which is what PyTorch's error is there for.
+  to it cannot bypass the tape, which PyTorch's error prevents.
 - The result of an op is row-major. PyTorch's elementwise ops keep the strides of their input, so that
   `x.t().relu().view(-1)` is refused there and works here. Views have PyTorch's strides, offsets and `is_contiguous()`,
   and `view` is refused for the same ones (`tests/tensor/test_strides.py`).
-- `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
+- `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written some entries by then.
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
 - Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops refuse that.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
@@ -79,12 +79,12 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   equal elements keep their order, and NaN is the largest.
 - A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.
 - A matrix that is singular or not positive definite is a `LinAlgError` where the result is at hand: on the CPU, outside
-  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` says that a matrix failed (1),
-  not at which minor.
+  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` is 1 for a matrix that
+  failed, not the number of its minor.
 - `real` and `imag` are attributes, as in PyTorch; OneFlow's are methods.
 - Memory formats are accepted and change nothing; a write in place may move a tensor's `data_ptr`; memory read through
   `from_dlpack` is never written. `set_num_threads` and `use_deterministic_algorithms` are noted and have no effect.
-- Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` says to keep a list.
+- Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` suggests a list.
 - An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
   partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
   program that runs on an accelerator cannot raise.
@@ -93,8 +93,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
   `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
 - Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it
-  keeps what it does under `if __name__ == "__main__":`. They have no JAX; what
-  datasets can use there is in [data workers](data_workers.md).
+  keeps its main program under `if __name__ == "__main__":`. They have no JAX; [data workers](data_workers.md) lists
+  the names that datasets can use there.
 - A parameter keeps its sbp under ZeRO, in all stages: a program that divides it stores the parts, and shows the layout
   that the user gave it, so that checkpoints, eager code and other graphs need not know of the option. OneFlow leaves
   a broadcast parameter as split(0) after a step.
@@ -104,7 +104,7 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   `graph.rng`, with their own `state_dict`, which holds the options of groups too, from the start.
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
 - `one_embedding`: each table has keys of its own; `cache_budget_mb` is of all devices together; an unseen key beyond
-  the capacity is an error, or makes room as `evict` says; snapshots have a format of their own.
+  the capacity is an error, or replaces a row by the rule of `evict`; snapshots have a format of their own.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
   (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go
   by name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
@@ -114,21 +114,21 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   channel out of its sum again, ours does.
 - A sparse gradient is a `RowGrad`, with `ids` and `rows`, and no sparse tensor. An optimizer without sparse updates
   makes it dense, where PyTorch's raise.
-- `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
+- `torch.compile` under the alias computes the forward again in the backward. A call whose Python reads a tensor's
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
-- Under the alias `torch`, names of what means nothing here (sparse and nested tensors, storages, quantised layers,
-  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and asked
-  about with `isinstance`, which is False; calling one raises `NotInJaxError`, which says what to use. So
+- Under the alias `torch`, names without a meaning here (sparse and nested tensors, storages, quantised layers,
+  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and used
+  in `isinstance`, which is False; calling one raises `NotInJaxError` with a replacement. So
   `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
-- `torch.autograd.forward_ad` differentiates the tape twice when a tangent is asked for, so a tensor made under
+- `torch.autograd.forward_ad` differentiates the tape twice when a tangent is requested, so a tensor made under
   `no_grad` has none. `detect_anomaly` does not look into compiled programs; `jax.debug_nans(True)` does.
-  `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on what they are given: devices
+  `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on their arguments: devices
   are shared by layouts, not by copies of a module.
 - `log_softmax` and `softmin` of an empty tensor of integers are errors, as of any other; PyTorch does not look where
   there is nothing. Its `nll_loss` of some layouts stops at a gradient of its own that is not contiguous; ours has one.
-- A hook on a view that is later written in place is called, with the gradient of what the view was before the write;
-  PyTorch's writes to a view pass its old hooks by. Hooks on what is no view are called alike.
+- A hook on a view that is later written in place is called, with the gradient of the view before the write;
+  PyTorch's writes to a view bypass its old hooks. Hooks on tensors that are no views are called alike.
 """
 
 

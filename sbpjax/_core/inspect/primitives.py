@@ -20,7 +20,7 @@ WITHOUT_RULES = {
     "Fallback: factorisations and streams of random bits, of which a part needs the whole operand": (
         "cholesky_update geqp3 ormqr rng_bit_generator"
     ),
-    "Fallback: code that planning cannot look into": "call_exported core_map cudnn_fusion custom_partitioning",
+    "Fallback: code that the planner cannot read": "call_exported core_map cudnn_fusion custom_partitioning",
     "Fallback: could be divided, but are too rare for a rule": (
         "broadcast_to empty empty2 random_gamma select_and_scatter threefry4x32 with_memory_space_constraint"
     ),
@@ -97,19 +97,19 @@ def page() -> str:
     lines = [
         "# Primitives",
         "",
-        "What happens to each of JAX's primitives in a planned program",
+        "The treatment of each of JAX's primitives in a planned program",
         "([How it works](../explanation/design.md#rules-plans-lowering)).",
         "",
         "* A primitive with a **rule** has strategies, of which the plan takes one: each rank computes its part, or",
         "  the whole.",
         "* A primitive without a rule takes the **fallback**: its operands are boxed to broadcast, and every rank",
-        "  computes the whole. The logger `sbpjax.rules` says so once for each name.",
+        "  computes the whole. The logger `sbpjax.rules` warns once for each name.",
         "  The same holds for any that is not listed.",
-        "* [CONTRIBUTING](../../CONTRIBUTING.md#adding-) says how to add a rule.",
+        "* [CONTRIBUTING](../../CONTRIBUTING.md#adding-) describes how to add a rule.",
         "",
         f"This page is generated from the rules and JAX {jax.__version__}. `JAX_PLATFORMS=cpu python -m",
         "sbpjax._core.inspect.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
-        "`tests/inspect/test_primitives.py` fails while the page is another.",
+        "`tests/inspect/test_primitives.py` fails if the page differs.",
         "",
         "| Rule in `_core/programs/rules/` (`control`: in `_core/planner/`) | Primitives |",
         "| --- | --- |",
@@ -126,7 +126,7 @@ def page() -> str:
     other = sorted(n for found in families().values() for n in found if n not in every)
     rest = sorted(every - known)
     if rest:
-        lines.append(f"| Fallback: not looked at yet | {' '.join(rest)} |")
+        lines.append(f"| Fallback: not examined yet | {' '.join(rest)} |")
     lines += ["", f"Rules for primitives that only other versions of JAX have: {' '.join(other)}."]
     return "\n".join(lines) + "\n"
 

@@ -51,10 +51,10 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("nn.FusedMLP", "sbpjax.nn.Sequential of Linear and ReLU: a compiled program fuses them"),
     ("stateful_op *.to_consistent to_consistent *.is_consistent", "to_global, is_global: the newer names"),
     ("*.is_eager", "nothing: every tensor outside a graph is eager"),
-    ("is_deprecated oneflow_deprecate docstr *_path oneflow_python_base_dir", "nothing: it is of OneFlow's own making"),
+    ("is_deprecated oneflow_deprecate docstr *_path oneflow_python_base_dir", "nothing: internal to OneFlow"),
     (
         "atexit_hook ExitHook register_class_method_util env_util version ignore script",
-        "nothing: it is of OneFlow's own making",
+        "nothing: internal to OneFlow",
     ),
 )
 
@@ -97,7 +97,7 @@ def absent(space: str, name: str) -> AttributeError:
     if found is None:
         return MissingNameError.of(package, name)
     if found in OLD:
-        rule = f"OneFlow wrote this so before it had global tensors; see {page('how_to/oneflow_scripts.md')}"
+        rule = f"OneFlow used this name before it had global tensors; see {page('how_to/oneflow_scripts.md')}"
     else:
-        rule = "OneFlow's name for something that means nothing here"
+        rule = "a name of OneFlow without a meaning here"
     return AbsentError(f"{package}.{name}", "a name of OneFlow", rule, found[1])

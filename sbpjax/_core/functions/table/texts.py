@@ -45,9 +45,9 @@ IGNORED = "taken and ignored."
 MAKING = {
     "size": "the shape, as numbers or one tuple.",
     "dtype": "the dtype; the default dtype, or that of the values or the other tensor, if None.",
-    "device": "where a local tensor lies.",
-    "placement": "where a global tensor lies; comes with ``sbp``.",
-    "sbp": "how a global tensor lies.",
+    "device": "the device of a local tensor.",
+    "placement": "the placement of a global tensor; comes with ``sbp``.",
+    "sbp": "the sbp of a global tensor.",
     "requires_grad": "whether ops on it are recorded.",
 }
 
@@ -243,7 +243,7 @@ def _errors(home: str, fn: Callable, tensors: list[str], check: Any) -> str:
     if len(tensors) > 1 or tensors == ["tensors"]:
         if family(home, tensors).startswith(_SEVERAL):
             found["OpError", "the shapes do not broadcast."] = None
-        found["MixedTensorError", "some are local, others global, or they lie on different placements."] = None
+        found["MixedTensorError", "some are local, others global, or they are on different placements."] = None
     return "".join(_filled(f"{error}: {rule}", 4) for error, rule in found)
 
 

@@ -35,9 +35,9 @@ FORMS: dict[str, dict[str, str]] = {
 }
 
 IGNORED = {
-    "pin_memory": "XLA stages what it copies to an accelerator itself",
+    "pin_memory": "XLA stages copies to an accelerator itself",
     "layout": "all tensors are dense",
-    "memory_format": "there is one memory format; XLA chooses how an array lies",
+    "memory_format": "there is one memory format; XLA chooses the layout in memory",
     "use_l2_norm_kernel": "there is one way to compute a norm",
 }
 

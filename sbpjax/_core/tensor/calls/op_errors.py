@@ -44,7 +44,7 @@ def _on_two_devices(op, inputs) -> Exception:
     return errors.MixedTensorError(
         op.name,
         "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
-        "all inputs of a local op lie on one device",
+        "all inputs of a local op are on one device",
         f"x.to({str(tensors[0].device)!r}) for the others",
     )
 
@@ -143,7 +143,7 @@ def mixed(asked: str, inputs) -> errors.MixedTensorError:
         what = "a parameter, " if _is_parameter(x) else ""
         where = x.device if x._layout is None else repr(x.placement)
         seen.append(f"input {i}: {what}{kind} {tuple(x.shape)} on {where}")
-    rule = "all inputs of one op are local, or lie on one placement (hierarchy included)"
+    rule = "all inputs of one op are local, or on one placement (hierarchy included)"
     return errors.MixedTensorError(asked, "; ".join(seen), rule, _joining(tensors))
 
 
