@@ -9,12 +9,14 @@ is given one thread.
 * op: a recorded elementwise add and matmul of 64 × 64 against a cached `jax.jit` call of the same function.
 * step: forward, backward and Adam update of a 2-layer transformer (B 4, T 16, D 32) against PyTorch eager.
 * global: an add of two tensors split over eight devices.
+* boxing: `to_global` and `to_local` of a small tensor on four devices, and of each the calls of Python functions.
 """
 
 from __future__ import annotations
 
 import platform
 import statistics
+import sys
 import time
 
 import jax
@@ -140,12 +142,36 @@ def global_op() -> None:
     )
 
 
+def count_calls(run) -> int:
+    """Return how many Python functions a call runs."""
+    events = []
+    sys.setprofile(lambda frame, event, arg: events.append(event))
+    run()
+    sys.setprofile(None)
+    return events.count("call")
+
+
+def boxing() -> None:
+    place = flow.placement("cpu", [0, 1, 2, 3])
+    split, broadcast = flow.sbp.split(0), flow.sbp.broadcast
+    x = flow.ones(8, 4, placement=place, sbp=split)
+    y = flow.ones(8, 4, placement=place, sbp=broadcast)
+    cases = {
+        "S0 -> B": lambda: x.to_global(place, broadcast),
+        "B -> S0": lambda: y.to_global(place, split),
+        "to_local": lambda: x.to_local(),
+    }
+    for name, time_us in interleaved(cases, repeat=100).items():
+        print(f"boxing   {name:8} {time_us:6.1f} us   {count_calls(cases[name]) - 1} calls")
+
+
 def main() -> None:
     torch.set_num_threads(1)
     print(f"{platform.processor() or platform.machine()}, jax {jax.__version__}, torch {torch.__version__}")
     ops()
     steps()
     global_op()
+    boxing()
 
 
 if __name__ == "__main__":

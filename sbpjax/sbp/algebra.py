@@ -99,7 +99,7 @@ def nd_name(codes: tuple[int, ...]) -> str:
     return ",".join(name(c) for c in codes)
 
 
-def _parse_entry(entry, asked: str) -> int:
+def _parse_entry(entry, value) -> int:
     if isinstance(entry, sbp):
         return entry.code
     if isinstance(entry, str):
@@ -109,9 +109,9 @@ def _parse_entry(entry, asked: str) -> int:
         if text[:1] == "S" and text[1:].lstrip("-").isdigit():
             return split(int(text[1:])).code
     if isinstance(entry, str):
-        raise SbpError(asked, repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"')
+        raise SbpError(f"sbp={value!r}", repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"')
     raise SbpTypeError(
-        asked,
+        f"sbp={value!r}",
         f"an entry of type {type(entry).__name__}",
         "an sbp is split(d), broadcast or partial_sum, or a list of them",
         "e.g. sbp=[sbpjax.sbp.split(0), sbpjax.sbp.broadcast]",
@@ -131,49 +131,44 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
         SbpError: wrong number of entries, a split dim outside the tensor, or an entry that a plan decides.
         SbpTypeError: an entry is no sbp.
     """
-    asked = f"sbp={value!r}"
-    if isinstance(value, str):
-        entries = value.replace("(", "").replace(")", "").split(",")
-    elif isinstance(value, Sequence):
-        entries = tuple(value)
-    else:
+    # Every `to_global` parses, so the usual forms come first: a check for an ABC is Python code.
+    if isinstance(value, sbp):
         entries = (value,)
-    codes = tuple(_parse_entry(e, asked) for e in entries)
+    elif isinstance(value, str):
+        entries = value.replace("(", "").replace(")", "").split(",")
+    else:
+        entries = value if isinstance(value, (tuple, list, Sequence)) else (value,)
+    codes = tuple([e.code if e.__class__ is sbp else _parse_entry(e, value) for e in entries])
     if FREE in codes and not allow_free:
         raise SbpError(
-            asked,
+            f"sbp={value!r}",
             "the sbp of a value inside a traced program, which the plan of that program decides",
             "it can be handed on inside that program; outside it stands for nothing",
             "return the tensor from the program: the sbp of the result is exact",
         )
     if len(codes) != len(hierarchy):
         raise SbpError(
-            asked,
+            f"sbp={value!r}",
             f"{len(codes)} entries for a placement of hierarchy {tuple(hierarchy)}",
             f"an nd-sbp has one entry per placement dimension: {len(hierarchy)}",
             f"give {len(hierarchy)} entries, e.g. {[repr(broadcast)] * len(hierarchy)}".replace("'", ""),
         )
     if ndim is None:
         return codes
-    return tuple(_resolve(c, ndim, asked) for c in codes)
-
-
-def _resolve(code: int, ndim: int, asked: str) -> int:
-    if code in (B, P, FREE):
-        return code
-    if code >= ndim:
-        raise SbpError(
-            asked,
-            f"split({code}) of a tensor with {ndim} dims",
-            f"split(d) needs 0 <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
-            f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
-        )
-    return code
+    for code in codes:
+        if code >= ndim:
+            raise SbpError(
+                f"sbp={value!r}",
+                f"split({code}) of a tensor with {ndim} dims",
+                f"split(d) needs 0 <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
+                f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
+            )
+    return codes
 
 
 def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:
     """Return the nd-sbp of codes."""
-    return tuple(from_code(c) for c in codes)
+    return tuple(map(from_code, codes))
 
 
 def shifted(codes: tuple[int, ...], by: int) -> tuple[int, ...]:

@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501 (a snippet is one line)
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 
@@ -165,6 +168,22 @@ def test_to_global_without_change_is_the_tensor():
     assert x.to_global() is x and x.to_global(p4(), "S0") is x and x.to_global(sbp=sbp.split(0)) is x
     y = x.to_global(p4(), "S0", grad_sbp="B")
     assert y is not x and not y.is_leaf
+
+
+@pytest.mark.parametrize("target", [(sbp.broadcast,), [sbp.broadcast], sbp.broadcast], ids=["tuple", "list", "entry"])
+def test_a_repeated_to_global_makes_few_calls(target, monkeypatch):
+    """An error's text is made only where the error is raised, and the sbp is parsed once."""
+    monkeypatch.setattr(sbp.sbp, "__repr__", lambda entry: pytest.fail("a text"))
+    x, place = sbpjax.tensor(X).to_global(p4(), "S0"), p4()
+    x.to_global(place, target)
+    gc.disable()  # JAX frees arrays in a callback of the collector
+    events = []
+    sys.setprofile(lambda frame, event, arg: events.append(event))
+    y = x.to_global(place, target)
+    sys.setprofile(None)
+    gc.enable()
+    assert events.count("call") <= 20
+    np.testing.assert_array_equal(y.local_shards()[3], X)
 
 
 def test_other_placements():

@@ -15,13 +15,13 @@ import numpy as np
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.sbp import Layout, abstract, algebra
 from sbpjax.sbp import multi_host as spread
-from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import flat_placement, one_per_process
 from sbpjax.sbp.placement import placement as Placement
 
 from . import between_placements as transfer
 from . import between_processes as shipping
+from .eager import global_ops as eager
 
 # A jax.Array, or an `abstract.Abstract` in the place of one.
 Payload = Any
@@ -39,20 +39,25 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, 
     Returns:
         The physical array and its layout.
     """
-    target = layout_of(
-        placement, algebra.parse(sbp, placement.hierarchy, len(layout.shape)), layout.shape, layout.dtype
-    )
-    if target is layout:
-        return array, layout
+    target = Layout(placement, sbp, layout.shape, layout.dtype)
+    return move(array, layout, target), target
+
+
+def move(array, source: Layout, target: Layout) -> Payload:
+    """Return the physical array of ``target`` made from that of ``source``, a layout of the same tensor."""
+    if target is source:
+        return array
     if array.__class__ is abstract.Abstract:
-        return abstract.of_layout(target), target
-    if not placement.is_present:
-        raise abstract.absent(f"to_global({placement!r}, ...)", repr(layout), placement)
-    source = layout.placement
+        return abstract.of_layout(target)
+    old, new = source.placement, target.placement
+    if not new.is_present:
+        raise abstract.absent(f"to_global({new!r}, ...)", repr(source), new)
+    if old == new:
+        return eager.box(array, source, target)
     # Over the same devices in the same order nothing has to be sent, however many processes own them.
-    if (placement.spans_processes or source.spans_processes) and flat_placement(source) != flat_placement(placement):
-        return shipping.ship(array, layout, target), target
-    return transfer.transfer(array, layout, target), target
+    if (new.spans_processes or old.spans_processes) and flat_placement(old) != flat_placement(new):
+        return shipping.ship(array, source, target)
+    return transfer.transfer(array, source, target)
 
 
 def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[Payload, Layout]:
@@ -85,7 +90,7 @@ def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[P
     # On the device already: one transfer of the whole and a planned slice, and nothing comes to the host.
     if isinstance(value, jax.Array):
         whole = layout.with_codes((algebra.B,) * len(layout.codes))
-        return convert(jax.device_put(value, whole.sharding), whole, placement, layout.sbp)
+        return move(jax.device_put(value, whole.sharding), whole, layout), layout
     blocks = {}
     for index, part in zip(np.ndindex(*placement.hierarchy), layout.parts(), strict=True):
         block = np.zeros(layout.local_shape, value.dtype)
@@ -115,7 +120,7 @@ def to_logical(array, layout: Layout, own: bool = False) -> Payload:
         everyone = one_per_process(layout.placement.type)
         whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
         return whole.addressable_data(0)
-    whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
+    whole = move(array, layout, layout.with_codes((algebra.B,) * len(layout.codes)))
     value = whole.addressable_data(0)
     return apart(value) if own and whole is array else value
 

@@ -433,4 +433,4 @@ def box(array, source: Layout, target: Layout) -> Payload:
     """Return the physical array of ``target`` made from the one of ``source``, on the same placement."""
     if target is source:
         return array
-    return execute(identity, (), (array,), (source,), out_sbps=(target.sbp,))[0][0]
+    return execute(identity, (), (array,), (source,), out_sbps=(target.codes,))[0][0]

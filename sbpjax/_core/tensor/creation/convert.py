@@ -34,11 +34,11 @@ from sbpjax.errors import (
 )
 from sbpjax.sbp import algebra, broadcast, partial_sum
 from sbpjax.sbp import process_local as members
+from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import placement as Placement
 
 from ..dispatch import abstract, dispatch
-from ..dispatch.placed import boxed
 from ..handle.mode import mode
 from ..handle.tensor import Tensor, attach, restore, wrap, wrap_any
 
@@ -126,20 +126,20 @@ def to_global(
         return pin(self, placement, sbp, grad_sbp)
     ndim = len(layout.shape)
     codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
-    wanted = algebra.to_sbp(codes)
+    target = layout_of(placement, codes, layout.shape, layout.dtype)
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
     # The tensor itself, as in OneFlow: `to_global` to the same layout costs nothing and copies nothing.
-    elif codes == layout.codes and placement == layout.placement:
+    elif target is layout:
         return self.clone() if copy else self
-    source = layout
 
     def back(grad: Tensor) -> Tensor:
         if grad_sbp is not None:
-            return grad.to_global(placement, grad_sbp).to_global(source.placement, _gradient_sbp(source, grad_sbp))
-        return grad.to_global(source.placement, _gradient_sbp(source, grad._layout.sbp, as_source=True))
+            return grad.to_global(placement, grad_sbp).to_global(layout.placement, _gradient_sbp(layout, grad_sbp))
+        return grad.to_global(layout.placement, _gradient_sbp(layout, grad._layout.sbp, as_source=True))
 
-    return _record(self, boxed(self, placement, wanted)._as_asked(), back)
+    out = wrap_any(conversions.move(self._array, layout, target), target)
+    return _record(self, out._as_asked(), back)
 
 
 def _in_trace(x: Tensor) -> Tensor:
