@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +20,11 @@ from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
+from sbpjax.optim import run
+from sbpjax.optim.optimizer import Optimizer
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
 
 from .graph_state import LastCall, internals_of
-from .masters import keep_masters
 from .module_proxy import CHANGES, checkpoints_of, stages_of
 from .program import runtime
 from .program.build_program import build_program, check_repeats
@@ -113,7 +115,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     # A failed trace must keep no moments: they would have layouts of a program that was never made.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
     # Before the state is listed: master weights are a part of it.
-    undo = keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
+    undo = _keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
     try:
         zero = _zero(graph, call)
         if zero is not None:
@@ -293,3 +295,23 @@ def _announce(graph: Any, key: Signature, call: Call) -> None:
             "pad the input to the first shape, or config.set_static_inputs(False)",
         )
     log.warning("%s compiles anew: %s", graph.name, what)
+
+
+def _keep_masters(optimizers: Sequence[Optimizer]) -> Callable[[], None]:
+    """Switch master weights on for groups with a parameter of lower precision; return a function that reverts it.
+
+    Float32 parameters are their own masters: their casts are part of the program. A parameter that is bfloat16 or
+    float16 itself would lose every update smaller than 1/256 of it. A group that sets ``"master_weights"`` itself is
+    left as it is.
+    """
+    changed = []
+    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+        if "master_weights" not in group and any(run.is_low(p.dtype) for p in group["params"]):
+            group["master_weights"] = True
+            changed.append(group)
+
+    def undo() -> None:
+        for group in changed:
+            del group["master_weights"]
+
+    return undo

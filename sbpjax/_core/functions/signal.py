@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms and window functions: ``stft istft hann_window hamming_window …``."""
+"""Short-time Fourier transforms, frequencies and windows: ``stft istft fftfreq hann_window hamming_window …``."""
 
 from __future__ import annotations
 
@@ -170,3 +170,22 @@ def kaiser_window(
     """Return Kaiser's window with shape parameter ``beta``."""
     place = (device, placement, sbp)
     return _made("kaiser", window_length, periodic, dtype, place, requires_grad, beta=beta)
+
+
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return the frequencies of the n results of `fft`, for a sample spacing ``d``."""
+    return _frequencies(np.fft.fftfreq(n, d), dtype, device, placement, sbp, requires_grad)
+
+
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return the frequencies of the ``n // 2 + 1`` results of `rfft`, for a sample spacing ``d``."""
+    return _frequencies(np.fft.rfftfreq(n, d), dtype, device, placement, sbp, requires_grad)
+
+
+def _frequencies(values, dtype, device, placement, sbp, requires_grad: bool) -> Tensor:
+    values = values.astype(dtypes.get_default_dtype().np if dtype is None else dtypes.np_of(dtype))
+    return _tensor(values, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad)

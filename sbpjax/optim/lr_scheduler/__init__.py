@@ -6,10 +6,10 @@ from .cosine import CosineAnnealingLR as CosineAnnealingLR
 from .cosine import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
 from .cosine import CosineDecayLR as CosineDecayLR
 from .cyclic import CyclicLR as CyclicLR
-from .factors import warmup_constant as warmup_constant
-from .factors import warmup_cosine as warmup_cosine
 from .lambdas import LambdaLR as LambdaLR
 from .lambdas import MultiplicativeLR as MultiplicativeLR
+from .lambdas import warmup_constant as warmup_constant
+from .lambdas import warmup_cosine as warmup_cosine
 from .one_cycle import OneCycleLR as OneCycleLR
 from .plateau import ReduceLROnPlateau as ReduceLROnPlateau
 from .ramp import ConstantLR as ConstantLR

@@ -1,7 +1,9 @@
-"""Schedules by a user's function of the step: `LambdaLR`, `MultiplicativeLR`."""
+"""Schedules by a user's function of the step: `LambdaLR`, `MultiplicativeLR`; factors with a warm-up."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from sbpjax.optim.optimizer import Optimizer
@@ -74,3 +76,20 @@ class MultiplicativeLR(LRScheduler):
 
 def _functions(scheduler: str, lr_lambda: Any, optimizer: Optimizer) -> list[Factor]:
     return per_group(scheduler, "lr_lambda", lr_lambda, checked_optimizer(scheduler, optimizer))
+
+
+def warmup_cosine(warmup: int, total: int, final: float = 0.0) -> Callable[[int], float]:
+    """Return the factor that rises linearly over `warmup` steps, then falls along a cosine to `final`."""
+
+    def factor(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / warmup
+        progress = min(1.0, (step - warmup) / max(1, total - warmup))
+        return final + (1 - final) * 0.5 * (1 + math.cos(math.pi * progress))
+
+    return factor
+
+
+def warmup_constant(warmup: int) -> Callable[[int], float]:
+    """Return the factor that rises linearly over `warmup` steps, then stays 1."""
+    return lambda step: min(1.0, (step + 1) / max(1, warmup))

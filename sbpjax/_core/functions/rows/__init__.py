@@ -1,8 +1,6 @@
 """Op table: one file of rows per family; importing this package reads all of them."""
 
 from . import activations as activations
-from . import arrange as arrange
-from . import complex as complex
 from . import creation as creation
 from . import fft as fft
 from . import index as index
@@ -15,7 +13,5 @@ from . import pointwise as pointwise
 from . import products as products
 from . import reductions as reductions
 from . import settings as settings
-from . import signal as signal
 from . import special as special
-from . import statistics as statistics
 from . import views as views

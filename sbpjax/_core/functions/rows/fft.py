@@ -1,8 +1,11 @@
-"""Op table: discrete Fourier transforms (``torch.fft``). Transformed dims are whole on every rank."""
+"""Op table: Fourier transforms (``torch.fft``, `stft`) and windows. Transformed dims are whole on every rank."""
 
 from __future__ import annotations
 
-from ..table.table import op, written
+from ..table.table import FN, METHOD, op, written
+
+SIGNAL = "sbpjax._core.functions.signal"
+READ = FN | METHOD
 
 _KINDS = (  # name, the op, whether it has the scale of an inverse, its result
     ("fft", "c2c", False, "the Fourier transform"),
@@ -23,4 +26,7 @@ for _kind, _op, _inverse, _result in _KINDS:
            text=f"Return {_result} along {_where}.", fixed={"inverse": _inverse, "op": f"{_kind}{_end}"})  # fmt: skip
 op("fft.fftshift(input, dim=None)", "signals.fft.fftshift", out=False)
 op("fft.ifftshift(input, dim=None)", "signals.fft.ifftshift", out=False)
-written("fft.fftfreq fft.rfftfreq", "sbpjax._core.functions.frequencies", out=True)
+written("fft.fftfreq fft.rfftfreq", SIGNAL, out=True)
+written("stft", SIGNAL, READ, strict=True)
+written("istft", SIGNAL, READ)
+written("bartlett_window blackman_window hamming_window hann_window kaiser_window", SIGNAL, strict=True)

@@ -1,10 +1,11 @@
-"""Op table: elementwise ops (unary, binary, comparisons). Any sbp; linear ones keep a partial sum."""
+"""Op table: elementwise ops (unary, binary, comparisons, complex). Any sbp; linear ones keep a partial sum."""
 
 from __future__ import annotations
 
 from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, OUTPUT, note, op, written
 
 FUNCTIONS = "sbpjax._core.functions.elementwise"
+COMPLEX = "sbpjax._core.functions.complex_numbers"
 READ = FN | METHOD
 WRITE = READ | INPLACE
 ALL = WRITE | INPLACE_FN
@@ -122,3 +123,14 @@ op("bitwise_xor(input, other)", "compare.bitwise_xor", WRITE, numbers="one")
 op("bitwise_left_shift(input, other)", "compare.bitwise_left_shift", WRITE, numbers="one")
 op("bitwise_right_shift(input, other)", "compare.bitwise_right_shift", WRITE, numbers="one")
 written("allclose equal", FUNCTIONS, READ)
+
+# ------------------------------------------------------------------------------------------------------ complex numbers
+
+op("angle(input)", "complex.angle", READ)
+op("sgn(input)", "complex.sgn", READ | INPLACE)
+op("conj_physical(input)", "complex.conj", READ | INPLACE)
+op("isreal(input)", "complex.isreal", READ, out=False)
+op("complex(real, imag)", "complex.complex", exact_out=True)
+op("polar(abs, angle)", "complex.polar", exact_out=True)
+written("conj is_conj is_neg resolve_conj resolve_neg", COMPLEX, READ)
+written("real imag view_as_real view_as_complex", COMPLEX)
