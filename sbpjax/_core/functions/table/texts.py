@@ -73,17 +73,19 @@ PRODUCT = (
     "dim is split in both, the result is a partial sum. A partial sum times a broadcast tensor stays one."
 )
 WHOLE = "The result is broadcast, since its size depends on values."
-FAMILIES = {
-    "reduce.sum reduce.mean": f"{SUM}; a partial sum stays one.",
-    "reduce.nansum reduce.count_nonzero": f"{SUM}; {REDUCED}.",
-    "reduce.amax reduce.amin reduce.aminmax reduce.all reduce.any reduce.prod reduce.argmax reduce.argmin": ALONG,
-    "reduce.nanmean": ALONG,
-    "reduce.logsumexp reduce.max reduce.min activation.softmax activation.log_softmax activation.softmin": ALONG,
-    "sort.sort sort.argsort sort.topk sort.kthvalue sort.mode cumulative.cumprod": ALONG,
-    "cumulative.cumsum arrange.cat arrange.flip": MOVED,
-    "products.mm products.bmm products.matmul": PRODUCT,
-    "activation.glu activation.prelu complex.isreal": "",  # not pointwise, or only in part: documented by the op
-}
+FAMILIES = (
+    ("reductions.reduce", "sum mean", f"{SUM}; a partial sum stays one."),
+    ("reductions.reduce", "nansum count_nonzero", f"{SUM}; {REDUCED}."),
+    ("reductions.reduce", "amax amin aminmax all any prod argmax argmin nanmean logsumexp max min", ALONG),
+    ("layers.activation", "softmax log_softmax softmin", ALONG),
+    ("reductions.sort", "sort argsort topk kthvalue mode", ALONG),
+    ("reductions.cumulative", "cumprod", ALONG),
+    ("reductions.cumulative", "cumsum", MOVED),
+    ("shapes.arrange", "cat flip", MOVED),
+    ("linalg.products", "mm bmm matmul", PRODUCT),
+    ("layers.activation", "glu prelu", ""),  # not pointwise, or only in part: documented by the op
+    ("complex", "isreal", ""),
+)
 VIEW = (
     "A split stays with its dim, and with the first of dims that are joined. A part of a split dim is a partial sum, "
     "without communication. A partial sum stays one."
@@ -93,7 +95,7 @@ _VIEWS = (
     "sbpjax._core.tensor.storage.reshaping.",
     "sbpjax._core.tensor.storage.splitting.",
 )
-_FAMILY_OF = {op: text for ops, text in FAMILIES.items() for op in ops.split()}
+_FAMILY_OF = {f"{module}.{name}": text for module, names, text in FAMILIES for name in names.split()}
 
 # Helpers called by the code of an op → the error, or the dtype of the result, that they imply.
 FAILURES = {
@@ -214,8 +216,8 @@ def family(home: str, tensors: list[str]) -> str:
     """Return the shape and the sbp of the result of an op's family; empty if it has none."""
     module, name = home.split(".")[-2:]
     quoted = [f"`{t}`" for t in tensors]
-    if f"{module}.{name}" in _FAMILY_OF:
-        return _FAMILY_OF[f"{module}.{name}"].format(*quoted)
+    if home in _FAMILY_OF:
+        return _FAMILY_OF[home].format(*quoted)
     if module not in _POINTWISE or not tensors:
         return ""
     return f"{_ONE if len(tensors) == 1 else _SEVERAL}; {LINEAR.get(name, REDUCED)}.".format(*quoted)
