@@ -12,8 +12,8 @@ from sbpjax import train
 
 FILES = [file.name for file in pkgutil.walk_packages(train.__path__, f"{train.__name__}.") if not file.ispkg]
 SILENT = (
-    "preprocess numbered tokenizer documents batches step hook log writer jsonl lines cli __main__ memory_estimate saved"
-    " files bar tensorboard wandb checks names"
+    "preprocess numbered tokenizer documents batches step hook log writer jsonl lines cli __main__ memory_estimate"
+    " saved files bar tensorboard wandb checks names"
 ).split()
 
 
