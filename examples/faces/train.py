@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=8, help="over which images and people are divided")
     args = parser.parse_args()
     options = replace(Options(), out=args.out, devices=args.devices)
-    recipe.check("pairs of strangers told right", train(options), BOUND)
+    recipe.check("pairs of strangers recognised", train(options), BOUND)
 
 
 if __name__ == "__main__":

@@ -287,7 +287,7 @@ def main() -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output directory")
     parser.add_argument("--explain", action="store_true", help="print the communication of one step, and stop")
-    parser.add_argument("--prompt", default="The ", help="what the sample starts with")
+    parser.add_argument("--prompt", default="The ", help="the start of the sample")
     args = parser.parse_args()
     chosen = {name: getattr(args, name) for name in ("layout", "steps", "batch", "accumulate", "zero", "pipeline")}
     if args.pipeline > 1 and args.accumulate == 1:

@@ -151,7 +151,7 @@ def local_array(asked: str, x) -> jax.Array:
         raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
     refreshed(x)
     if x.layout is not None:
-        rule = "collectives are for local tensors; the layout of a global tensor says what is communicated"
+        rule = "collectives are for local tensors; the layout of a global tensor decides the communication"
         fix = "x.to_global(sbp=sbpjax.sbp.broadcast), or x.to_local() first"
         raise MixedTensorError(asked, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix)
     if x.is_lazy:

@@ -186,7 +186,7 @@ class Launcher:
                         return code
                     failures += 1
                 starts += 1
-                why = "as it asked" if asked else f"{failures} of {self.options.max_restarts} restarts"
+                why = "as requested" if asked else f"{failures} of {self.options.max_restarts} restarts"
                 self._say(f"starting all ranks again ({why})")
         finally:
             self._stop(0.0)

@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         fix = "%%ranks 4, or %%ranks 4 --cpu_devices 2 --timeout 60 --limit 300"
-        raise DistributedError("%%ranks", message, "a cell says how many ranks run it", fix)
+        raise DistributedError("%%ranks", message, "a cell begins with its number of ranks", fix)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -152,7 +152,7 @@ class _CellLauncher(launch.Launcher):
             f"%%ranks {len(self.ranks)} --limit {self.limit_s:g}\n"
             f"  seen: still running: {names}\n"
             "  rule: a cell takes no longer than its limit; its ranks were ended\n"
-            "  fix:  a longer --limit; if ranks wait for each other, --timeout says whom they wait for"
+            "  fix:  a longer --limit; if ranks wait for each other, --timeout names the missing ones"
         )
         self.signal = signal.SIGTERM
 
@@ -184,7 +184,7 @@ class _CellLauncher(launch.Launcher):
         rank.last_lines()  # waits for the readers
         code = rank.process.returncode
         how = f"exited with code {code}" if code > 0 else f"was killed by {launch.signal_name(-code)}"
-        trace = self._held.get(rank.rank) or [f"what it wrote is above, behind [rank {rank.rank}]"]
+        trace = self._held.get(rank.rank) or [f"its output is above, after [rank {rank.rank}]"]
         self.error = RankFailedError(f"rank {rank.rank} of {len(self.ranks)} {how}\n" + "\n".join(trace))
 
     def _say(self, text: str) -> None:

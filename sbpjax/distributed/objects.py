@@ -36,7 +36,7 @@ from .p2p import pair_of
 
 _PLAIN, _PICKLED, _REFUSED = range(3)
 _MOST_BYTES = 1 << 31
-_FIX = "send what describes it; among ranks that are trusted pass allow_pickle=True on all ranks"
+_FIX = "send a description of it; among ranks that are trusted pass allow_pickle=True on all ranks"
 
 
 @dataclass
@@ -101,7 +101,7 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
 
 
 def _foreign(asked: str, seen: str) -> ForeignMessageError:
-    rule = "only what ranks with the secret of this job send is read; this was not"
+    rule = "only messages of ranks with the secret of this job are read"
     fix = f"keep strangers from the network between the ranks; see {page('explanation/security.md')}"
     return ForeignMessageError(asked, seen, rule, fix)
 

@@ -68,7 +68,7 @@ class _Turns:
                 self.waiting.pop(rank, None)
                 raise LostRankError(
                     asked,
-                    self.stuck or "nobody can go on",
+                    self.stuck or "no rank can go on",
                     "all ranks come to the same rendezvous, in the same order",
                     "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
                 )

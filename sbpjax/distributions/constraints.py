@@ -105,7 +105,7 @@ class _Dependent(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         rule = "Cannot determine validity of dependent constraint"
-        raise DistributionError("dependent.check(value)", "no parameters", rule, "ask an instance's support")
+        raise DistributionError("dependent.check(value)", "no parameters", rule, "use an instance's support")
 
 
 def _known(value: Any, name: str) -> Any:

@@ -42,7 +42,7 @@ STATED = {
     "enable_compress_memory": f"{_XLA}: buffer assignment shares memory of values that do not live together",
     "enable_straighten_algorithm": f"{_XLA}: the scheduler orders the program for memory and overlap",
     "enable_cudnn_conv_heuristic_search_algo": f"{_XLA}: convolutions are autotuned, see XLA_FLAGS",
-    "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
+    "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, any number of them",
 }
 
 # From this many iterations on, a loop is worth the stacks of its saved values. CPU programs call one function per kind
@@ -198,7 +198,7 @@ class GraphConfig(PlannerConfig):
                 "enable_amp(True, dtype=sbpjax.bfloat16)",
             )
         if not isinstance(lists, Lists):
-            rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or what changed() makes of one"
+            rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or a result of changed()"
             fix = 'lists=sbpjax._core.tensor.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
             raise wrong("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists

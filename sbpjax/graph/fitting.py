@@ -109,7 +109,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
         raise GraphError(
             f"{graph.name}(...)",
             "a call of a graph inside a traced program",
-            "a graph is a whole program; what runs inside another one is its modules",
+            "a graph is a whole program; only its modules can run inside another one",
             "call the module in build, and leave the graph out",
         )
     # A failed trace must keep no moments: they would have layouts of a program that was never made.

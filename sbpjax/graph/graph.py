@@ -85,7 +85,7 @@ class Graph(Reports):
         raise GraphError(
             f"{type(self).__name__}(...)",
             "a graph without build",
-            "build says what a graph computes; every subclass defines it",
+            "build computes the results of a graph; every subclass defines it",
             "def build(self, x): return self.model(x)",
         )
 

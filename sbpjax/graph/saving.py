@@ -112,4 +112,4 @@ def _snapshot(graph: Any) -> Any:
 
 
 def _refused(asked: str, seen: str, rule: str) -> StateDictError:
-    return StateDictError(asked, seen, rule, "load what the state_dict() of a graph of the same parts returned")
+    return StateDictError(asked, seen, rule, "load the state_dict() of a graph of the same parts")

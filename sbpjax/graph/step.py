@@ -162,7 +162,7 @@ def _warn_of_others(graph, optimizer) -> None:
         return
     first = f"{others[0].dtype.name}{list(others[0].shape)}"
     seen = f"{len(others)} of {len(parameters)} parameters, such as {first}, are in no module of the graph"
-    rule = "an optimizer changes what backward() gives a gradient; these have none after build, and stay as they are"
+    rule = "an optimizer changes tensors that backward() gives a gradient; these have none after build, and stay"
     fix = f"make the optimizer of parameters that the modules have now: {type(optimizer).__name__}(model.parameters())"
     asked = f"{type(graph).__name__}.add_optimizer({type(optimizer).__name__})"
     warnings.warn(message(asked, seen, rule, fix), stacklevel=2)

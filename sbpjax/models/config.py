@@ -110,7 +110,7 @@ class Config:
                 near = nearest(name, own)
                 kept = f"remove it, if the model is the same without it; or name it in {cls.__name__}.OTHER"
                 fix = f"write {near!r}" if near else kept
-                rule = f"a field that {cls.__name__} does not know may change what the model computes"
+                rule = f"a field that {cls.__name__} does not know may change the results of the model"
                 raise ConfigError(asked, f"{name}={value!r}", rule, fix)
         cls.check_fields(given, asked)
         return cls(**given, other=other)

@@ -271,7 +271,7 @@ def load(
             refuse(asked, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
         said = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
         if said != rank:
-            refuse(asked, f"{part.name}: A of rank {rank}", f"{CONFIG} says that its rank is {said}")
+            refuse(asked, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {said}")
         used |= set(keys)
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
         alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))

@@ -63,7 +63,7 @@ def sharding_of(model: nn.Module) -> Sharding:
     except (ModuleNotFoundError, AttributeError):
         where = f"no SHARDING in {home}.sharding" if home else f"a class of {module}, which is in no package"
         asked, seen = f"parallelize({type(model).__name__}(...))", where
-        rule = "a table says what each dim of each parameter is for"
+        rule = "a table names the purpose of each dim of each parameter"
         raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, units))") from None
 
 

@@ -256,7 +256,7 @@ def _matched(
     left = [name for name in arrays if name not in used and not weights.is_skipped(name)]
     for name, other in weights.copies.items():
         if name in arrays and name not in used and other in used and not np.array_equal(arrays[name], arrays[other]):
-            wrong.append(f"{name} that differs from {other}, which config.json says are one")
+            wrong.append(f"{name} that differs from {other}, which config.json ties")
     if only_own:
         wrong += [f"{name}, which the model has not" for name in left]
     if wrong:

@@ -27,7 +27,7 @@ class StopStrings:
         self.strings, self.decode = tuple(strings), decode
         if isinstance(strings, str) or not all(self.strings) or (self.strings and decode is None):
             seen = f"stop_strings={strings!r}, decode={decode!r}"
-            rule = "stop strings are some strings that are not empty, with what makes text of tokens"
+            rule = "stop strings are some strings that are not empty, with a decoder of tokens"
             fix = "stop_strings=['\\n'], decode=tokenizer.decode"
             raise OpValueError("generate(...)", seen, rule, fix)
 

@@ -31,7 +31,7 @@ _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")
 def _check(asked: str, formula: str, bits: int, scheme: str) -> None:
     if formula not in _FORMULAS or scheme not in _SCHEMES or not 2 <= bits <= 16:
         seen = f"quantization_formula={formula!r}, quantization_bit={bits}, quantization_scheme={scheme!r}"
-        rule = f"the formula is one of {_FORMULAS}, the scheme one of {_SCHEMES}, bits lie in [2, 16]"
+        rule = f"the formula is one of {_FORMULAS}, the scheme one of {_SCHEMES}, bits are in [2, 16]"
         fail("value", asked, seen, rule, "quantization_formula='google', quantization_bit=8")
 
 

@@ -108,7 +108,7 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
             asked,
             f"a {type(state).__name__}",
             "a state is dict-like: names to tensors",
-            "pass what state_dict() returned, e.g. utils.load(path)['model']",
+            "pass the result of state_dict(), e.g. utils.load(path)['model']",
         )
     metadata = getattr(state, "_metadata", None)
     state = OrderedDict(state)

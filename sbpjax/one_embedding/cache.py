@@ -151,7 +151,7 @@ class Cache:
         if self._waits and any(entry.was_announced for entry in self.unapplied):
             raise TableError(
                 f"a lookup in tables {self.name!r}",
-                "ids that prefetch was not told of, and rows of the next batch that come",
+                "ids unknown to prefetch, and rows of the next batch that come",
                 "in eager code the rows of a step stay until the optimizer's step",
                 "prefetch(loader, keys=lambda batch: [ids of every lookup of the step, in order])",
             )

@@ -53,7 +53,7 @@ def raise_together(asked: str, error: TableError | None, failed: int) -> None:
         raise error
     if failed:
         rule = "all processes take a step, or none does"
-        raise TableError(asked, "an error on another process", rule, "see what that process says")
+        raise TableError(asked, "an error on another process", rule, "see the error of that process")
 
 
 def exchange(

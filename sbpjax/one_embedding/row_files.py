@@ -95,7 +95,7 @@ class RowFile:
         self.dtype = found
         wanted = _HEADER.size + self.rows * max(1, self.width) * found.itemsize
         if size != wanted:
-            raise damaged(path, f"{size:,} bytes, and its header says {wanted:,}")
+            raise damaged(path, f"{size:,} bytes, and its header has {wanted:,}")
         if head_crc != _head_crc(path, head):
             raise damaged(path, "a header with another checksum, or of a file with another name")
 
@@ -105,7 +105,7 @@ class RowFile:
         for block in self.blocks(max(1, _BLOCK_BYTES // (max(1, self.width) * self.dtype.itemsize))):
             crc = zlib.crc32(np.ascontiguousarray(block).view(np.uint8).reshape(-1), crc)
         if crc != self.crc:
-            raise damaged(self.path, f"checksum {crc:08x}, and its header says {self.crc:08x}")
+            raise damaged(self.path, f"checksum {crc:08x}, and its header has {self.crc:08x}")
 
     def blocks(self, rows: int) -> Iterator[np.ndarray]:
         """Yield the rows, so many at a time."""

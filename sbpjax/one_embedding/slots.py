@@ -184,6 +184,6 @@ class Slots:
         return TableError(
             f"tables {self.name!r}",
             seen,
-            f"the cache has {self.count:,} rows, and all rows of a step lie in it at once",
+            f"the cache has {self.count:,} rows, and it holds all rows of a step at once",
             f"a cache of {2 * (distinct + max(held, 0)):,} rows (cache_budget_mb), or smaller batches",
         )

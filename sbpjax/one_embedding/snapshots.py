@@ -298,7 +298,7 @@ def open_parts(path: str, manifest: dict[str, Any], columns: Iterable[str]) -> l
         for column in columns:
             file = RowFile(os.path.join(path, f"part-{part}.{column}"))
             if file.rows != rows:
-                raise damaged(file.path, f"{file.rows:,} rows, and {MANIFEST} says {rows:,}")
+                raise damaged(file.path, f"{file.rows:,} rows, and {MANIFEST} has {rows:,}")
             if column in _META and (file.width, file.dtype) != (0, np.dtype(_META[column])):
                 raise damaged(file.path, f"{file.dtype}[{file.width}], where {np.dtype(_META[column])} are written")
             if column not in _META and file.dtype.kind not in "fV":

@@ -170,7 +170,7 @@ class GradScaler(Scaler):
         if set(state_dict) != set(_STATE):
             missing, unknown = sorted(set(_STATE) - set(state_dict)), sorted(set(state_dict) - set(_STATE))
             rule = f"missing keys {missing}, unknown keys {unknown}"
-            fix = "load what the state_dict() of an enabled GradScaler returned"
+            fix = "load the state_dict() of an enabled GradScaler"
             raise OpValueError("GradScaler.load_state_dict", f"keys {sorted(state_dict)}", rule, fix)
         _check_factors(*(state_dict[name] for name in _STATE[:4]))
 

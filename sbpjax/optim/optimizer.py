@@ -68,7 +68,7 @@ def _missing(optimizer: Any, method: str) -> ModuleMethodError:
     return ModuleMethodError(
         f"a step of {name}",
         f"class {name} without a {method}",
-        "an optimizer of sbpjax says its rule, state and flags; Optimizer alone updates nothing",
+        "an optimizer of sbpjax defines its rule, state and flags; Optimizer alone updates nothing",
         "sbpjax.optim.AdamW(...), or from_optax(...) for a rule of your own",
     )
 

@@ -124,4 +124,4 @@ def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, 
 
 def _refused(optimizer: Any, seen: str, rule: str) -> OpValueError:
     asked = f"{type(optimizer).__name__}.load_state_dict"
-    return OpValueError(asked, seen, rule, "load what the state_dict() of an optimizer made alike returned")
+    return OpValueError(asked, seen, rule, "load the state_dict() of an optimizer made alike")

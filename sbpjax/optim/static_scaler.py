@@ -51,5 +51,5 @@ class StaticGradScaler(Scaler):
             return
         if set(state_dict) != {"scale"} or not state_dict["scale"] > 0:
             rule = "it has the one key 'scale', a number above 0"
-            fix = "load what the state_dict() of a StaticGradScaler returned"
+            fix = "load the state_dict() of a StaticGradScaler"
             raise OpValueError("StaticGradScaler.load_state_dict", f"{state_dict}", rule, fix)

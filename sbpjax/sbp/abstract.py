@@ -64,6 +64,6 @@ def absent(asked: str, seen: str, placement) -> AbstractError:
     return AbstractError(
         asked,
         seen,
-        f"{placement!r} is not there: programs for it are compiled and sized, nothing runs on it or lies on it",
+        f"{placement!r} is not there: programs for it are compiled and sized, nothing runs or is stored on it",
         'drop the data first, x.to("meta") or module.to("meta"), or run on devices of this machine',
     )

@@ -143,7 +143,7 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
         raise SbpError(
             f"sbp={value!r}",
             "the sbp of a value inside a traced program, which the plan of that program decides",
-            "it can be handed on inside that program; outside it stands for nothing",
+            "it can be handed on inside that program; outside it has no meaning",
             "return the tensor from the program: the sbp of the result is exact",
         )
     if len(codes) != len(hierarchy):

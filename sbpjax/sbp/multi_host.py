@@ -50,7 +50,7 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     if len(ranks) > 1:
         seen = "; ".join(f"ranks {ranks_text(some)}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
-        raise AgreementError(asked, seen, rule, "look for what depends on the rank")
+        raise AgreementError(asked, seen, rule, "look for code that depends on the rank")
 
 
 def together(devices: Any, words: str, detail: str = "", **options: Any) -> calls.Call | None:

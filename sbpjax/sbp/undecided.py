@@ -72,7 +72,7 @@ class Undecided(sbp):
             f"the sbp of {aval} on axis {self._axis} of its placement: {self!r}",
             "the layout of an intermediate value is planned after the trace; until then its sbp can be handed on "
             "(y.to_global(sbp=x.sbp)), and known are those of arguments, parameters and results of to_global",
-            "x = x.to_global(sbp=...) before the question; or ask it of an argument or a parameter",
+            "x = x.to_global(sbp=...) before the comparison; or compare that of an argument or a parameter",
         )
 
 

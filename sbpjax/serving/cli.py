@@ -18,7 +18,7 @@ from .triton import Server
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a repository until the process receives a signal to end."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving", description="Serve exported graphs by Triton.")
-    parser.add_argument("repository", help="<model>/<version>/model is what graph.export wrote")
+    parser.add_argument("repository", help="<model>/<version>/model is a directory of graph.export")
     parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
     parser.add_argument("--http-port", type=int, default=8000)
     parser.add_argument("--grpc-port", type=int, default=8001)
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
     parser.add_argument("--private-key", help="of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")
-    parser.add_argument("--server", choices=("triton", "kserve"), default="triton", help="what serves")
+    parser.add_argument("--server", choices=("triton", "kserve"), default="triton", help="the server")
     parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
     parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
     options = parser.parse_args(arguments)

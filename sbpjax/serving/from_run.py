@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.from_run", description="Serve a run's checkpoint.")
     parser.add_argument("run", help="its directory, with config.yaml and checkpoints")
     parser.add_argument("to", help="<repository>/<model>, or with --language a new directory")
-    parser.add_argument("--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="what the model takes, without the batch")
+    parser.add_argument("--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="an input of the model, without the batch")
     parser.add_argument("--language", action="store_true", help="write a folder that sbpjax.serving.openai reads")
     parser.add_argument("--version", type=int, default=1, help="of the model in the repository")
     parser.add_argument("--step", type=int, help="the checkpoint's; by default the latest")

@@ -229,7 +229,7 @@ class GenerationEngine:
         vocab = getattr(getattr(self._model, "config", None), "vocab_size", None)
         if not prompt or new_tokens < 1 or temperature < 0:
             seen = f"{len(prompt)} tokens, new_tokens={new_tokens}, temperature={temperature}"
-            raise ServingError(_ASKED, seen, "a prompt has a token, and at least one comes behind it", "new_tokens=1")
+            raise ServingError(_ASKED, seen, "a prompt has a token, and at least one comes after it", "new_tokens=1")
         if vocab is not None and not all(0 <= token < vocab for token in prompt):
             rule = f"tokens are numbers from 0 to {vocab - 1}"
             raise ServingError(_ASKED, f"tokens from {min(prompt)} to {max(prompt)}", rule, "the model's own tokenizer")
@@ -245,7 +245,7 @@ class GenerationEngine:
                 raise ServingError(_ASKED, "an engine that does not run", "it runs within a with", "with engine: ...")
             if len(self._waiting) >= self._max_queue:
                 seen, rule = f"{len(self._waiting)} requests that wait", f"at most {self._max_queue} wait"
-                raise BusyError(_ASKED, seen, rule, "ask again later, or max_queue=")
+                raise BusyError(_ASKED, seen, rule, "retry later, or max_queue=")
             self._waiting.append(sequence)
             self._change.notify()
         return Stream(sequence, self._forget)
@@ -290,7 +290,9 @@ class GenerationEngine:
             self._thread = None
 
     def _run(self) -> None:
-        why: Exception = ServingError(_ASKED, "an engine that was ended", "it runs within a with", "ask before its end")
+        why: Exception = ServingError(
+            _ASKED, "an engine that was ended", "it runs within a with", "send requests before its end"
+        )
         try:
             while True:
                 with self._change:

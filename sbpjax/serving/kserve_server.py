@@ -133,7 +133,7 @@ def _made(kserve: Any, model: Model, max_queue: int) -> Any:
         async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
             arrays = [self._array(payload, port) for port in model.inputs]
             if self._waiting >= max_queue:
-                raise kserve.errors.InferenceError(f"{max_queue} requests wait: ask again later")
+                raise kserve.errors.InferenceError(f"{max_queue} requests wait: retry later")
             self._waiting += 1
             try:
                 loop = asyncio.get_running_loop()

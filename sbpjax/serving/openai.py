@@ -160,7 +160,7 @@ class Endpoint:
             async with asyncio.timeout(self._timeout_s):
                 tokens = [token async for token in stream]
         except TimeoutError:
-            return _error(504, f"a request takes at most {self._timeout_s:g} s: ask for fewer tokens")
+            return _error(504, f"a request takes at most {self._timeout_s:g} s: request fewer tokens")
         # Whatever ended the engine, every waiting request gets an answer.
         except Exception as error:
             return _error(503, str(error).splitlines()[min(1, str(error).count("\n"))].strip() or "the engine ended")
@@ -191,7 +191,7 @@ class Endpoint:
             ("max_tokens", lambda v: type(v) is int and 1 <= v <= _MAX_TOKENS, "a whole number from 1"),
             ("temperature", lambda v: type(v) in (int, float) and 0 <= v <= 100, "a number from 0"),
             ("stream", lambda v: type(v) is bool, "a bool"),
-            ("n", lambda v: v == 1, "1: ask several times for several answers"),
+            ("n", lambda v: v == 1, "1: send several requests for several answers"),
             ("top_p", lambda v: v == 1, "1: temperature alone is supported"),
             ("stop", lambda v: v in (None, []), "left out: answers end at the tokenizer's end token"),
             ("echo", lambda v: v is False, "false"),
@@ -293,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.openai", description="Serve a language model.")
     parser.add_argument("directory", help="config.json and safetensors, as models.from_pretrained reads them")
-    parser.add_argument("--name", help="what clients call it; by default the folder's name")
+    parser.add_argument("--name", help="the model's name for clients; by default the folder's name")
     parser.add_argument("--tokenizer", help="tokenizer.json; without it prompts are token numbers")
     parser.add_argument("--end", type=int, help="the token that ends a text")
     parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")

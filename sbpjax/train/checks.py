@@ -51,7 +51,7 @@ def check_loss(model: nn.Module, loss: Any) -> None:
     """
     if loss is None and not callable(getattr(model, "loss", None)):
         seen = f"{type(model).__name__} without a method loss"
-        rule = "model.loss(*batch) is minimised, or what loss= says"
+        rule = "model.loss(*batch) is minimised, or loss="
         fix = "loss=lambda model, x, y: nn.functional.cross_entropy(model(x), y)"
         raise TrainError("Trainer(...)", seen, rule, fix)
 

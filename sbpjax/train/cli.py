@@ -30,7 +30,7 @@ from .writers import Lines
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
-    made = argparse.ArgumentParser("python -m sbpjax.train", description="Train what a configuration says.")
+    made = argparse.ArgumentParser("python -m sbpjax.train", description="Train by a configuration.")
     made.add_argument("config", help="a .py file, a module, or the config.yaml of a run")
     made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that are others than in the file")
     made.add_argument(
@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--resume", action="store_true", help="go on from the latest checkpoint, if there is one")
     made.add_argument("--eval-only", action="store_true", help="evaluate the latest checkpoint, and stop")
     made.add_argument("--fast-dev-run", action="store_true", help="two steps and small evaluations; nothing is written")
-    made.add_argument("--explain", action="store_true", help="print what a step communicates, and stop")
-    made.add_argument("--memory", metavar="MACHINE", help="what a step needs on a machine that is not there, and stop")
+    made.add_argument("--explain", action="store_true", help="print the communication of a step, and stop")
+    made.add_argument("--memory", metavar="MACHINE", help="print the memory of a step on another machine, and stop")
     made.add_argument("--auto", action="store_true", help="let the planner choose the layouts")
     return made
 
@@ -111,7 +111,7 @@ def built(config: Any, *, fast: bool = False) -> Trainer:
     flow.manual_seed(seed)
     trainer = instantiate(config.trainer, "trainer")
     if not isinstance(trainer, Trainer):
-        rule = "what is under 'trainer' makes a Trainer"
+        rule = "the value of 'trainer' makes a Trainer"
         raise ConfigError("python -m sbpjax.train", f"a {type(trainer).__name__}", rule, "LazyCall(Trainer)(...)")
     if fast:
         trainer.max_steps = min(trainer.max_steps, 2)
@@ -214,9 +214,9 @@ def evaluate(trainer: Trainer) -> None:
     """
     if not any(isinstance(hook, Evaluation) for hook in trainer.hooks):
         fix = "trainer.hooks = {'validation': LazyCall(Evaluation)(data)}"
-        raise TrainError("--eval-only", "no Evaluation among hooks", "an evaluation says on which data", fix)
+        raise TrainError("--eval-only", "no Evaluation among hooks", "an evaluation has its data", fix)
     if not trainer.resume():
-        rule = "what is evaluated is a checkpoint of the run"
+        rule = "a checkpoint of the run is evaluated"
         raise TrainError("--eval-only", f"no checkpoint in {trainer.out}", rule, "train first, or trainer.out=RUN")
     found = {"step": trainer.step, **trainer.evaluate()}
     if env.get_rank() == 0:

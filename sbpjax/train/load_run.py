@@ -72,7 +72,7 @@ def load_run(
     config, allowed = read_saved(run / "config.yaml"), Allowed(allow, trust=trust, asked=asked)
     model = instantiate(_part(config, "trainer.model", asked), "trainer.model", allowed=allowed)
     if not isinstance(model, nn.Module):
-        rule = "what is under 'trainer.model' makes a module"
+        rule = "the value of 'trainer.model' makes a module"
         raise ConfigError(asked, f"a {type(model).__name__}", rule, "the config.yaml of the run, as it was written")
     hooks = _hooks(_part(config, "trainer.hooks", asked), allowed, asked)
     better = next((hook.options["better"] for hook in hooks if isinstance(hook, Checkpoints)), "min")
@@ -116,6 +116,6 @@ def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
         each = list(found.values() if isinstance(found, Mapping) else found or ())
         wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
     except OmegaConfBaseException as error:
-        seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} stands for another value"
+        seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} refers to another value"
         raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written") from None
     return [instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]

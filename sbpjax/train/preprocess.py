@@ -37,8 +37,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object (text)")
     made.add_argument("--per-line", action="store_true", help="a line of text is a document, not the whole file")
-    made.add_argument("--append-eod", action="store_true", help="write the end-of-document token behind each document")
-    made.add_argument("--eod-token", metavar="TOKEN", help="which one that is, if the tokenizer's files do not say it")
+    made.add_argument("--append-eod", action="store_true", help="write the end-of-document token after each document")
+    made.add_argument(
+        "--eod-token", metavar="TOKEN", help="the end-of-document token, if the tokenizer's files name none"
+    )
     made.add_argument("--workers", type=int, metavar="N", help="processes that encode; as many as processors")
     made.add_argument("--force", action="store_true", help="overwrite files that are there")
     return made
@@ -73,7 +75,7 @@ def preprocess(options: argparse.Namespace) -> str:
     chunks = chunks_of(options.input, options.per_line)
     trained = None if options.tokenizer is not None else f"{options.output}.tokenizer.json"
     if trained is not None and os.path.lexists(trained) and not options.force:
-        raise DataError("preprocess", f"{trained} is there", "what is there is not overwritten", "--force")
+        raise DataError("preprocess", f"{trained} is there", "existing files are not overwritten", "--force")
     _refuse_if_there(options)
     tokenizer = _tokenizer(options, chunks)
     named = options.append_eod or options.eod_token is not None
@@ -98,7 +100,7 @@ def _refuse_if_there(options: argparse.Namespace) -> None:
     """Raise for existing files before a tokenizer is trained, not only when the writer opens them."""
     there = [path for path in (f"{options.output}.bin", f"{options.output}.idx") if os.path.lexists(path)]
     if there and not options.force:
-        raise DataError("preprocess", f"{there[0]} is there", "what is there is not overwritten", "--force")
+        raise DataError("preprocess", f"{there[0]} is there", "existing files are not overwritten", "--force")
 
 
 def _tokenizer(options: argparse.Namespace, chunks: Sequence[Chunk]) -> Any:

@@ -31,7 +31,9 @@ def test_there_is_none():
 def test_what_needs_one_says_so(ask):
     with pytest.raises(NotInJaxError, match="JAX has no GPU in this process") as caught:
         ask()
-    assert isinstance(caught.value, RuntimeError) and "fix:  ask sbpjax.cuda.is_available() first" in str(caught.value)
+    assert isinstance(caught.value, RuntimeError) and "fix:  check sbpjax.cuda.is_available() first" in str(
+        caught.value
+    )
 
 
 def test_seeds_are_those_of_the_one_stream():

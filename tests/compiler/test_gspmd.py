@@ -63,7 +63,7 @@ def test_bad_requests_say_what_fits():
     x = Layout(p, "S0", (8, 4), np.float32)
     with pytest.raises(SbpError, match="one of \\['gspmd', 'spmd'\\]"):
         compile_program(lambda x: x, p, [x], lowering="auto")
-    with pytest.raises(MixedTensorError, match="every input of the program lies on"):
+    with pytest.raises(MixedTensorError, match="every input of the program is on"):
         compile_program(lambda x: x, q, [x])
     with pytest.raises(SbpError, match="2 pins for 1 outputs"):
         compile_program(lambda x: x, p, [x], ["B", "B"])

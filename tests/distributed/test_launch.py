@@ -109,7 +109,7 @@ def test_restarts():
 def test_a_rank_may_ask_for_a_restart():
     text = f"echo start $RESTART_COUNT; if [ $RESTART_COUNT = 0 ]; then exit {launcher.EXIT_RESTART}; fi"
     code, out, err = shell(text, 1, "--max_restarts", 1)
-    assert code == 0 and "start 1" in out and "starting all ranks again (as it asked)" in err
+    assert code == 0 and "start 1" in out and "starting all ranks again (as requested)" in err
     assert shell(text, 1)[0] == launcher.EXIT_RESTART  # not without --max_restarts
 
 

@@ -126,7 +126,7 @@ def test_a_limit_ends_all_ranks(said):
 
 
 def test_a_rank_that_ends_without_a_traceback(said):
-    assert "rank 1 of 2 exited with code 3\nwhat it wrote is above, behind [rank 1]" in said[3]
+    assert "rank 1 of 2 exited with code 3\nits output is above, after [rank 1]" in said[3]
     assert "[rank 1] a warning" in said[3]
 
 

@@ -148,5 +148,5 @@ def test_what_is_changed_on_the_way_is_refused_and_nothing_runs(monkeypatch, att
     monkeypatch.setattr(objects, "run", run)
     monkeypatch.setattr(world, "key", b"the key of this job's ranks alone")
     for error in both(calls(lambda rank: VALUE | {"rank": 0}, allow_pickle=allow_pickle)[0]):
-        assert isinstance(error, errors.ForeignMessageError) and "rule: only what ranks" in str(error), error
+        assert isinstance(error, errors.ForeignMessageError) and "rule: only messages of ranks" in str(error), error
     assert RAN == []

@@ -114,7 +114,7 @@ def change(folder, **fields):
     "fields, error, seen",
     [
         ({"hiden_size": 16}, ConfigError, r"hiden_size=16[\s\S]*write 'hidden_size'"),
-        ({"soft_cap": 30.0}, ConfigError, r"soft_cap=30.0[\s\S]*may change what the model computes"),
+        ({"soft_cap": 30.0}, ConfigError, r"soft_cap=30.0[\s\S]*may change the results of the model"),
         ({"hidden_size": "gone"}, ConfigError, r"no hidden_size[\s\S]*cannot be without"),
         ({"model_type": "lama"}, ConfigError, r"model_type='lama'[\s\S]*\"model_type\": \"llama\""),
         ({"architectures": ["LlamaForTokens"]}, ConfigError, r"'LlamaForTokens'[\s\S]*LlamaForCausalLM"),

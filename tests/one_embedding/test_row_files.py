@@ -27,12 +27,12 @@ def test_round_trip(dtype, tmp_path):
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        (lambda b: b[:-1], "bytes, and its header says"),
+        (lambda b: b[:-1], "bytes, and its header has"),
         (lambda b: b[:20], "less than a header"),
         (lambda b: b"XXXX" + b[4:], "it begins with"),
         (lambda b: b[:8] + b"object".ljust(16, b"\0") + b[24:], "the dtype"),
         (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "checksum"),
-        (lambda b: b[:32] + (10**15).to_bytes(8, "little") + b[40:], "its header says"),
+        (lambda b: b[:32] + (10**15).to_bytes(8, "little") + b[40:], "its header has"),
     ],
 )
 def test_damage(harm, told, tmp_path):

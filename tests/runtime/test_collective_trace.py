@@ -163,7 +163,7 @@ def test_numbers_are_named():
 def test_the_fix_fits_what_differs():
     """Reads of a value are advised where one side brings a value together; not where a rank has ended."""
     text = told(made("identity float32[] as P -> B"), made("add"))
-    assert "fix:  look for what depends on the rank" in text and "value = x.item() on every rank" in text
+    assert "fix:  look for code that depends on the rank" in text and "value = x.item() on every rank" in text
     assert "x.item()" not in told(made("mul"), made("add"))
     text = told(made("add", "mul"), made("add"), ended=[1])
     assert "fix:  look why that rank ended: as many batches on every rank" in text and "value = " not in text

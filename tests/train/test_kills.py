@@ -91,7 +91,7 @@ def test_a_run_that_is_told_to_stop_saves_and_is_started_again(tmp_path, whole):
     assert until(process, file, 6)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=300)
-    assert process.returncode == EXIT_RESTART and "told to stop: saved at step" in out
+    assert process.returncode == EXIT_RESTART and "stopping by request: saved at step" in out
     step = int(out.rpartition("saved at step ")[2].split()[0])
     assert checkpoint.Manager(tmp_path / "run" / "checkpoints").latest() == step
     process = start(tmp_path, "--resume", "trainer.hooks.slow=null")

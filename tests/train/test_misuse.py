@@ -46,7 +46,7 @@ CASES = {
         "an argument 'modle'",
         "write 'model'",
     ),
-    "a saved file of another version": (["c.yaml"], write("c.yaml", "# sbpjax 0.0.0\na: 1\n"), "sbpjax 0.0.0", "look what"),
+    "a saved file of another version": (["c.yaml"], write("c.yaml", "# sbpjax 0.0.0\na: 1\n"), "sbpjax 0.0.0", "look for changes"),
     "a saved file that is damaged": (["run/config.yaml"], "damage config", "while parsing", "restore it"),
     "an override of a wrong name": ([TEXT, "trainer.max_stps=3"], None, "no 'max_stps' in trainer", "trainer.max_steps=3"),
     "an override without a value": ([TEXT, "trainer.max_steps"], None, "no value", "trainer.max_steps=100"),

@@ -65,13 +65,13 @@ class Alias(ModuleType):
             if peer.sources_of(full):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
             if peer.lazy:
-                peer.say(f"{full} is missing; a placeholder stands for it until it is used")
+                peer.say(f"{full} is missing; a placeholder takes its place until its first use")
                 return Missing(full, peer.name)
         raise UnknownNameError(
             f"{full}",
             f"no such name in {', '.join(fields['_sources'])}",
-            f"under the name {self.__name__!r} stands what sbpjax has",
-            f"see {page_of(peer.name)} for what there is",
+            f"under the name {self.__name__!r} are the names of sbpjax",
+            f"see {page_of(peer.name)} for the names that exist",
             name=name,
             obj=self,
         )

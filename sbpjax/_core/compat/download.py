@@ -175,7 +175,9 @@ def _check_hash(url: str, dst: str, part: BinaryIO, hash_prefix: str | None) -> 
         size = part.tell()
         _restart(part)  # not to be gone on with
         rule = f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
-        raise HubError(f"downloading {url}", f"{size} bytes", rule, "try again; if it stays so, ask who gave the hash")
+        raise HubError(
+            f"downloading {url}", f"{size} bytes", rule, "try again; if it stays so, check the hash with its author"
+        )
 
 
 def _version(dst: str) -> str | None:
@@ -236,7 +238,7 @@ class _Redirects(HTTPRedirectHandler):
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if urlparse(req.full_url).scheme == "https" and urlparse(newurl).scheme != "https":
-            rule = "what begins over https does not go on without"
+            rule = "a download over https stays on https"
             raise HubError(f"downloading {req.full_url}", f"a redirect to {newurl}", rule, "check the URL")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         return None if request is None else _with_token(request)

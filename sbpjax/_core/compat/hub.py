@@ -191,7 +191,7 @@ def _downloaded(github: str, trust_repo: Any, force_reload: bool, verbose: bool)
     try:
         signing.private_folder(get_dir())  # the code in it is run
     except OSError as error:
-        rule = "code is run from a directory that nobody else can write to"
+        rule = "code is run from a directory that no other user can write to"
         raise HubError(f"hub.load({github!r})", str(error), rule, "hub.set_dir(path)") from None
     target = Path(get_dir()) / f"{repository}_{ref}".replace("/", "_")
     if target.exists() and not force_reload:

@@ -27,7 +27,7 @@ class Missing:
             f"{self._name}",
             "a placeholder, from an alias that was enabled with lazy=True",
             f"sbpjax has nothing under this name of {self._peer}",
-            f"see {page_of(self._peer)} for what there is",
+            f"see {page_of(self._peer)} for the names that exist",
             name=self._name.rpartition(".")[2],
             obj=self,
         )

@@ -105,11 +105,11 @@ class Peer(MetaPathFinder, Loader):
                 raise UnknownModuleError(
                     f"import {fullname}",
                     "no module of sbpjax answers to this name",
-                    f"under the name {self.name!r} stands what sbpjax has",
-                    f"see {page_of(self.name)} for what there is",
+                    f"under the name {self.name!r} are the names of sbpjax",
+                    f"see {page_of(self.name)} for the names that exist",
                     name=fullname,
                 )
-            self.say(f"{fullname} is missing; an empty module stands for it")
+            self.say(f"{fullname} is missing; an empty module takes its place")
         return importlib.machinery.ModuleSpec(fullname, self, origin="sbpjax", is_package=True)
 
     def create_module(self, spec):

@@ -47,7 +47,7 @@ _LAYERS = {
     "fold": ("patches and columns", "nn.layers.vision:Fold,Unfold"),
     "instancenorm": ("instance normalisation", "nn.layers.instancenorm nn.lazy:LazyInstanceNorm*"),
     "lazy": (
-        "what waits for its first input",
+        "modules initialised by their first input",
         "nn.lazy:LazyModuleMixin,UninitializedTensorMixin _UninitializedTensorMixin=UninitializedTensorMixin",
     ),
     "linear": ("linear layers", "nn.layers.linear:Bilinear,Identity,*Linear nn.lazy:LazyLinear"),
@@ -92,7 +92,7 @@ _LAYERS = {
 }
 ROOMS: dict[str, tuple[str, str]] = {
     "_oneflow_internal": (
-        "what programs take from OneFlow's compiled module",
+        "names that programs use of OneFlow's compiled module",
         "_core.compat.small:cpu_broadcast,Tensor",
     ),
     "asyncs": ("`oneflow.asyncs`: blocks whose ops another thread issues", "_core.compat.small:Thread,thread"),
@@ -106,7 +106,7 @@ ROOMS: dict[str, tuple[str, str]] = {
         "_core.compat.nccl _core.compat.nccl:settings",
     ),
     "nn.graph": (
-        "OneFlow's place of what belongs to graphs, which is `sbpjax.graph`",
+        "OneFlow's module of graphs, here `sbpjax.graph`",
         "sbpjax.graph.graph:Graph sbpjax.graph.module_proxy:GraphModule,GraphTensor,Proxy,ProxyModule",
     ),
     "nn.graph.graph_config": ("OneFlow's place of the options of a graph", "sbpjax.graph.config:GraphConfig"),

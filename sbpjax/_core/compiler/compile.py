@@ -114,7 +114,7 @@ def compile_program(
             raise MixedTensorError(
                 "compile_program",
                 f"an input on {layout.placement!r}",
-                f"every input of the program lies on {placement!r}",
+                f"every input of the program is on {placement!r}",
                 "move it there with to_global(placement=...)",
             )
     if not isinstance(fn, Program):

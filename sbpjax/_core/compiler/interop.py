@@ -56,7 +56,7 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
         raise SbpError(
             "from_jax(array)",
             f"sharding {sharding}",
-            "an nd-sbp stands for a NamedSharding whose spec is reduced",
+            "an nd-sbp describes a NamedSharding whose spec is reduced",
             "jax.device_put(array, NamedSharding(mesh, PartitionSpec(...))) first",
         )
     layout, _ = layout_from_sharding(sharding, array.shape, array.dtype)

@@ -55,7 +55,7 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
         said = [line for line in str(error).splitlines() if "error:" in line] or str(error).strip().splitlines()
         raise EngineError(
             asked,
-            f"iree says: {said[0].strip()[:300]}",
+            f"iree: {said[0].strip()[:300]}",
             "an engine runs the operations and element types that it has",
             "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
         ) from error

@@ -118,7 +118,9 @@ def _content(model: Any, asked: str) -> bytes:
     size = model.ByteSize()
     if size > _LARGEST:
         seen, rule = f"a model of {size / 2**30:.1f} GiB", "a model in one message has less than 2 GiB"
-        raise EngineError(asked, seen, rule, "graph.export(directory, onnx=True): its weights lie beside the model")
+        raise EngineError(
+            asked, seen, rule, "graph.export(directory, onnx=True): its weights are stored beside the model"
+        )
     return model.SerializeToString(deterministic=True)
 
 

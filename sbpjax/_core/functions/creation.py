@@ -64,9 +64,7 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
     labels = host(label)
     positive = np.unique(labels)
     if len(positive) > num_sample or num_sample > weight.shape[0]:
-        rule = (
-            f"num_sample lies between the {len(positive)} classes that occur and the {weight.shape[0]} that there are"
-        )
+        rule = f"num_sample is between the {len(positive)} classes that occur and the {weight.shape[0]} that there are"
         raise OpError(f"distributed_partial_fc_sample(num_sample={num_sample})", "labels", rule, "num_sample=...")
     order = host(randperm(weight.shape[0]))
     others = order[~np.isin(order, positive)][: num_sample - len(positive)]

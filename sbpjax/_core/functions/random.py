@@ -358,7 +358,7 @@ def _like(function):
         )  # fmt: skip
 
     like.__name__ = like.__qualname__ = f"{function.__name__}_like"
-    like.__doc__ = f"Return `{function.__name__}` in the shape, dtype and layout of ``input``, unless told otherwise."
+    like.__doc__ = f"Return `{function.__name__}` in the shape, dtype and layout of ``input``, by default."
     return like
 
 

@@ -80,7 +80,7 @@ def _copied(name: str):
         return copied if out is None else into_out(out, copied)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"Return a copy of what `{name}` shows."
+    function.__doc__ = f"Return a copy of the result of `{name}`."
     return function
 
 

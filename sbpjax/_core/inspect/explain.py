@@ -59,7 +59,7 @@ def visualize(x: Tensor) -> Picture:
         raise MixedTensorError(
             "visualize(x)",
             f"a local tensor of shape {tuple(x.shape)}",
-            "a local tensor lies whole on one device",
+            "a local tensor is whole on one device",
             "x.to_global(placement, sbp)",
         )
     return picture_of(x)

@@ -223,7 +223,7 @@ def _too_big(program, guess: Memory, error: Exception) -> OutOfMemoryError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return OutOfMemoryError(
         f"memory of {guess.title}",
-        f"the compiler says: {lines[0] if lines else type(error).__name__}",
+        f"the compiler: {lines[0] if lines else type(error).__name__}",
         f"a step must fit in the device's memory; by the plan it needs {bytes_text(guess.total)}, "
         f"{bytes_text(guess.arguments)} of it state and inputs and {bytes_text(guess.activations)} activations",
         "split parameters over more ranks, checkpoint activations, or take a smaller batch",

@@ -31,7 +31,7 @@ from sbpjax.sbp.scattered_shards import is_summed_whole
 
 from .display import Shown, Table, bytes_text
 
-_NOTE = "XLA sends 16-bit floats as float32 on CPUs; GPUs and TPUs send what is planned"
+_NOTE = "XLA sends 16-bit floats as float32 on CPUs; GPUs and TPUs send the planned dtypes"
 
 
 @dataclass(frozen=True, repr=False)

@@ -375,7 +375,7 @@ def _wait_for_news() -> None:
     end = time.monotonic() + _NEWS_S
     while _switch.text is None and time.monotonic() < end:
         time.sleep(0.02)
-    stop("ranks do different things; the rank that found it did not say what")
+    stop("ranks do different things; the rank that found it reported no difference")
     raise_difference()
 
 

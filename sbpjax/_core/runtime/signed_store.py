@@ -89,7 +89,7 @@ class Store:
             raise ForeignMessageError(
                 f"reading {name} from the store of the coordinator",
                 f"{len(data)} bytes that no rank of this run signed",
-                "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
+                "only data that ranks with the secret of this job wrote are read; nothing of this was run",
                 "keep strangers from the coordinator's port; give all ranks one secret; see "
                 + page("explanation/security.md"),
             ) from None

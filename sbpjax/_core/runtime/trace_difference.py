@@ -25,7 +25,7 @@ def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequenc
     pairs = zip(range(first, last + 1), states_a, states_b, strict=False)
     where = next((n for n, x, y in pairs if x[0] != y[0]), None)
     rule = "every rank runs the same operations in the same order, with the same options and numbers"
-    fix = "look for what depends on the rank at these lines, and before them"
+    fix = "look for code that depends on the rank at these lines, and before them"
     asked = f"call {where} of ranks {ranks_text(members)} together"
     if where is None and last < first:
         asked = f"the calls of ranks {ranks_text(members)} together"
@@ -36,7 +36,7 @@ def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequenc
         asked = f"call {last + 1} of ranks {ranks_text(members)} together"
         seen = f"rank {longer}: {calls[last - max(count_a, count_b)][1]}; rank {shorter} {did} after {last} calls"
         rule = "every rank makes the same number of calls; reading a global tensor (item(), numpy(), print) is one"
-        fix = f"{READ_BY_ALL[1]}; else look for what depends on the rank there"
+        fix = f"{READ_BY_ALL[1]}; else look for code that depends on the rank there"
         if shorter in ended:
             rule, fix = ENDS_ALIKE
     elif where == first and first > 1:

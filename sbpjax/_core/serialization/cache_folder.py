@@ -145,6 +145,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: another command was given; the status is 2.
     """
     parser = argparse.ArgumentParser("python -m sbpjax.cache", description="The cache of compiled programs and plans.")
-    parser.add_argument("command", choices=("info", "clear"), help="say what it holds, or drop it")
+    parser.add_argument("command", choices=("info", "clear"), help="print its contents, or delete it")
     command = {"info": info, "clear": clear}[parser.parse_args(arguments).command]
     print(command())

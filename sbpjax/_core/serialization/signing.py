@@ -49,7 +49,7 @@ def verified(key: bytes, context: str, data: bytes) -> bytes:
         raise SignatureError(
             f"reading {context}",
             f"{len(data)} bytes whose signature is not of this key",
-            "only what a holder of the key signed for this place is read",
+            "only data that a holder of the key signed for this place are read",
             f"remove it if a program of yours did not write it; see {page('explanation/security.md')}",
         )
     return body
@@ -140,7 +140,9 @@ def private_bytes(path: str | os.PathLike, most: int = 4096) -> bytes:
         if why is None and found.st_size > most:
             why = f"it has {found.st_size} bytes"
         if why is not None:
-            raise UnsafeFileError(f"{path} is not used: {why}; remove it, or give it mode 600 if nobody else wrote it")
+            raise UnsafeFileError(
+                f"{path} is not used: {why}; remove it, or give it mode 600 if no other user wrote it"
+            )
         return os.read(handle, most)
     finally:
         os.close(handle)
@@ -215,7 +217,7 @@ def job_key() -> bytes:
         names = [f"{name}={os.environ[name]}" for name in _JOB_NAMES if os.environ.get(name)]
         return derived(private_key(), "job", *names)
     if len(secret) < _LEAST_SECRET:
-        rule = f"a secret has at least {_LEAST_SECRET} characters that nobody can guess"
+        rule = f"a secret has at least {_LEAST_SECRET} characters that no one can guess"
         fix = f'export {SECRET}="$(openssl rand -hex 32)", the same on every rank'
         raise SignatureError("the secret of this job", f"{source} with {len(secret)}", rule, fix)
     return derived(secret, "job")

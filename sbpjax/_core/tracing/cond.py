@@ -146,7 +146,7 @@ def _refuse(x: Any, here: Any) -> None:
         "cond(pred, true_fn, false_fn)",
         "a function that writes a tensor in place, or steps an optimizer",
         "both functions are traced and only one runs, so they change nothing",
-        "return the new value, and write it behind the cond",
+        "return the new value, and write it after the cond",
     )
 
 

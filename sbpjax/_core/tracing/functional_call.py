@@ -90,7 +90,7 @@ def _names(kind: str, names) -> OpError:
     return OpError(
         "functional_call(module, dicts, strict=True)",
         f"{kind} {sorted(names)}",
-        "strict asks for exactly the module's parameters and buffers",
+        "strict needs exactly the module's parameters and buffers",
         "dict(module.named_parameters()), dict(module.named_buffers())",
     )
 

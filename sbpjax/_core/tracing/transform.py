@@ -78,7 +78,7 @@ class Function:
                 raise OpTypeError(
                     "a transform with has_aux=True",
                     f"a function that returns {type(result).__name__}",
-                    "the function returns a pair: outputs, and what goes along",
+                    "the function returns a pair: outputs, and auxiliary values",
                     "return output, aux",
                 )
             result, aux = result
@@ -195,7 +195,7 @@ class Trace:
                 raise OpError(
                     asked,
                     f"it writes the grad of a tensor {x.dtype.name}{list(x.shape)}",
-                    "a compiled function returns what it computes; backward() and optimizers run outside",
+                    "a compiled function returns its results; backward() and optimizers run outside",
                     "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
                 )
             if payload(x) is not saved.array:

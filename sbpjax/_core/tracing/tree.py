@@ -189,7 +189,7 @@ def static_key(value: Any, where: str = "an argument") -> Any:
         raise GraphTypeError(
             f"a graph called with {where}",
             f"a {type(value).__name__}, which has no hash",
-            "what is no tensor is a static argument of the program, and a static argument is hashable",
+            "a value that is no tensor is a static argument of the program, and a static argument is hashable",
             "pass its content as numbers, strings or tensors, or jax arrays as sbpjax.from_jax(x)",
         ) from None
     return type(value), value

@@ -152,7 +152,7 @@ class Wrapped:
             raise OpTypeError(
                 f"{self.__name__}(...)",
                 f"arguments {[type(x).__name__ for _, x in rest]}, of which one has no hash",
-                "what is no tensor is static, and static arguments are hashable",
+                "a value that is no tensor is static, and static arguments are hashable",
                 "pass tensors, numbers, strings or None",
             ) from None
         if found is None:

@@ -144,19 +144,19 @@ class _SimpleNamespace(_Namespace):
 
 def _dict(value: Any) -> dict:
     if type(value) is not dict:
-        raise pickle.UnpicklingError(f"a {type(value).__name__} where a dict stands")
+        raise pickle.UnpicklingError(f"a {type(value).__name__} in place of a dict")
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise pickle.UnpicklingError(f"a {type(value).__name__} where a text stands")
+        raise pickle.UnpicklingError(f"a {type(value).__name__} in place of a text")
     return value
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise pickle.UnpicklingError(f"a {type(value).__name__} where an integer stands")
+        raise pickle.UnpicklingError(f"a {type(value).__name__} in place of an integer")
     return value
 
 
@@ -231,7 +231,7 @@ class _Reader:
         folder = self.directory / name
         found = _META.fullmatch((folder / "meta").read_text(encoding="ascii"))
         if found is None or found[2] not in _TYPES:
-            raise ValueError(f"{name}/meta says neither shape nor element type")
+            raise ValueError(f"{name}/meta has neither shape nor element type")
         shape = [int(n) for n in re.findall(r"\d+", found[1] or "")]
         dtype, size = np.dtype(_TYPES[found[2]]), (folder / "out").stat().st_size
         if size != prod(shape) * dtype.itemsize:

@@ -213,7 +213,9 @@ def refused(fit: Fit, strict: bool) -> CheckpointError | None:
     if not seen:
         return None
     rule = "the checkpoint and `into` have the same names, and tensors of the same shapes, whose dtypes lose nothing"
-    fix = "give modules and optimizers themselves, built as they were saved; strict=False skips what one side lacks"
+    fix = (
+        "give modules and optimizers themselves, built as they were saved; strict=False skips names that one side lacks"
+    )
     if fit.wrong:
         fix = "build the model as it was saved; pattern= loads a part; cast=True rounds"
     more = f"; and {len(fit.wrong) - 4} more" if len(fit.wrong) > 4 else ""

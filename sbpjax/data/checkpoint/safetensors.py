@@ -92,7 +92,7 @@ def _weight_map(index: Path) -> dict[str, str]:
 
 def _found(part: dict, name: str, file: Path) -> np.ndarray:
     if name not in part:
-        raise _no_file(file, f"no tensor {name!r}, which the index says is there")
+        raise _no_file(file, f"no tensor {name!r}, which the index lists")
     return part[name]
 
 
@@ -210,7 +210,7 @@ def _not_there(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.nd
     if over:
         seen += f", and has {len(over)} others, such as {over[0]}"
         like = nearest(name, over) or next((n for n in over if n.endswith(name) or name.endswith(n)), over[0])
-        fix = f"names={{{like!r}: {name!r}, ...}} renames what the file has; {fix}"
+        fix = f"names={{{like!r}: {name!r}, ...}} renames the tensors of the file; {fix}"
     return CheckpointError("loading weights", seen, "every tensor of `into` is in the file, under its name", fix)
 
 
@@ -280,7 +280,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
         pass
     told = world.exchange(f"save_safetensors({str(path)!r})", error)
     if told[0] is not None:
-        fix = "check the directory; what was there before is as it was"
+        fix = "check the directory; its previous files are as before"
         raise CheckpointError(f"save_safetensors(state, {str(path)!r})", told[0], "rank 0 can write there", fix)
 
 

@@ -157,7 +157,7 @@ def _size_of(archive: zipfile.ZipFile) -> int:
 
 def _whole(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= _MOST_DIM:
-        raise ValueError(f"{str(value)[:40]!r} where an integer from 0 to 2**40 stands")
+        raise ValueError(f"{str(value)[:40]!r} in place of an integer from 0 to 2**40")
     return value
 
 
@@ -223,7 +223,7 @@ def refused(name: str) -> CheckpointError:
         f"its pickle names {name[:200]}",
         "a plain state holds dicts, lists, numbers, strings and tensors; nothing else is imported or run",
         "in PyTorch: torch.save(model.state_dict(), path); for a file that you made: "
-        "load(path, weights_only=False), or add_safe_globals([...]) of what it names",
+        "load(path, weights_only=False), or add_safe_globals([...]) of the names in it",
     )
 
 
@@ -264,8 +264,7 @@ def damaged(asked: str, error: Exception) -> CheckpointError:
     return CheckpointError(
         asked,
         f"{type(error).__name__}: {str(error)[:500]}" if zipped else "no zip archive, or a part of one",
-        "zip files only: torch.save writes them since 1.6; of plain values, and of tensors that lie within their "
-        "storages",
+        "zip files only: torch.save writes them since 1.6; of plain values, and of tensors within their storages",
         "check the path; an older file: torch.save(torch.load(path), path) in PyTorch",
     )
 
@@ -302,7 +301,7 @@ def load_torch(
     if not isinstance(state, dict) or not all(isinstance(v, np.ndarray) for v in state.values()):
         keys = list(state)[:6] if isinstance(state, dict) else type(state).__name__
         rule = "a flat state is a dict of tensors"
-        raise CheckpointError(f"loading {str(path)!r}", f"{keys}", rule, "key= says where in the file it is")
+        raise CheckpointError(f"loading {str(path)!r}", f"{keys}", rule, "key= names its place in the file")
     arrays = renamed(state, names)
     wanted = chosen(arrays, pattern)
     if into is not None and pattern is not None:

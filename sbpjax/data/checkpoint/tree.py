@@ -37,7 +37,7 @@ def pack(state: Any) -> tuple[Any, dict[str, Any]]:
         return _pack(state, "", found), found
     except RecursionError:
         rule = "a state is a tree: nothing in it holds itself"
-        fix = "leave out what points back to its owner"
+        fix = "leave out references back to the owner"
         raise CheckpointError("saving a checkpoint", "a state without an end", rule, fix) from None
 
 

@@ -208,7 +208,7 @@ class DataLoader:
         """
         missing = {"batches", "seed", "generator"} - set(state_dict)
         rule = f"missing keys {sorted(missing)}"
-        _require(not missing, f"keys {sorted(state_dict)}", rule, "what DataLoader.state_dict() returned")
+        _require(not missing, f"keys {sorted(state_dict)}", rule, "the result of DataLoader.state_dict()")
         if state_dict.get("impossible"):
             raise DataError("DataLoader.load_state_dict(state)", *state_dict["impossible"])
         self._parts().check(state_dict.get("parts", {}))

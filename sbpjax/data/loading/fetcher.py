@@ -93,7 +93,7 @@ def _finished(get: Callable[[Any], Any], index: Any) -> Any:
     try:
         return get(index)
     except StopIteration as error:
-        rule = "StopIteration ends a loop: only an IterableDataset says by it that there is no more"
+        rule = "StopIteration ends a loop: only an IterableDataset ends by it"
         fix = "raise IndexError for an index that does not exist, or look for a next() on an empty iterator"
         raise DataError(f"dataset[{index}]", f"StopIteration at index {index}", rule, fix) from error
 

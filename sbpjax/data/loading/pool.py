@@ -63,7 +63,7 @@ def _pickled(job: dict[str, Any]) -> bytes:
     except WorkerError:
         raise
     except Exception as error:
-        rule = f"what goes to worker processes is pickled: {type(error).__name__}: {error}"
+        rule = f"values for worker processes are pickled: {type(error).__name__}: {error}"
         fix = "define dataset, collate_fn and worker_init_fn at the top of a module, or num_workers=0"
         raise WorkerError("DataLoader(num_workers > 0)", "dataset or functions", rule, fix) from error
     return file.getvalue()
@@ -89,7 +89,7 @@ def _main_module(job: bytes) -> tuple[str, str] | None:
 def _refuse_inside_a_worker() -> None:
     if "is_light" in vars(sys.modules["sbpjax"]):
         rule = "a worker imports the main script again to find the dataset in it, and must not start the training there"
-        fix = "put what the script does under if __name__ == '__main__':"
+        fix = "put the main program under if __name__ == '__main__':"
         raise WorkerError("DataLoader(num_workers > 0)", "a loop inside a worker process", rule, fix)
 
 

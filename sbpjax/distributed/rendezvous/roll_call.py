@@ -96,7 +96,7 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
                 return answer
             refused, refused_since = "rank 0 there is of another job: it does not take this rank's signature", since
         except SignatureError:
-            refused, refused_since = "what answers there has not this job's secret", since
+            refused, refused_since = "the process there lacks this job's secret", since
         except (ValueError, EncodingError):
             why = "something else answers there"
         except OSError as error:
@@ -123,7 +123,7 @@ def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
         try:
             hello = _received(connection, len(roll_messages.HELLO) + roll_messages.NONCE_BYTES)
         except TimeoutError:
-            raise EncodingError("no roll call: nothing is said there") from None
+            raise EncodingError("no roll call: no answer there") from None
         if not hello.startswith(roll_messages.HELLO):
             raise EncodingError("no roll call")
         connection.sendall(roll_messages.signed(key, "rank", hello[len(roll_messages.HELLO) :], mine))

@@ -91,12 +91,12 @@ def understood(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | 
     except SignatureError:
         return None, "its signature is not of this job's secret (another job on this port?)"
     except EncodingError:
-        return None, "what it said is no message of the roll call"
+        return None, "it sent no message of the roll call"
     if type(said) is not dict or said.keys() != _FIELDS.keys():
-        return None, "what it said has other fields"
+        return None, "its message has other fields"
     if any(type(said[name]) is not kind for name, kind in _FIELDS.items()):
-        return None, "what it said has fields of other types"
+        return None, "its message has fields of other types"
     texts = [said["host"], *said["versions"], *said["versions"].values()]
     if any(type(text) is not str or len(text) > _MOST_CHARACTERS for text in texts) or len(texts) > 32:
-        return None, "what it said has texts that are none, or too long"
+        return None, "its message has texts that are none, or too long"
     return (said, "") if len(said["nonce"]) == NONCE_BYTES else (None, "its random bytes are too few")

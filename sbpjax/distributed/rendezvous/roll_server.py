@@ -116,7 +116,7 @@ class Server:
         with contextlib.suppress(OSError):
             connection.send(roll_messages.HELLO + caller.nonce)
         if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
-            self._drop(self._callers[0], "too many connections say nothing")
+            self._drop(self._callers[0], "too many silent connections")
 
     def _hear(self, caller: _Caller) -> dict | None:
         """Process received bytes; return the error for all if a rank of this job does not fit."""
@@ -159,7 +159,7 @@ class Server:
     def _drop_the_silent(self) -> None:
         now = time.monotonic()
         for caller in [c for c in self._callers if c.until < now]:
-            self._drop(caller, f"it said nothing whole within {PATIENCE_S:g} s")
+            self._drop(caller, f"it sent no whole message within {PATIENCE_S:g} s")
 
     def _answer(self, answer: dict) -> None:
         for connection, said in self._heard:
@@ -198,7 +198,7 @@ class Server:
         if rank in self.present and self.present[rank]["nonce"] != said["nonce"]:  # else it reconnected
             return {
                 "kind": "agree",
-                "seen": f"two processes say that they are rank {rank}",
+                "seen": f"two processes claim to be rank {rank}",
                 "rule": f"each of the {size} processes has a rank of its own",
                 "fix": "give every process its own RANK (or process_id)",
             }

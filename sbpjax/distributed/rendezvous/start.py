@@ -72,7 +72,7 @@ def _job_key(asked: str) -> bytes:
         return signing.job_key()
     except OSError as error:
         rule = (
-            "the ranks of a job share a secret that nobody else knows; without one it is made of a key of this user's"
+            "the ranks of a job share a secret that no one else knows; without one it is made of a key of this user's"
         )
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value}, the same on all ranks; see {page('explanation/security.md')}"

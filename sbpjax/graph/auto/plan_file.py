@@ -39,11 +39,11 @@ from .rows import TensorRow, activation_rows, grouped, unknown
 _FORMAT = 1
 _MOST_RANKS = 2**30
 _SECTIONS = {
-    PARAMETER: ("PARAMETERS", "what optimizers update"),
+    PARAMETER: ("PARAMETERS", "updated by optimizers"),
     BUFFER: ("BUFFERS", "other tensors of modules"),
     STATE: ("STATE", "of optimizers"),
     BATCH: ("BATCH", "arguments of the step"),
-    "activation": ("ACTIVATIONS", "what one module hands to another"),
+    "activation": ("ACTIVATIONS", "results of modules"),
 }
 
 
@@ -121,7 +121,7 @@ class Sharding:
             raise SbpError(
                 f"the plan of {self.title}",
                 ", ".join(f"{n} {'free' if c is None else algebra.nd_name(c)}" for n, c in found.items()),
-                "these layers run as one loop over stacks of their tensors, which lie alike",
+                "these layers run as one loop over stacks of their tensors, which share one layout",
                 "give all of them one layout, or config.enable_block_scan(False)",
             )
         return next(iter(found.values()))
@@ -170,7 +170,7 @@ class Sharding:
         """Return the plan as a Python module."""
         grid = " × ".join(map(str, self.hierarchy))
         lines = [
-            f'"""Where the tensors of {self.title} lie on {grid} ranks.',
+            f'"""Layouts of the tensors of {self.title} on {grid} ranks.',
             "",
             "S0 is split along dim 0, B broadcast, P a partial sum; one entry per axis of the placement.",
             "Edit an entry to pin it; delete one to leave it to the planner. Load with `sbpjax.auto.load`.",

@@ -130,7 +130,7 @@ def check_local(modules: Sequence) -> None:
                 raise GraphConfigError(
                     'auto_stages(model, placements, costs="planned")',
                     f"{name} of {type(module).__name__} on {t.layout.placement!r}",
-                    "the planner chooses where the tensors of a local model lie",
+                    "the planner chooses the layouts of a local model",
                     "give the model before any to_global, or costs=[...]",
                 )
 

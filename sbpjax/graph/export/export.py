@@ -89,7 +89,7 @@ def export(
             asked,
             "lookups in a table by key",
             "an export is a program alone, and which row a key has is found on the host before each call",
-            "export the model behind the table, with its vectors as an argument",
+            "export the model after the table, with its vectors as an argument",
         )
     content: dict[str, Any] = {
         "format": manifest.FORMAT,
@@ -137,7 +137,7 @@ def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
             asked,
-            f"jax.export says: {str(error).strip().splitlines()[0]}",
+            f"jax.export: {str(error).strip().splitlines()[0]}",
             "an export consists of operations with a stable meaning: no call back into Python, no kernel that only "
             "this version of a library has",
             "leave that op out of the exported graph, or export for other platforms",
@@ -153,7 +153,7 @@ def _last_arguments(graph: Any, asked: str) -> tuple[tuple, dict]:
     except TypeError:
         seen = "no arguments, and a graph that was not called"
         rule = "a program is made for arguments: those of the last call, or those given"
-        raise ExportError(asked, seen, rule, "give those of build behind the path, or call the graph first") from None
+        raise ExportError(asked, seen, rule, "give those of build after the path, or call the graph first") from None
     return (), {}
 
 

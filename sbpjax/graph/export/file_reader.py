@@ -52,7 +52,7 @@ def checked_key(key: Any, asked: str) -> bytes:
     if isinstance(key, bytes) and len(key) >= _LEAST_KEY:
         return key
     seen = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
-    rule = f"a key is at least {_LEAST_KEY} bytes that nobody can guess"
+    rule = f"a key is at least {_LEAST_KEY} bytes that no one can guess"
     raise SignatureError(
         asked,
         f"key= of {seen}",
@@ -74,7 +74,7 @@ def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> Non
     """
     path = folder / manifest.SIGNATURE
     if not path.is_file():
-        seen, rule = f"no {manifest.SIGNATURE}", "with key= only what was exported with that key is loaded"
+        seen, rule = f"no {manifest.SIGNATURE}", "with key= only files exported with that key are loaded"
         raise SignatureError(asked, seen, rule, "graph.export(path, ..., key=key)")
     with open(path, "rb") as file:
         tag = file.read(TAG_BYTES)
@@ -132,7 +132,7 @@ def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> No
     module = parsed(exported.mlir_module_serialized)
     if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
         what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
-        rule = "a call back into Python is a number that stands for an object of the process that exported"
+        rule = "a call back into Python is a number for an object of the process that exported"
         raise ExportError(asked, f"a program with {what}", rule, "export the graph without it")
     if not vouched and (found := foreign(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""

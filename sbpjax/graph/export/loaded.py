@@ -199,7 +199,7 @@ class LoadedGraph:
             raise GraphTypeError(
                 asked,
                 f"arguments of another structure: {paths}",
-                f"an exported graph takes what it was exported with: {known}",
+                f"an exported graph takes the inputs of its export: {known}",
                 f"{self.name}({known})",
             )
 

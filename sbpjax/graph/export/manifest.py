@@ -229,7 +229,7 @@ def _unwritable(asked: str, seen: str) -> ExportError:
     return ExportError(
         asked,
         seen,
-        "what goes in and out of an exported graph is tensors, None, bool, int, float and str in lists, tuples, "
+        "inputs and outputs of an exported graph are tensors, None, bool, int, float and str in lists, tuples, "
         "dicts, named tuples and dataclasses, since it is loaded without the classes of the model",
         "take tensors and numbers apart in a graph for export: def build(self, ids, scale): ...",
     )

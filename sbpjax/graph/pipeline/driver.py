@@ -175,7 +175,7 @@ class Driver:
         try:
             results = executable(*arguments)
         except FOUND_NAN as error:
-            raise self._nan(error, task.task.placement, "what surrounds the micro-batches") from None
+            raise self._nan(error, task.task.placement, "the code around the micro-batches") from None
         env.update(zip(task.task.outs, results, strict=False))
 
     def _given(self, v: Var, env: dict, place):

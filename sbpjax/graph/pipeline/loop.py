@@ -117,8 +117,8 @@ def _inside(asked: str, eqn) -> GraphError:
     return GraphError(
         asked,
         f"a change of placement inside a {eqn.primitive.name}" + f" at {line}" * bool(line),
-        "stages are cut at the top level of build; a loop or branch lies on one placement",
-        "move the value before or behind the loop",
+        "stages are cut at the top level of build; a loop or branch is on one placement",
+        "move the value before or after the loop",
     )
 
 

@@ -404,5 +404,5 @@ def _stuck(name: str, done: int, total: int) -> GraphConfigError:
         f"pipeline schedule {name}",
         f"after {done} of {total} tasks every stage waits for another",
         "a schedule never waits for a task that comes later on the same stage",
-        "give every stage at least one credit, and backwards behind their forwards",
+        "give every stage at least one credit, and backwards after their forwards",
     )

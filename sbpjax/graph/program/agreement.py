@@ -42,7 +42,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     seen = _first_input(first[1], others, rest) or _first_line(asked, text, world, others[0], rest[0][1][0])
     rule = "all ranks run the same program: same code, configuration, shapes and versions"
     groups = ", ".join(map(ranks_text, ranks.values()))
-    fix = "build the model and its inputs alike on all ranks; look for what depends on the rank"
+    fix = "build the model and its inputs alike on all ranks; look for code that depends on the rank"
     raise AgreementError(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix)
 
 

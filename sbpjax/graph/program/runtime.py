@@ -34,7 +34,7 @@ def load_runtime_state_dict(graph: Any, state: dict[str, Any], warmup_with_run: 
             f"{graph.name}.load_runtime_state_dict",
             f"keys {sorted(state)}" if isinstance(state, dict) else f"a {type(state).__name__}",
             f"a runtime state has the key {CALLS!r}",
-            "load what graph.runtime_state_dict() returned",
+            "load the result of graph.runtime_state_dict()",
         )
     if EAGER in state:
         graph.load_state_dict(state[EAGER])

@@ -69,7 +69,7 @@ class T5Config(Config):
         if self.model_type != "t5":
             self.refuse(f"model_type={self.model_type!r}", "it is t5", "model_type='t5'")
         if self.feed_forward_proj.removeprefix("gated-") not in ACTIVATIONS:
-            rule = f"it is one of {', '.join(ACTIVATIONS)}, or one behind 'gated-'"
+            rule = f"it is one of {', '.join(ACTIVATIONS)}, or one after 'gated-'"
             self.refuse(f"feed_forward_proj={self.feed_forward_proj!r}", rule, "feed_forward_proj='relu'")
         buckets, reach = self.relative_attention_num_buckets, self.relative_attention_max_distance
         if buckets % 4 or reach <= buckets // 2:

@@ -236,7 +236,7 @@ class LBFGS(Optimizer):
         unknown = sorted({*saved} - {*_STATE}) + [f"parameter {n}" for n in state_dict["state"] if n != 0]
         if unknown or shapes not in ([], [(size,)]):
             rule = f"it keeps {sorted(_STATE)}, with vectors of {size} elements, for parameter 0"
-            fix = "load what the state_dict() of an LBFGS of the same parameters returned"
+            fix = "load the state_dict() of an LBFGS of the same parameters"
             seen = f"unknown {unknown}" if unknown else f"vectors of shapes {shapes}"
             raise OpValueError("LBFGS.load_state_dict", seen, rule, fix)
 

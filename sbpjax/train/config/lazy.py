@@ -120,7 +120,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
         ConfigError: an interpolation has no target, a call lacks an argument, or it is not allowed.
     """
     if name.count(".") > DEEPEST:
-        rule, fix = "${a.b} stands for a value that does not contain it", "write the value there"
+        rule, fix = "${a.b} refers to a value that does not contain it", "write the value there"
         raise ConfigError(f"reading {name[:60]}…", f"values {DEEPEST} deep in each other", rule, fix)
     if allowed is not None:
         allowed.count(name)
@@ -149,7 +149,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
     except ValueError:  # of a class in C without a signature
         pass
     except TypeError as error:
-        fix = f"set {name or 'it'} to what {tree[CALL]} takes"
+        fix = f"set {name or 'it'} to an argument of {tree[CALL]}"
         raise ConfigError(
             f"calling {tree[CALL]} for {name!r}", f"{error}", "a call has all its arguments", fix
         ) from None
@@ -161,7 +161,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
         raise
     except Exception as error:
         seen, rule = f"{type(error).__name__}: {error}", "a call has arguments that it takes"
-        fix = f"set {name or 'it'} to what {tree[CALL]} takes; SBPJAX_FULL_TRACEBACK=1 shows where it was raised"
+        fix = f"set {name or 'it'} to an argument of {tree[CALL]}; SBPJAX_FULL_TRACEBACK=1 shows where it was raised"
         raise ConfigError(f"calling {tree[CALL]} for {name!r}", seen[:300], rule, fix) from error
 
 
@@ -186,8 +186,8 @@ class interpolating:  # a class: an error names the user's line, and not that of
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, (OmegaConfBaseException, RecursionError)):
             seen = (str(error).splitlines() or [type(error).__name__])[0][:300]
-            rule = "${a.b} stands for another value of the configuration, and no circle of them for any"
-            raise ConfigError(self.asked, seen, rule, "name a value that is there, or write it in its place") from None
+            rule = "${a.b} refers to another value of the configuration, and no circle of them for any"
+            raise ConfigError(self.asked, seen, rule, "name an existing value, or write it in its place") from None
 
 
 def _item(tree: Any, key: Any, name: str) -> Any:
@@ -205,7 +205,7 @@ def path_of(function: Any) -> str:
     if module is None and isinstance(function, type(len)):
         module = "builtins"
     if not name or "<" in name or module is None:
-        rule = "what is called later is found by its name: of a class or function at the top of a module"
+        rule = "a later call finds its function by name: of a class or function at the top of a module"
         raise ConfigError(f"LazyCall({function!r})", "something without a name", rule, "def it at the top of a file")
     if module.startswith("sbpjax._core."):  # a file names the public place
         homes = (importlib.import_module(home) for home in ("sbpjax.nn.functional", "sbpjax"))
@@ -224,7 +224,7 @@ def imported(path: str) -> Any:
         home = module_of(module) if module.endswith(".py") else importlib.import_module(module)
         return functools.reduce(getattr, name.split("."), home)
     except (ImportError, AttributeError, OSError, ValueError) as error:
-        rule = "a call names what an import finds, as package.module:name"
+        rule = "a call names an importable object, as package.module:name"
         raise ConfigError(f"calling {path!r}", str(error), rule, "the name as it is in this version") from None
 
 

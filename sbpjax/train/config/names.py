@@ -194,7 +194,7 @@ class Allowed:
         if self.files:  # an override is the user's own: it may read the environment
             resolvers = [one for one in resolvers if one in MAKE_TREES or not OmegaConf.has_resolver(one)]
         if resolvers or ("${" in rest and not self.files):
-            rule = "${a.b} stands for another value; none is read from the environment, or computed"
+            rule = "${a.b} refers to another value; none is read from the environment, or computed"
             fix = "write the value there; trust=True (--trust) if the file is your own"
             raise ConfigError(self.asked, f"{where}: {text[:100]!r}", rule, fix)
 
@@ -208,8 +208,8 @@ class Allowed:
         rule = (
             "a configuration file calls modules, optimizers, schedules, data and parts of the trainer of sbpjax, and "
         )
-        rule += "what is defined in packages that you allow"
-        fix = "a name of these; trust=True (--trust) calls any, and runs what the file's author wants"
+        rule += "definitions of packages that you allow"
+        fix = "a name of these; trust=True (--trust) calls any, and runs any code of the file's author"
         if allow and allow not in sys.stdlib_module_names and allow != "sbpjax":
             fix = f"allow=({allow!r},) (--allow {allow}), if you trust its code"
         return ConfigError(self.asked, f"{where} calls {path!r}", rule, fix)

@@ -68,7 +68,7 @@ def _value(change: str, text: str) -> Any:
     except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
         rule = "a value is a number, true, false, null, a text, [a, list] or {a: dict}"
         seen = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        fix = "put quotes around a text" if "${" not in text else "${a.b} stands for a value; write \\${ for a text"
+        fix = "put quotes around a text" if "${" not in text else "${a.b} refers to a value; write \\${ for a text"
         raise ConfigError(_asked(change), seen, rule, fix) from None
     check_integers(value, _asked(change))
     if isinstance(value, str):

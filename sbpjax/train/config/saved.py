@@ -56,10 +56,10 @@ def read_saved(path: Path) -> DictConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(asked, f"{error}", "a saved configuration is a file of text", fix) from None
     head = text.partition("\n")[0]
-    rule = f"the first line says by which version it was written, and this is {sbpjax.__version__}"
+    rule = f"the first line has the version that wrote it, and this is {sbpjax.__version__}"
     if not head.startswith(_HEAD) or head.removeprefix(_HEAD) != sbpjax.__version__:
         seen = head if head.startswith(_HEAD) else "a file without a version"
-        fix = f"look what has changed, then write {_HEAD}{sbpjax.__version__} there; or run the Python file"
+        fix = f"look for changes, then write {_HEAD}{sbpjax.__version__} there; or run the Python file"
         raise ConfigError(asked, seen.removeprefix("# ")[:100], rule, fix)
     try:
         found = OmegaConf.create(yaml.load(text, PlainLoader))

@@ -97,7 +97,7 @@ class MaskedPairs(Shuffled):
         if self.question not in QUESTIONS:
             self._refuse(f"question={self.question!r}", "questions are 'order' and 'next'", "question='order'")
         if not 0 < self.share < 1:
-            self._refuse(f"share={self.share}", "the share of tokens to tell is between 0 and 1", "share=0.15")
+            self._refuse(f"share={self.share}", "the share of tokens to predict is between 0 and 1", "share=0.15")
         if not 0 <= min(self.special) or max(self.special) >= self.vocabulary:
             rule = f"special tokens are from 0 to vocabulary - 1 = {self.vocabulary - 1}, the mask too"
             self._refuse(f"{self.special}", rule, "SpecialTokens.of(tokenizer)")

@@ -74,7 +74,7 @@ class Blend(Numbered):
             raise DataError(asked, f"weights {list(weights)}", rule, "leave out a dataset of weight 0")
         other = [type(each).__name__ for each in datasets if not isinstance(each, Numbered)]
         if other:
-            rule = "a blend asks for samples beyond a dataset's length, so each has sample(number)"
+            rule = "a blend reads samples beyond a dataset's length, so each has sample(number)"
             raise DataError(asked, f"datasets of {other}", rule, "PackedTokens, or a subclass of Numbered")
         self.datasets = list(datasets)
         self.counts = apportioned(weights, samples)

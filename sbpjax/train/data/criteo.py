@@ -78,7 +78,7 @@ def _lines(file: Any, path: Any) -> Iterator[bytes]:
         try:
             row = file.readline(LONGEST + 1)
         except (OSError, EOFError, zlib.error) as error:  # gzip's: a checksum, an end that is missing
-            seen = f"behind line {number}: {type(error).__name__}: {error}"
+            seen = f"after line {number}: {type(error).__name__}: {error}"
             raise DataError(f"read_criteo({str(path)!r})", seen, "the file is whole", "fetch it again") from None
         if not row:
             return
@@ -155,7 +155,7 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
                 return
             block = _of_columns([column.to_pylist() for column in batch.columns])
         except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
-            seen = f"behind row {first - 1}: {type(error).__name__}: {error}"
+            seen = f"after row {first - 1}: {type(error).__name__}: {error}"
             raise DataError(asked, seen[:300], RULE, "fetch it again, or look there") from None
         first += len(block.labels)
         yield block

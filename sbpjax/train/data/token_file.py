@@ -147,7 +147,7 @@ class TokenFileWriter:
             raise self._refused(f"dtype {self.dtype}", f"tokens are one of {allowed}", "token_dtype(vocabulary)")
         there = [path for path in (f"{self.prefix}.bin", f"{self.prefix}.idx") if os.path.lexists(path)]
         if there and not overwrite:
-            raise self._refused(f"{there[0]} is there", "what is there is not overwritten", "overwrite=True")
+            raise self._refused(f"{there[0]} is there", "existing files are not overwritten", "overwrite=True")
         self._bin_path, self._index_path = f"{self.prefix}.bin.part", f"{self.prefix}.idx.part"
         self._digest_path = f"{self.prefix}.idx{DIGEST}.part"
         os.makedirs(os.path.dirname(self.prefix) or ".", exist_ok=True)
@@ -235,7 +235,7 @@ class TokenFileWriter:
         self._flush()
         if not self._file.tell():
             self.discard()
-            raise self._refused("no token", "a file has one token at least", "look at what was to be written")
+            raise self._refused("no token", "a file has one token at least", "check the documents")
         _to_disk(self._file)
         lengths = np.frombuffer(self._lengths, np.int32)
         with open(self._index_path, "wb") as index:

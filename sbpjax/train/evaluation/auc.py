@@ -31,10 +31,10 @@ def _scores_and_labels(name: str, predictions: Any, targets: Any) -> tuple[np.nd
     scores, told = host(predictions).reshape(-1), host(targets).reshape(-1)
     seen = f"{scores.size} scores, {told.size} targets"
     if scores.size != told.size:
-        rule = "a binary classifier says one score for each sample"
+        rule = "a binary classifier gives one score for each sample"
         raise TrainError(f"{name}.update(outputs, batch)", seen, rule, "logits of shape (B,)")
     if np.isnan(scores).any():
-        rule = "scores are numbers: what is no number has no place in an order"
+        rule = "scores are ordered, and NaN has no place in an order"
         seen = f"{int(np.isnan(scores).sum())} of {scores.size} scores are NaN"
         raise TrainError(f"{name}.update(outputs, batch)", seen, rule, "look for the step in which the loss became NaN")
     if not np.isin(told, (0, 1)).all():

@@ -43,7 +43,7 @@ def predictions_and_targets(outputs: Any, batch: Any) -> tuple[Any, Any]:
         return said, batch[1]
     name = next((name for name in TARGETS if name in batch), None)
     if name is None:
-        rule = f"what is to be told is under {' or '.join(map(repr, TARGETS))}"
+        rule = f"the target is under {' or '.join(map(repr, TARGETS))}"
         fix = "select=lambda outputs, batch: (outputs, batch[...])"
         raise TrainError("Metric.update(outputs, batch)", f"a batch with {', '.join(batch)}", rule, fix)
     return said, batch[name]

@@ -111,7 +111,7 @@ class Checkpoints(Hook):
             self.manager(trainer).wait()  # an error at the end costs nothing of the run
             self._unknown(", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}")
         if told:
-            trainer.say(f"told to stop: saved at step {trainer.step:,}")
+            trainer.say(f"stopping by request: saved at step {trainer.step:,}")
             manager.exit_for_restart()
 
     def save(self, trainer: Trainer) -> None:

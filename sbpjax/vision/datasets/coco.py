@@ -149,7 +149,7 @@ class CocoDetection(VisionDataset):
     def _path(self, name: str) -> str:
         path = os.path.normpath(os.path.join(self.folder, name))
         if os.path.isabs(name) or not path.startswith(os.path.normpath(self.folder) + os.sep):
-            rule = "images lie in the folder of the images"
+            rule = "images are in the folder of the images"
             raise DataError(self._asked, f"file_name {name!r}", rule, "a name without .. in the file of annotations")
         return path
 

@@ -95,7 +95,9 @@ def save_checkpoint(model: nn.Module, path: str | os.PathLike) -> None:
     if Path(path).suffix in PICKLED:
         asked = f"save_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
         fix = f"{Path(path).stem}.safetensors; or flow.save(model.state_dict(), path), by sbpjax's own names"
-        raise CheckpointError(asked, f"the ending {Path(path).suffix}", "what is written is a file of safetensors", fix)
+        raise CheckpointError(
+            asked, f"the ending {Path(path).suffix}", "weights are written as a file of safetensors", fix
+        )
     model = model.body if isinstance(model, FeatureMaps) else model
     where = getattr(model, "weights_of", Part)
     tensors = FileTensors((where(name), tensor) for name, tensor in _kept(model).items())

@@ -156,7 +156,7 @@ def _check(path: Path, name: str, asked: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 one.unlink()
         seen = f"{name} with the SHA-256 {digest.hexdigest()[:12]}…, in place of {blob.name[:12]}…"
-        raise HubError(asked, seen, "what comes is what the server announces", "call again; it was removed")
+        raise HubError(asked, seen, "a file has the hash that the server announces", "call again; it was removed")
 
 
 def _line(error: Exception) -> str:

@@ -53,7 +53,7 @@ class SwinConfig(ImageConfig):
             self.refuse(f"version={self.version}", "version is 1 or 2", "version=1")
         halved = self.patch_size * 2 ** (len(self.depths) - 1)
         if self.image_size % halved:
-            rule = f"a map is halved {len(self.depths) - 1} times behind patches of {self.patch_size}"
+            rule = f"a map is halved {len(self.depths) - 1} times after patches of {self.patch_size}"
             self.refuse(f"image_size={self.image_size}", rule, f"image_size={-(-self.image_size // halved) * halved}")
 
 

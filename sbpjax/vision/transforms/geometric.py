@@ -338,7 +338,7 @@ class SanitizeBoxes(Transform):
         rows = {key: sample[key] for key in ("boxes", *self.keys) if sample.get(key) is not None}
         lengths = {key: len(value) for key, value in rows.items()}
         if set(lengths.values()) != {len(values)}:
-            fix = "keys= names what has a row per box"
+            fix = "keys= names the entries with a row per box"
             raise DataError("SanitizeBoxes(sample)", f"rows: {lengths}", "there is one row per box", fix)
         kept = {
             key: (np.asarray(value) if isinstance(value, (list, tuple)) else value)[keep] for key, value in rows.items()

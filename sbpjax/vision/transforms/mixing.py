@@ -51,12 +51,12 @@ class _Mixing:
         """
         asked = f"{type(self).__name__}()(images, labels, number)"
         if number is None:
-            rule = "what is mixed follows from the batch's number, the same on all ranks and after a resume"
+            rule = "the mixture follows from the batch's number, the same on all ranks and after a resume"
             raise DataError(asked, "no number", rule, "number=step")
         if images.ndim != 4 or not images.is_floating_point() or labels.shape[0] != images.shape[0]:
             seen = f"images {tuple(images.shape)} {images.dtype}, labels {tuple(labels.shape)}"
             rule = "images are (B, C, H, W), floating, and each has a label"
-            raise DataError(asked, seen, rule, "mix behind ToTensor and the batch")
+            raise DataError(asked, seen, rule, "mix after ToTensor and batching")
         if labels.ndim == 1 and (labels.is_floating_point() or labels.dtype == flow.bool):
             rule = "labels are whole numbers, one per image, or (B, num_classes) shares"
             raise DataError(asked, f"labels {tuple(labels.shape)} {labels.dtype}", rule, "labels.long()")

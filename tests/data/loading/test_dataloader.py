@@ -153,7 +153,7 @@ def test_what_workers_cannot_do_is_said():
     class Local(samples.Numbers):
         pass
 
-    with pytest.raises(RuntimeError, match="what goes to worker processes is pickled"):
+    with pytest.raises(RuntimeError, match="values for worker processes are pickled"):
         list(data.DataLoader(Local(3), num_workers=1))
 
 

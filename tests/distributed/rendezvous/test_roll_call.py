@@ -59,7 +59,7 @@ def test_missing_coordinator():
 
 def test_one_rank_twice():
     for error in call(3, [0, 1, 1]):
-        assert isinstance(error, errors.AgreementError) and "two processes say that they are rank 1" in str(error)
+        assert isinstance(error, errors.AgreementError) and "two processes claim to be rank 1" in str(error)
 
 
 def test_other_number_of_processes():
@@ -305,7 +305,7 @@ def test_a_false_rank_0_is_not_believed():
                         connection.close()
 
             threading.Thread(target=serve, daemon=True).start()
-            with pytest.raises(errors.ForeignMessageError, match="has not this job's secret"):
+            with pytest.raises(errors.ForeignMessageError, match="lacks this job's secret"):
                 rolls.roll_call(f"127.0.0.1:{false.getsockname()[1]}", 1, 2, 0.5, KEY)
 
 

@@ -40,5 +40,5 @@ def test_devices_that_are_not_there_cannot_be_timed():
         def __repr__(self):
             return "placement.topology('v5p:2x2x1', [4])"
 
-    with pytest.raises(PlacementError, match="(?s)not there.*only what runs can be timed.*fix: .*preset"):
+    with pytest.raises(PlacementError, match="(?s)another machine.*only programs that run can be timed.*fix: .*preset"):
         auto.calibrate(Absent())

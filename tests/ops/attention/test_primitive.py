@@ -152,7 +152,7 @@ def test_the_choice_of_a_kernel_says_why():
     assert chosen("tpu", soft_cap=3.0, grad=True) == "splash"
     assert chosen("cuda", soft_cap=3.0) == "blocks: cuDNN has no soft cap"
     assert chosen("tpu", dtype="float16") == "blocks: splash attention takes bfloat16 and float32, not float16"
-    assert chosen("tpu", implementation="cudnn") == "blocks: cudnn is asked for"
+    assert chosen("tpu", implementation="cudnn") == "blocks: cudnn is requested"
     bias = jnp.zeros((64, 64), "bfloat16")
     assert chosen("tpu", mask=bias) == "blocks: splash attention takes masks of bools for keys, alike for all queries"
 

@@ -55,7 +55,7 @@ def test_wrong_arguments():
     eye, pivots = sbpjax.eye(3), sbpjax.tensor([1, 2, 3], dtype=sbpjax.int32)
     with pytest.raises(RuntimeError, match="square"):
         sbpjax.linalg.ldl_factor(sbpjax.ones(2, 3))
-    with pytest.raises(RuntimeError, match="what linalg.ldl_factor gave"):
+    with pytest.raises(RuntimeError, match="results of linalg.ldl_factor"):
         sbpjax.linalg.ldl_solve(eye, pivots, sbpjax.ones(2, 1))
     with pytest.raises(RuntimeError, match="pivot"):
         sbpjax.linalg.lu_factor(eye, pivot=False)

@@ -53,7 +53,7 @@ def test_paths_are_what_an_import_finds():
         (
             lambda: instantiate(LazyCall(Box)(size="${nothing.here}"), "box"),
             "Interpolation key",
-            "name a value",
+            "name an existing value",
         ),
     ],
 )

@@ -173,7 +173,7 @@ def test_other_misuse_of_the_writer(tmp_path):
 
 def test_nothing_is_overwritten_unless_asked(tmp_path):
     write(tmp_path / "t")
-    with pytest.raises(DataError, match="t.bin is there\n  rule: what is there is not overwritten"):
+    with pytest.raises(DataError, match="t.bin is there\n  rule: existing files are not overwritten"):
         TokenFileWriter(tmp_path / "t", np.uint16)
     assert write(tmp_path / "t", [[7]], np.int32, overwrite=True).tokens.tolist() == [7]
 

@@ -72,7 +72,7 @@ def test_files_of_another_format(written, name):
 
 def test_images_outside_of_the_folder(written):
     folder, path = written({**CONTENT, "images": [{"id": 9, "file_name": "../b.png"}], "annotations": []})
-    with pytest.raises(DataError, match="images lie in the folder of the images"):
+    with pytest.raises(DataError, match="images are in the folder of the images"):
         CocoDetection(folder, path)[0]
     with pytest.raises(DataError, match="No such file"):
         CocoDetection(folder, folder / "none.json")

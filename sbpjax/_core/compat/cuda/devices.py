@@ -142,7 +142,7 @@ def gpu(device: Any, asked: str) -> Any:
 def _need(asked: str) -> None:
     if not is_available():
         rule = "JAX has no GPU in this process; " + ("it was built without" if not _has_plugin() else "none was found")
-        fix = "ask sbpjax.cuda.is_available() first; pip install 'jax[cuda12]' brings JAX the GPUs of a machine"
+        fix = "check sbpjax.cuda.is_available() first; pip install 'jax[cuda12]' brings JAX the GPUs of a machine"
         raise NotInJaxError(f"cuda.{asked}", "no GPU", rule, fix)
 
 

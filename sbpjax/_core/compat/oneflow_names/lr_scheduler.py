@@ -7,7 +7,7 @@ from .defaults import REQUIRED, with_defaults
 SequentialLR = with_defaults(
     __name__,
     lr_scheduler.SequentialLR,
-    "whose parts go on counting from the first step unless told otherwise",
+    "whose parts go on counting from the first step by default",
     "optimizer schedulers milestones interval_rescaling last_step verbose",
     interval_rescaling=False,
 )

@@ -4,5 +4,5 @@ from sbpjax import optim
 
 from .defaults import with_defaults
 
-Adagrad = with_defaults(__name__, optim.Adagrad, "with a rate of 0.001 unless told otherwise", lr=1e-3)
-AdamW = with_defaults(__name__, optim.AdamW, "that decays no weights unless told to", weight_decay=0)
+Adagrad = with_defaults(__name__, optim.Adagrad, "with a default rate of 0.001", lr=1e-3)
+AdamW = with_defaults(__name__, optim.AdamW, "without weight decay by default", weight_decay=0)

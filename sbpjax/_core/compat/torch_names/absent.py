@@ -39,7 +39,7 @@ def absent(name: str, why: str, instead: str) -> Any:
     """
 
     def __new__(cls, *args, **kwargs):
-        raise NotInJaxError(f"{name}(...)", "a name that stands here to be mentioned only", why, instead)
+        raise NotInJaxError(f"{name}(...)", "a name that exists for imports and isinstance only", why, instead)
 
     last = name.rpartition(".")[2]
     fields = {"__doc__": f"{name} is not here: {why}.", "__module__": __name__, "_said": (name, why, instead)}
@@ -77,7 +77,7 @@ SPACES = {  # the reason, and the replacement
     "sparse": ("tensors are dense here", "a dense tensor, or index_add and gather"),
     "_subclasses": ("JAX traces programs", "jax.eval_shape, or device='meta'"),
     "utils.flop_counter": (
-        "it counts what PyTorch's dispatcher runs",
+        "it counts the ops of PyTorch's dispatcher",
         "jax.jit(fn).lower(*args).cost_analysis()['flops']",
     ),
 }

@@ -37,7 +37,7 @@ def drawn_key(p: float, training: bool, generator: Any) -> Any:
         OpValueError: p is no probability.
     """
     if not 0 <= p <= 1:
-        raise OpValueError("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
+        raise OpValueError("dropout", f"p={p}", "a dropout probability is between 0 and 1", "F.dropout(x, p=0.5)")
     return generator_or_default(generator).key() if training and p > 0 else None
 
 

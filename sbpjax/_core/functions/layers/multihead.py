@@ -132,7 +132,7 @@ def _check(query: Tensor, width: int, heads: int, attn_mask: Tensor | None, is_c
             "shape",
             "attention(is_causal=True)",
             "attn_mask=None",
-            "Need attn_mask if specifying the is_causal hint: it only says what the mask is",
+            "Need attn_mask if specifying the is_causal hint: it only describes the mask",
             "attn_mask=sbpjax.ones(L, L).triu(1).bool()",
         )
 

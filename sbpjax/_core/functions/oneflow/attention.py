@@ -91,7 +91,7 @@ def fused_multi_head_attention_inference_v2(
     """
     asked = "fused_multi_head_attention_inference_v2(...)"
     if query_seq_start is not None or key_seq_start is not None:
-        rule = "sequences of several lengths lie in a batch dim here"
+        rule = "sequences of several lengths have a batch dim here"
         raise OpValueError(asked, "query_seq_start or key_seq_start", rule, "pad them, and give key_seq_len")
     if output_layout not in ("BM(HK)", "MB(HK)"):
         rule = 'output_layout is "BM(HK)" or "MB(HK)"'

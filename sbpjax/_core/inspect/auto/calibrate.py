@@ -51,8 +51,8 @@ def calibrate(placement: Placement, *, remember: bool = True) -> CostModel:
     if not placement.is_present:
         raise PlacementError(
             f"calibrate({placement!r})",
-            "devices that are not there",
-            "only what runs can be timed",
+            "devices of another machine",
+            "only programs that run can be timed",
             "take a preset: config.set_auto_parallel_cost_model('v5p')",
         )
     known = links.of_placement(placement, links.preset_of(placement))

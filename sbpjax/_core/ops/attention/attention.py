@@ -238,7 +238,7 @@ def _window(given, is_causal: bool, queries, keys) -> Window:
     sides = given if isinstance(given, (tuple, list)) else (given, given)
     right = all(n is None or (isinstance(n, int) and not isinstance(n, bool) and n >= 0) for n in sides)
     if len(sides) != 2 or not right:
-        rule = "a window is (left, right): keys before and behind the query's own, from 0 on; None: all of them"
+        rule = "a window is (left, right): keys before and after the query's own, from 0 on; None: all of them"
         fail("value", f"attention(window_size={given!r})", f"{queries} queries", rule, "window_size=(128, 0)")
     left, right = sides
     right = 0 if is_causal else right

@@ -241,7 +241,7 @@ def choice(eqn, platform: str) -> str:
     reasons = []
     for module in _kernels(platform):
         if kernel not in ("auto", module.NAME):
-            reasons.append(f"{kernel} is asked for")
+            reasons.append(f"{kernel} is requested")
         elif backward and eqn.params["mask_grad"]:
             reasons.append(f"{module.NAME} gives no gradient of a mask")
         elif reason := module.refusal(*problem):

@@ -120,7 +120,7 @@ def ldl_solve(packed, pivots, b, /, hermitian: bool = False):
     if b.shape[-2] != n or pivots.shape != packed.shape[:-1] or pivots.dtype.kind != "i":
         rule = "LD (..., N, N), integer pivots of LD.shape[:-1], B (..., N, K)"
         seen = f"LD {packed.shape}, pivots {pivots.shape} of {pivots.dtype}, B {b.shape}"
-        fail("shape", "linalg.ldl_solve(LD, pivots, B)", seen, rule, "pass what linalg.ldl_factor gave")
+        fail("shape", "linalg.ldl_solve(LD, pivots, B)", seen, rule, "pass the results of linalg.ldl_factor")
     batch = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
     packed, b = (jnp.broadcast_to(z, (*batch, *z.shape[-2:])) for z in (packed, b))
     pivots = jnp.broadcast_to(pivots, (*batch, n))

@@ -84,7 +84,7 @@ def lu_solve(packed, pivots, b, /, left: bool = True, adjoint: bool = False):
     """Return the solution for a result of `lu_factor`; with ``adjoint`` for A^H."""
     if packed.shape[:-1] != pivots.shape or b.ndim < 2 or b.shape[-2 if left else -1] != packed.shape[-1]:
         seen = f"LU {packed.shape}, pivots {pivots.shape}, B {b.shape}"
-        rule = "LU is (*, n, n) with pivots (*, n), and B has n rows (n columns if it stands on the left)"
+        rule = "LU is (*, n, n) with pivots (*, n), and B has n rows (n columns if it is on the left)"
         fail("shape", "linalg.lu_solve(LU, pivots, B)", seen, rule, "the LU and pivots of one lu_factor(A)")
     batch = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
     n = packed.shape[-1]

@@ -228,7 +228,7 @@ def _check_weight(weight, classes: int, op: str) -> None:
 
 def _check_smoothing(label_smoothing: float, x, op: str) -> None:
     if not 0.0 <= label_smoothing <= 1.0:
-        fail("value", f"{op}(label_smoothing={label_smoothing})", f"input {x.shape}", "it lies in [0, 1]", "0.0")
+        fail("value", f"{op}(label_smoothing={label_smoothing})", f"input {x.shape}", "it is in [0, 1]", "0.0")
 
 
 def _cross_entropy_of_indices(x, target, weight, dim: int, ignore_index: int, smoothing: float):

@@ -151,7 +151,7 @@ def bernoulli(key, p, /):
 def dropout(key, x, /, p: float = 0.5):
     """Return x with each element set to 0 with probability p, and the others divided by 1 - p."""
     if not 0.0 <= p <= 1.0:
-        fail("value", f"dropout(p={p})", f"x {x.shape}", "p lies in [0, 1]", "dropout(p=0.5)")
+        fail("value", f"dropout(p={p})", f"x {x.shape}", "p is in [0, 1]", "dropout(p=0.5)")
     if p == 0.0:
         return x
     if p == 1.0:
@@ -187,7 +187,7 @@ def alpha_dropout(key, x, /, p: float = 0.5, channels: bool = False):
     if p == 1.0:
         return lax.mul(x, np.zeros((), x.dtype))
     if not 0.0 <= p < 1.0:
-        fail("value", f"alpha_dropout(p={p})", f"x {x.shape}", "p lies in [0, 1)", "alpha_dropout(p=0.5)")
+        fail("value", f"alpha_dropout(p={p})", f"x {x.shape}", "p is in [0, 1)", "alpha_dropout(p=0.5)")
     limit = -1.7580993408473766
     a = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * limit**2))
     drawn = x.shape[:2] if channels else x.shape

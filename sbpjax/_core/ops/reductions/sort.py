@@ -89,7 +89,7 @@ def topk(x, /, k: int, dim: int = -1, largest: bool = True, sorted: bool = True)
     dim = one(dim, x.ndim, "topk")
     size = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= size:
-        fail("shape", f"topk(k={k}, dim={dim})", f"x {x.shape}", f"k lies in [0, {size}]", f"topk(k={size})")
+        fail("shape", f"topk(k={k}, dim={dim})", f"x {x.shape}", f"k is in [0, {size}]", f"topk(k={size})")
     if x.ndim == 0:
         return (x, lax.full((), 0, INT64)) if k else (lax.full((0,), 0, x.dtype), lax.full((0,), 0, INT64))
     if largest and x.dtype != BOOL:
@@ -107,7 +107,7 @@ def kthvalue(x, /, k: int, dim: int = -1, keepdim: bool = False):
         rule = f"Expected reduction dim {dim} to have non-zero size"
         fail("index", f"kthvalue(k={k})", f"x {x.shape}", rule, "check x.shape first")
     if not 1 <= k <= size:
-        fail("shape", f"kthvalue(k={k})", f"x {x.shape}", f"k lies in [1, {size}]", f"kthvalue(k={size})")
+        fail("shape", f"kthvalue(k={k})", f"x {x.shape}", f"k is in [1, {size}]", f"kthvalue(k={size})")
     if x.ndim == 0:
         return x, lax.full((), 0, INT64)
     index = lax.slice_in_dim(_order(x, dim, False), k - 1, k, axis=dim)
@@ -255,7 +255,7 @@ def quantile(
             "value",
             f"quantile(q={q}, interpolation={interpolation!r})",
             f"x {x.shape}",
-            f"q lies in [0, 1], interpolation is one of {_INTERPOLATIONS}",
+            f"q is in [0, 1], interpolation is one of {_INTERPOLATIONS}",
             "quantile(x, 0.5)",
         )
     _check_quantile(x)

@@ -201,7 +201,7 @@ def nanquantile(
     _check_quantile(x)
     known = q is None or all(0.0 <= v <= 1.0 for v in qs)
     if interpolation not in _INTERPOLATIONS or not known:
-        rule = f"q lies in [0, 1], interpolation is one of {_INTERPOLATIONS}"
+        rule = f"q is in [0, 1], interpolation is one of {_INTERPOLATIONS}"
         fail(
             "value", f"nanquantile(q={q}, interpolation={interpolation!r})", f"x {x.shape}", rule, "nanquantile(x, 0.5)"
         )

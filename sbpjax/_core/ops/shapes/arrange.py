@@ -331,7 +331,7 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
             "Padding length must be divisible by 2"
             if len(pad) % 2
             else f"Padding length too large: {len(pad)} numbers for {x.ndim} dims",
-            "pad=(front, behind)",
+            "pad=(before, after)",
         )
     ends = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     for d, (a, b) in enumerate(ends):

@@ -195,7 +195,7 @@ def select(x, /, dim: int, index: int):
             "index",
             f"select(dim={dim}, index={index})",
             f"x {x.shape}",
-            f"the index lies in [{-size}, {size - 1}]",
+            f"the index is in [{-size}, {size - 1}]",
             f"an index below {size}",
         )
     index = index % size

@@ -331,7 +331,7 @@ def host(x: Tensor) -> np.ndarray:
             f"{x.dtype.name}{list(x.shape)}",
             "a traced tensor has no value yet: the program is compiled before it runs",
             "sbpjax.where(condition, a, b) chooses elements, sbpjax.cond(condition, true_fn, false_fn, *operands) "
-            "what runs; or return the tensor and read it outside",
+            "a branch; or return the tensor and read it outside",
         )
     if x.is_meta:
         raise abstract.needs_data("reading a value", x)

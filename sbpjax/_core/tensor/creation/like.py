@@ -159,9 +159,7 @@ def _new(maker):
         )
 
     new.__name__ = new.__qualname__ = f"new_{maker.__name__}"
-    new.__doc__ = (
-        f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
-    )
+    new.__doc__ = f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor by default."
     return new
 
 

@@ -28,10 +28,10 @@ from .mode import mode
 from .size import Size
 
 LOCAL, OTHER, ABSTRACT, PLACED, TRACED, STORED = range(6)
-"""Kinds of tensors, in the order in which they say how an op runs: an op on several goes the way of the last.
+"""Kinds of tensors, by rising precedence: an op on several kinds runs as for the last.
 
 `LOCAL`: an array on one device; `OTHER`: one that is no plain `jax.Array`, as random keys; `ABSTRACT`: no data, on no
-placement; `PLACED`: on a placement, with data or without; `TRACED`: a tracer; `STORED`: the payload lies elsewhere.
+placement; `PLACED`: on a placement, with data or without; `TRACED`: a tracer; `STORED`: offloaded or stacked.
 """
 
 

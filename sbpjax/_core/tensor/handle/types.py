@@ -24,10 +24,10 @@ Scalar: TypeAlias = int | float | complex | np.generic
 """A number of Python or NumPy."""
 
 TensorLike: TypeAlias = Tensor | Scalar | np.ndarray
-"""An operand: a tensor, or what is taken for a constant one."""
+"""An operand: a tensor, or a value taken for a constant one."""
 
 ArrayLike: TypeAlias = TensorLike | jax.Array | Sequence["ArrayLike"]
-"""What a tensor can be made of: nested lists too."""
+"""A value that a tensor can be made of: nested lists too."""
 
 IntOrInts: TypeAlias = int | Sequence[int]
 """A dim or several; a size in each of several dims, or one for all."""

@@ -56,7 +56,7 @@ class OpNode(Node):
                     f"backward through {self.name()}",
                     f"a tensor it needs, {list(t.shape)}, was modified by an inplace operation: "
                     f"it is at version {now}, expected version {version}",
-                    "what backward needs must not change between the op and backward()",
+                    "a tensor that backward needs must not change between the op and backward()",
                     "use the out-of-place op, or write to x.clone()",
                 )
         return saved

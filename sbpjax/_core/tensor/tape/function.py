@@ -87,7 +87,7 @@ class FunctionCtx:
                     "ctx.saved_tensors",
                     f"a saved tensor was modified by an inplace operation: it is at version {t._version}, "
                     f"expected version {version}",
-                    "what backward needs must not change between forward and backward",
+                    "a tensor that backward needs must not change between forward and backward",
                     "save x.clone()",
                 )
             # As it hung when it was saved: an in-place op may have hung the tensor on a later node since, without a

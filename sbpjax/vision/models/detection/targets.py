@@ -52,7 +52,7 @@ def pad_targets(targets: Sequence[dict[str, Any]], size: int) -> tuple[np.ndarra
         flat = (mine[:, 2:] <= mine[:, :2]).any(1)
         if flat.any():
             seen = f"image {i}, box {mine[flat][0].tolist()}"
-            raise DataError(asked, seen, "a box has an area", "SanitizeBoxes() behind the other transforms")
+            raise DataError(asked, seen, "a box has an area", "SanitizeBoxes() after the other transforms")
         boxes[i, : len(mine)], labels[i, : len(mine)] = mine, kinds
     return boxes, labels
 

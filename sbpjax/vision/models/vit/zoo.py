@@ -75,7 +75,7 @@ class ImageViTConfig(ImageConfig):
         self.block()  # refuses what contradicts itself
         if self.distillation and not self.class_token:
             seen = "distillation=True, class_token=False"
-            self.refuse(seen, "a distillation token stands beside a class token", "class_token=True")
+            self.refuse(seen, "a distillation token needs a class token", "class_token=True")
 
     def block(self) -> ViTConfig:
         """Return the configuration of the blocks."""

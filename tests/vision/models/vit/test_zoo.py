@@ -63,7 +63,7 @@ def test_two_classifiers():
 
 
 def test_misuse():
-    with pytest.raises(ConfigError, match="distillation token stands beside a class token"):
+    with pytest.raises(ConfigError, match="distillation token needs a class token"):
         vit.ImageViTConfig(**TINY, distillation=True, class_token=False)
     with pytest.raises(ConfigError, match="hidden_size is a multiple of num_attention_heads"):
         vit.ImageViTConfig(**TINY | {"num_attention_heads": 3})
