@@ -49,7 +49,7 @@ OF_A_TEST = {  # the first that a path begins with
     "graph/pipeline": 5,
     "graph/test_matrix.py": 9,
     "graph": 8,
-    "independence": 16,
+    "independence": 10,
     "inspect/auto": 2,
     "inspect": 4,
     "models/test_training.py": 14,

@@ -67,7 +67,7 @@ LAYERS = {
 }
 
 _TYPE = "a number of a wrong type: PyTorch divides or compares it, or takes any value for a wrong one; here a TypeError"
-_ASSERTS = "PyTorch asserts; here it is a ValueError, or a TypeError for a wrong type"
+_ASSERTS = "PyTorch asserts; here it is a TypeError for a wrong type"
 _LATER = "looked at when the layer is called"
 DIFFERENCES = {
     (misuse.CLASS, _TYPE): """
@@ -84,9 +84,8 @@ DIFFERENCES = {
         Embedding: a float for padding_idx
     """,
     (misuse.CLASS, _ASSERTS): """
-        Embedding: a negative number for 0; a large number for padding_idx; a negative number for padding_idx
-        MultiheadAttention: a large number for 0; a float for 0; a large number for 1; a float for 1
-        TransformerEncoderLayer: a large number for 0; a float for 0; a large number for 1; a float for 1
+        MultiheadAttention: a float for 0; a float for 1
+        TransformerEncoderLayer: a float for 0; a float for 1
     """,
     (misuse.CLASS, "OneFlow's layer has factors of its own, one of which is needed"): """
         PixelShuffle: no arguments

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax import naming, optim
+from sbpjax import optim
+from sbpjax._core import naming
 from sbpjax.optim import rules, run
 from tests.support import compare
 
