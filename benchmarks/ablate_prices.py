@@ -76,12 +76,12 @@ def _no_bytes(*_) -> float:
 
 
 def _held_only(windows, codes, indices, index_codes, sizes) -> float:
-    return local_work._held(windows, codes, sizes)
+    return local_work._held_bytes(windows, codes, sizes)
 
 
 def _read_and_written(eqn, ins, outs, sizes) -> float:
     ends = (*zip(eqn.invars, ins, strict=True), *zip(eqn.outvars, outs, strict=True))
-    return sum(local_work._held(v, c, sizes) for v, c in ends)
+    return sum(local_work._held_bytes(v, c, sizes) for v, c in ends)
 
 
 def _no_torus(model: CostModel) -> CostModel:
@@ -95,14 +95,14 @@ PRICES = {
     "blocks that a device touches": without((problem, "local_bytes", lambda *_: None)),
     "rows of tables in tiles": without(
         (local_work, "_looked_up", _held_only),
-        (local_work, "_added", _read_and_written),
-        (local_work, "_transposed", _no_bytes),
+        (local_work, "_row_addition_bytes", _read_and_written),
+        (local_work, "_transposed_bytes", _no_bytes),
     ),
     "narrow rows lie across tiles": without(
         (local_work, "_READ_NARROW", local_work._READ), (local_work, "_ADDED_NARROW", 2)
     ),
     "single elements are no narrow rows": without((local_work, "_are_rows", lambda *_: True)),
-    "the copy from which a transposed table is looked up": without((local_work, "_transposed", _no_bytes)),
+    "the copy from which a transposed table is looked up": without((local_work, "_transposed_bytes", _no_bytes)),
     "that copy in bfloat16": without((local_work, "BF16_BYTES", 4)),
     "sums into a transposed table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
     "inputs read and new state written": without((problem, "stored_operands", lambda _: {})),

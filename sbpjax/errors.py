@@ -113,7 +113,7 @@ def full_tracebacks() -> bool:
 
 
 @contextlib.contextmanager
-def folded(error: BaseException) -> Iterator[None]:
+def fold_traceback(error: BaseException) -> Iterator[None]:
     """Within the block, reduce the traceback of a user's error to the frames of the user's program.
 
     A user's mistake is a `SbpjaxError`, or an error from the user's own code that came through sbpjax: a ``build`` that
@@ -201,14 +201,14 @@ def _without_library(trace: types.TracebackType | None) -> types.TracebackType |
 
 
 def fold_tracebacks() -> None:
-    """Install hooks that print errors ending a program, a thread or a notebook cell as `folded` tracebacks.
+    """Install hooks that print errors ending a program, a thread or a notebook cell as `fold_traceback` tracebacks.
 
     The hooks that were installed before do the printing.
     """
     shows, in_thread = sys.excepthook, threading.excepthook
 
     def show(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-        with folded(error):
+        with fold_traceback(error):
             shows(kind, error, error.__traceback__ or trace)
 
     def show_in_thread(args: threading.ExceptHookArgs) -> None:
@@ -216,7 +216,7 @@ def fold_tracebacks() -> None:
         if error is None:
             in_thread(args)
             return
-        with folded(error):
+        with fold_traceback(error):
             in_thread(threading.ExceptHookArgs((args.exc_type, error, error.__traceback__, args.thread)))
 
     sys.excepthook, threading.excepthook = show, show_in_thread
@@ -227,7 +227,7 @@ def fold_tracebacks() -> None:
 
 
 def _fold_in_notebook(shell: Any) -> None:
-    """Let IPython show errors `folded`; a handler that the user gives ``set_custom_exc`` stays in charge."""
+    """Let IPython show errors `fold_traceback`; a handler that the user gives ``set_custom_exc`` stays in charge."""
     shows = shell.showtraceback
 
     @functools.wraps(shows)
@@ -235,7 +235,7 @@ def _fold_in_notebook(shell: Any) -> None:
         error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if error is None:
             return shows(exc_tuple, *args, **options)
-        with folded(error):
+        with fold_traceback(error):
             return shows((type(error), error, error.__traceback__), *args, **options)
 
     shell.showtraceback = show

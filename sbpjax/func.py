@@ -2,7 +2,7 @@
 
 from sbpjax._core.functions.random import draw as draw
 from sbpjax._core.tensor.storage.payload import is_traced as is_traced
-from sbpjax._core.tracing.compiled import compiled as compiled
+from sbpjax._core.tracing.compiled import compile_function as compile_function
 from sbpjax._core.tracing.functional_call import functional_call as functional_call
 from sbpjax._core.tracing.functional_call import functionalize as functionalize
 from sbpjax._core.tracing.functional_call import stack_module_state as stack_module_state

@@ -10,7 +10,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax.errors import OpError, RuleError, folded
+from sbpjax.errors import OpError, RuleError, fold_traceback
 
 ROOT = Path(errors.__file__).parents[1]
 LIBRARY = str(ROOT / "sbpjax") + os.sep
@@ -116,7 +116,7 @@ def shown(call):
     """Return the files of the frames that are shown of an error, and its text."""
     with pytest.raises(BaseException) as caught:
         call()
-    with folded(caught.value):
+    with fold_traceback(caught.value):
         text = "".join(traceback.format_exception(caught.value))
     assert any(LIBRARY in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))  # as before
     return text
@@ -169,7 +169,7 @@ def test_an_error_of_the_user_that_was_raised_from_a_mistake():
 
     with pytest.raises(LookupError) as caught:
         call()
-    with folded(caught.value):
+    with fold_traceback(caught.value):
         text = "".join(traceback.format_exception(caught.value))
     assert LIBRARY not in text and "no model fits" in text and "rule:" in text
     assert LIBRARY in "".join(traceback.format_exception(caught.value))  # as before
@@ -184,7 +184,7 @@ def test_errors_of_a_group():
 
     with pytest.raises(ExceptionGroup) as caught:
         call()
-    with folded(caught.value):
+    with fold_traceback(caught.value):
         text = "".join(traceback.format_exception(caught.value))
     assert LIBRARY not in text and "rule:" in text
 
@@ -232,7 +232,7 @@ def test_a_wrong_name_is_shown_with_the_nearest(wrong, meant):
     with pytest.raises(AttributeError) as caught:
         wrong()
     before = str(caught.value)
-    with folded(caught.value):
+    with fold_traceback(caught.value):
         assert str(caught.value) == f"{before}. Did you mean: {meant!r}?"
     assert str(caught.value) == before and "Did you mean" not in before
 
@@ -252,5 +252,5 @@ def test_a_wrong_name_in_a_notebook(tmp_path):
 def test_a_wrong_name_of_the_users_own_stays_as_it_is(tmp_path):
     with pytest.raises(AttributeError) as caught:
         Path().nmae  # noqa: B018
-    with folded(caught.value):
+    with fold_traceback(caught.value):
         assert "Did you mean" not in str(caught.value) and caught.value.obj == Path()

@@ -63,7 +63,7 @@ class TokenIndex(NamedTuple):
     documents: np.ndarray
 
 
-def _refused(asked: str, seen: str, rule: str) -> DataError:
+def _index_error(asked: str, seen: str, rule: str) -> DataError:
     return DataError(asked, seen, rule, "write the two files anew")
 
 
@@ -117,18 +117,18 @@ def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
         rule = f"an index of tokens begins with {MAGIC!r}"
         raise DataError(asked, f"{path} begins with {head[: len(MAGIC)]!r}", rule, "another path")
     if len(head) < HEAD.size:
-        raise _refused(asked, f"{path} has {len(head)} bytes", f"an index has a head of {HEAD.size} bytes")
+        raise _index_error(asked, f"{path} has {len(head)} bytes", f"an index has a head of {HEAD.size} bytes")
     _, version, code, sequences, documents = HEAD.unpack(head)
     if version != 1:
-        raise _refused(asked, f"{path} is of version {version}", "version 1 is read")
+        raise _index_error(asked, f"{path} is of version {version}", "version 1 is read")
     if code not in codes:
         numbers = "whole numbers" if codes is TOKEN_CODES else "numbers"
         rule = f"tokens are {numbers}: " + ", ".join(f"{code} {np.dtype(t)}" for code, t in codes.items())
-        raise _refused(asked, f"{path} has dtype code {code}", rule)
+        raise _index_error(asked, f"{path} has dtype code {code}", rule)
     size, wanted = os.path.getsize(path), HEAD.size + 12 * sequences + 8 * documents
     if size != wanted or not documents:
         rule = f"{sequences} sequences and {documents} ends of documents (one at least) make {wanted} bytes"
-        raise _refused(asked, f"{path} has {size} bytes", rule)
+        raise _index_error(asked, f"{path} has {size} bytes", rule)
     raw, begin = np.memmap(path, np.uint8, "r").view(np.ndarray), HEAD.size
     arrays = []
     for dtype, count in (("<i4", sequences), ("<i8", sequences), ("<i8", documents)):
@@ -150,20 +150,20 @@ def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
             seen = f"sequence {n:,} of {int(lengths[n]):,} tokens at byte {int(pointers[n]):,}"
             begin = int(ends[wrong[0]] - some[wrong[0]]) * index.dtype.itemsize
             rule = f"sequences have 0 tokens or more and follow each other: this one begins at byte {begin:,}"
-            raise _refused(asked, seen, rule)
+            raise _index_error(asked, seen, rule)
         tokens = int(ends[-1])
     if size != tokens * index.dtype.itemsize or size == 0:
         rule = f"its index speaks of {tokens * index.dtype.itemsize} bytes, and there is one token at least"
-        raise _refused(asked, f"{prefix}.bin has {size} bytes", rule)
+        raise _index_error(asked, f"{prefix}.bin has {size} bytes", rule)
     if documents[0] != 0 or documents[-1] != len(lengths):
         seen = f"documents from {documents[0]} to {documents[-1]}"
-        raise _refused(asked, seen, f"documents go from sequence 0 to {len(lengths)}")
+        raise _index_error(asked, seen, f"documents go from sequence 0 to {len(lengths)}")
     for start in range(0, len(documents), _BLOCK):
         steps = np.diff(documents[start : start + _BLOCK + 1])
         if len(steps) and int(steps.min()) < 0:
             n = start + int(np.argmin(steps))
             seen = f"document {n:,} of the sequences {documents[n]:,} to {documents[n + 1]:,}"
-            raise _refused(asked, seen, "a document ends where it begins, or later")
+            raise _index_error(asked, seen, "a document ends where it begins, or later")
 
 
 def check_tokens(tokens: np.ndarray, where: str, asked: str) -> np.ndarray:
@@ -174,5 +174,5 @@ def check_tokens(tokens: np.ndarray, where: str, asked: str) -> np.ndarray:
     """
     if tokens.dtype.kind == "i" and tokens.size and int(tokens.min()) < 0:
         at = int(np.argmin(tokens))
-        raise _refused(asked, f"token {int(tokens[at])} at {where} + {at}", "tokens are 0 or more")
+        raise _index_error(asked, f"token {int(tokens[at])} at {where} + {at}", "tokens are 0 or more")
     return tokens

@@ -15,7 +15,7 @@ from sbpjax.sbp.multi_host import bits, of_bits
 _BITWISE = {"band": jnp.bitwise_and, "bor": jnp.bitwise_or, "bxor": jnp.bitwise_xor}
 
 
-def reduced(x, axis: str, n: int, op: str):
+def reduce_ranks(x, axis: str, n: int, op: str):
     """Return the reduction of ``x`` over the ranks."""
     if x.dtype == jnp.bool_ and op in ("sum", "max", "min", "prod"):
         wide = x.astype(jnp.int32)
@@ -28,10 +28,10 @@ def reduced(x, axis: str, n: int, op: str):
         return lax.pmax(x, axis)
     if op == "min":
         return lax.pmin(x, axis)
-    return _folded(lax.all_gather(x, axis), op)
+    return _fold_leading(lax.all_gather(x, axis), op)
 
 
-def _folded(stacked, op: str):
+def _fold_leading(stacked, op: str):
     """Reduce the leading dim."""
     if op in _BITWISE:
         return functools.reduce(_BITWISE[op], [stacked[i] for i in range(stacked.shape[0])])
@@ -43,7 +43,7 @@ def _folded(stacked, op: str):
 
 def all_reduce(*xs, axis, n, op):
     """Reduce each array over the ranks; several arrays are one program."""
-    return tuple(reduced(x, axis, n, op) for x in xs)
+    return tuple(reduce_ranks(x, axis, n, op) for x in xs)
 
 
 def average(*xs, axis, n, cap_bytes):
@@ -87,7 +87,7 @@ def reduce_scatter(x, *, axis, n, op):
     if op in ("sum", "avg") and x.dtype != jnp.bool_:
         out = lax.psum_scatter(x, axis, scatter_dimension=0, tiled=False)
         return (out / n if op == "avg" else out,)
-    return (_folded(lax.all_to_all(x, axis, 0, 0, tiled=False), op),)
+    return (_fold_leading(lax.all_to_all(x, axis, 0, 0, tiled=False), op),)
 
 
 def all_to_all(x, *, axis, n):

@@ -49,11 +49,11 @@ def _write(x: Tensor, array: jax.Array) -> None:
     put(x, array if array.shape == tuple(x.shape) else array.reshape(tuple(x.shape)))
 
 
-def _done(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
+def _make_work(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
     return Work(tensors) if async_op else None
 
 
-def _stacked(asked: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
+def _stack_tensors(asked: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
     """Return ``n`` tensors of one shape as one array."""
     arrays = [local_array(asked, t) for t in tensors]
     if len(arrays) != n:
@@ -74,7 +74,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup 
         return None
     array = local_array(asked, tensor)
     _write(tensor, run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0])
-    return _done([tensor], async_op)
+    return _make_work([tensor], async_op)
 
 
 def all_reduce_coalesced(
@@ -92,7 +92,7 @@ def all_reduce_coalesced(
         name = op_name(asked, op, array)
     for t, out in zip(tensors, run(asked, bodies.all_reduce, group, arrays, (("op", name),)), strict=True):
         _write(t, out)
-    return _done(tensors, async_op)
+    return _make_work(tensors, async_op)
 
 
 def all_reduce_gradients(grads: Sequence[Tensor], group: ProcessGroup | None, cap_bytes: int) -> None:
@@ -122,7 +122,7 @@ def reduce(
     out = run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0]
     if group.rank() == place:
         _write(tensor, out)
-    return _done([tensor], async_op)
+    return _make_work([tensor], async_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False):
@@ -132,7 +132,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async
         return None
     static = (("src", group.index(src, asked)),)
     _write(tensor, run(asked, bodies.broadcast, group, [local_array(asked, tensor)], static)[0])
-    return _done([tensor], async_op)
+    return _make_work([tensor], async_op)
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], src: int, group: ProcessGroup | None = None) -> None:
@@ -155,7 +155,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | 
     (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
     for k, t in enumerate(tensor_list):
         _write(t, out[k])
-    return _done(tensor_list, async_op)
+    return _make_work(tensor_list, async_op)
 
 
 def all_gather_into_tensor(
@@ -168,7 +168,7 @@ def all_gather_into_tensor(
     array, n = local_array(asked, input_tensor), group.size()
     _check_size(asked, output_tensor, (n, *array.shape), array.dtype)
     _write(output_tensor, run(asked, bodies.all_gather, group, [array])[0])
-    return _done([output_tensor], async_op)
+    return _make_work([output_tensor], async_op)
 
 
 def gather(
@@ -191,7 +191,7 @@ def gather(
     (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
     for k, t in enumerate(gather_list or ()):
         _write(t, out[k])
-    return _done(gather_list if receives and gather_list else [tensor], async_op)
+    return _make_work(gather_list if receives and gather_list else [tensor], async_op)
 
 
 def scatter(
@@ -209,11 +209,11 @@ def scatter(
     array = local_array(asked, tensor)
     if group.rank() == place:
         _check_list(asked, scatter_list, tensor, n)
-        rows = _stacked(asked, scatter_list or [], n)
+        rows = _stack_tensors(asked, scatter_list or [], n)
     else:
         rows = jnp.zeros((n, *array.shape), array.dtype)
     _write(tensor, run(asked, bodies.scatter, group, [rows], (("src", place),))[0])
-    return _done([tensor], async_op)
+    return _make_work([tensor], async_op)
 
 
 def reduce_scatter(
@@ -227,10 +227,10 @@ def reduce_scatter(
     asked, group = "reduce_scatter(output, input_list)", group_of(group)
     if group.rank() < 0:
         return None
-    rows = _stacked(asked, input_list, group.size())
+    rows = _stack_tensors(asked, input_list, group.size())
     _check_shape(asked, output, (rows.shape[1:],), rows.dtype)
     _write(output, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
-    return _done([output], async_op)
+    return _make_work([output], async_op)
 
 
 def reduce_scatter_tensor(
@@ -256,7 +256,7 @@ def reduce_scatter_tensor(
     _check_size(asked, input_tensor, (n, *wanted), payload(output_tensor).dtype)
     rows = array.reshape((n, *wanted))
     _write(output_tensor, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
-    return _done([output_tensor], async_op)
+    return _make_work([output_tensor], async_op)
 
 
 def all_to_all(
@@ -269,12 +269,12 @@ def all_to_all(
     asked, group = "all_to_all(output_tensor_list, input_tensor_list)", group_of(group)
     if group.rank() < 0:
         return None
-    rows = _stacked(asked, input_tensor_list, group.size())
+    rows = _stack_tensors(asked, input_tensor_list, group.size())
     _check_list(asked, output_tensor_list, input_tensor_list[0], group.size())
     (out,) = run(asked, bodies.all_to_all, group, [rows])
     for k, t in enumerate(output_tensor_list):
         _write(t, out[k])
-    return _done(output_tensor_list, async_op)
+    return _make_work(output_tensor_list, async_op)
 
 
 def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
@@ -289,7 +289,7 @@ def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None 
     _check_shape(asked, output, (array.shape,), array.dtype)
     rows = array.reshape((n, array.shape[0] // n, *array.shape[1:]))
     _write(output, run(asked, bodies.all_to_all, group, [rows])[0])
-    return _done([output], async_op)
+    return _make_work([output], async_op)
 
 
 def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids=None):
@@ -301,7 +301,7 @@ def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_id
     group = group_of(group)
     if group.rank() >= 0:
         _world.current().exchange("barrier()", None, group.ranks)
-    return _done([], async_op)
+    return _make_work([], async_op)
 
 
 def _check_list(asked: str, tensors, like: Tensor, n: int) -> None:

@@ -98,7 +98,7 @@ class DistributedDataParallel(Module):
         if not self._active:
             return self.module(*inputs, **keywords)
         if self._missing:
-            raise self._unfinished()
+            raise self._unfinished_error()
         if self.broadcast_buffers and self._sync and self.module.training:
             self._broadcast(list(self.module.buffers()))
         outputs = self.module(*inputs, **keywords)
@@ -130,11 +130,11 @@ class DistributedDataParallel(Module):
     # -- gradients ---------------------------------------------------------------------------------------------------
 
     def _hook(self, index: int):
-        def arrived(parameter) -> None:
+        def note_arrival(parameter) -> None:
             self._arrived.add(index)
             engine.at_end(id(self), self._end_of_backward)
 
-        return arrived
+        return note_arrival
 
     def _through_output(self, grad) -> None:
         # The outputs come first in a backward, on every rank: one that reaches no parameter must average as well.
@@ -177,7 +177,7 @@ class DistributedDataParallel(Module):
                 "sbpjax.nn.Embedding(..., sparse=False); or a global module, whose tables may be sparse",
             )
 
-    def _unfinished(self) -> AutogradError:
+    def _unfinished_error(self) -> AutogradError:
         names = [self._names[i] for i in self._missing]
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         self._missing = []
@@ -214,7 +214,7 @@ class DistributedDataParallel(Module):
             a, b = next((a, b) for a, b in pairs if a != b)
             raise AgreementError(
                 "DistributedDataParallel(module)",
-                f"rank {first_rank} has {_described(a)}, rank {rank} has {_described(b)}",
+                f"rank {first_rank} has {_describe_parameter(a)}, rank {rank} has {_describe_parameter(b)}",
                 "all ranks wrap the same module",
                 "build the module alike on all ranks",
             )
@@ -226,7 +226,7 @@ class DistributedDataParallel(Module):
             broadcast_coalesced(tensors, _members(self._group)[0], self._group)
 
 
-def _described(parameter) -> str:
+def _describe_parameter(parameter) -> str:
     return "no such parameter" if parameter is None else f"{parameter[0]!r} {parameter[2]}{list(parameter[1])}"
 
 

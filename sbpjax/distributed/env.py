@@ -132,7 +132,7 @@ def _size_pool_at_start() -> None:
         return
     start = entry.factory
 
-    def sized(*arguments, **options):
+    def size_pool(*arguments, **options):
         config: Any = jax.config
         count = config.jax_num_cpu_devices
         if count < 0:
@@ -141,8 +141,8 @@ def _size_pool_at_start() -> None:
         _ensure_thread_pool(count, alone=not jax.distributed.is_initialized())
         return start(*arguments, **options)
 
-    sized.sizes_pool = True
-    entry.factory = sized
+    size_pool.sizes_pool = True
+    entry.factory = size_pool
 
 
 def _ensure_thread_pool(devices: int, alone: bool = True) -> None:

@@ -31,12 +31,12 @@ def to_global(input, placement=None, sbp: Any = None, warn_on_non_tensor_leaf: b
     """
     # An sbp is callable too: OneFlow's older form is `broadcast()`.
     sbp_of = sbp if callable(sbp) and not isinstance(sbp, Sbp) else lambda input, tensor: sbp
-    return _mapped(input, lambda x: x.to_global(placement, sbp_of(input, x), **options))
+    return _map_tensors(input, lambda x: x.to_global(placement, sbp_of(input, x), **options))
 
 
 def to_local(input, *, copy: bool = False):
     """Return ``input`` with every global tensor in it made local; local ones stay."""
-    return _mapped(input, lambda x: x.to_local(copy=copy) if x.is_global else x)
+    return _map_tensors(input, lambda x: x.to_local(copy=copy) if x.is_global else x)
 
 
 class global_mode:
@@ -82,16 +82,16 @@ class current_global_mode:
         self.placement, self.sbp = mode.everywhere or (None, None)
 
 
-def _mapped(value, function):
+def _map_tensors(value, function):
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, dict):
-        mapped: Any = type(value)((k, _mapped(v, function)) for k, v in value.items())
+        mapped: Any = type(value)((k, _map_tensors(v, function)) for k, v in value.items())
         if hasattr(value, "_metadata"):  # of a module's state: the versions of its modules
             mapped._metadata = vars(value)["_metadata"]
         return mapped
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_mapped(v, function) for v in value])
+        return type(value)(*[_map_tensors(v, function) for v in value])
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(v, function) for v in value)
+        return type(value)(_map_tensors(v, function) for v in value)
     return value

@@ -22,7 +22,7 @@ from sbpjax._core.runtime import collective_trace as calls
 from sbpjax._core.runtime import processes as _world
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.tensor.handle.tensor import Tensor
-from sbpjax._core.tensor.storage.payload import payload, payloads, refreshed
+from sbpjax._core.tensor.storage.payload import payload, payloads, refresh_tensor
 from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError
 
 
@@ -149,7 +149,7 @@ def local_array(asked: str, x) -> jax.Array:
     if not isinstance(x, Tensor):
         rule = "collectives take local tensors"
         raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
-    refreshed(x)
+    refresh_tensor(x)
     if x.layout is not None:
         rule = "collectives are for local tensors; the layout of a global tensor decides the communication"
         fix = "x.to_global(sbp=sbpjax.sbp.broadcast), or x.to_local() first"

@@ -4,7 +4,7 @@
 * Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A
   cache that the user configured is kept; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off``
   disables it. A directory that others may write to is not used: its writers could choose the code that runs here.
-* Errors show the user's frames alone: see `sbpjax.errors.folded`.
+* Errors show the user's frames alone: see `sbpjax.errors.fold_traceback`.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """
 

@@ -50,13 +50,13 @@ class _Parcel:
     def header(self) -> Any:
         return jnp.asarray(np.array([len(self.data), self.kind], np.int64))
 
-    def padded(self, size: int) -> Any:
+    def pad_bytes(self, size: int) -> Any:
         """Return the bytes padded to a power of two, so that few programs are compiled."""
         length = 1 << max(6, int(size - 1).bit_length())
         return jnp.asarray(np.pad(self.data, (0, length - len(self.data))))
 
 
-def _packed(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
+def _pack_object(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
     error = None
     try:
         kind, body = (_PICKLED, pickle.dumps(obj)) if allow_pickle else (_PLAIN, encoding.encode(obj))
@@ -75,7 +75,7 @@ def _context(kind: int, rank: int, group: ProcessGroup) -> str:
 def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
     """Return the bytes that a rank of the group signed; raise if its header reports that it cannot send its object."""
     try:
-        body = signing.verified(_world.current().key, _context(kind, rank, group), row.tobytes())
+        body = signing.verify_signature(_world.current().key, _context(kind, rank, group), row.tobytes())
     except SignatureError:
         raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
     if kind == _REFUSED:
@@ -85,7 +85,7 @@ def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup
     return body
 
 
-def _unpacked(kind: int, body: bytes) -> Any:
+def _unpack_object(kind: int, body: bytes) -> Any:
     return encoding.decode(body) if kind == _PLAIN else pickle.loads(body)
 
 
@@ -134,20 +134,20 @@ def all_gather_object(
     if len(object_list) != group.size():
         rule = f"the list has one entry per rank of the group: {group.size()}"
         raise OpValueError(asked, f"{len(object_list)} entries", rule, f"[None] * {group.size()}")
-    object_list[:] = _gathered(asked, obj, group, allow_pickle)
+    object_list[:] = _gather_objects(asked, obj, group, allow_pickle)
 
 
-def _gathered(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
-    parcel = _packed(obj, group, allow_pickle)
+def _gather_objects(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
+    parcel = _pack_object(obj, group, allow_pickle)
     headers = _headers(asked, parcel, group)
-    (rows,) = run(asked, bodies.all_gather, group, [parcel.padded(_room(asked, headers[:, 0]))])
+    (rows,) = run(asked, bodies.all_gather, group, [parcel.pad_bytes(_room(asked, headers[:, 0]))])
     rows = np.asarray(rows)
     if parcel.error is not None:
         raise parcel.error
     order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # if one rank cannot send, all raise
     found = {k: _body(asked, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
     _same_kind(asked, headers[:, 1], allow_pickle, group)
-    return [_unpacked(int(headers[k, 1]), found[k]) for k in range(len(headers))]
+    return [_unpack_object(int(headers[k, 1]), found[k]) for k in range(len(headers))]
 
 
 def _headers(asked: str, parcel: _Parcel, group: ProcessGroup) -> np.ndarray:
@@ -172,7 +172,7 @@ def gather_object(
     if receives and (object_gather_list is None or len(object_gather_list) != group.size()):
         rule = f"on rank dst the list has one entry per rank of the group: {group.size()}"
         raise OpValueError(asked, f"{object_gather_list!r}", rule, f"[None] * {group.size()}")
-    found = _gathered(asked, obj, group, allow_pickle)
+    found = _gather_objects(asked, obj, group, allow_pickle)
     if receives and object_gather_list is not None:
         object_gather_list[:] = found
 
@@ -257,13 +257,13 @@ def _from(asked: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: boo
     static = (("src", index),)
     speaks = group.rank() == index
     silent = _Parcel(_PICKLED if allow_pickle else _PLAIN, np.zeros(0, np.uint8))
-    parcel = _packed(obj, group, allow_pickle) if speaks else silent
+    parcel = _pack_object(obj, group, allow_pickle) if speaks else silent
     headers = _headers(asked, parcel, group)
     size, kind = map(int, headers[index])
     _room(asked, headers[:, 0])
-    (row,) = run(asked, bodies.broadcast, group, [parcel.padded(size)], static)
+    (row,) = run(asked, bodies.broadcast, group, [parcel.pad_bytes(size)], static)
     if parcel.error is not None:
         raise parcel.error
     body = b"" if speaks else _body(asked, kind, np.asarray(row)[:size], index, group)
     _same_kind(asked, headers[:, 1], allow_pickle, group)
-    return obj if speaks else _unpacked(kind, body)
+    return obj if speaks else _unpack_object(kind, body)

@@ -132,7 +132,7 @@ class Threads(_world.World):
 
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        return _world.agreed(self._turns.rendezvous(self.rank, members, asked, value))
+        return _world.agree_values(self._turns.rendezvous(self.rank, members, asked, value))
 
     def share(self, asked, value, run, members=None):
         members = tuple(range(self.size)) if members is None else members

@@ -91,12 +91,12 @@ class _Dependent(Constraint):
     @property
     def is_discrete(self) -> bool:  # type: ignore[override]
         """Whether the set is countable."""
-        return _known(self._is_discrete, "is_discrete")
+        return _require_known(self._is_discrete, "is_discrete")
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
         """How many dims one value has."""
-        return _known(self._event_dim, "event_dim")
+        return _require_known(self._event_dim, "event_dim")
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
         """Return the constraint with what is known."""
@@ -108,7 +108,7 @@ class _Dependent(Constraint):
         raise DistributionError("dependent.check(value)", "no parameters", rule, "use an instance's support")
 
 
-def _known(value: Any, name: str) -> Any:
+def _require_known(value: Any, name: str) -> Any:
     if value is NotImplemented:
         raise NotImplementedError(f".{name} cannot be determined statically")
     return value

@@ -50,14 +50,14 @@ class Normal(ExponentialFamily):
         return self.scale.square()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.loc + noise(self._extended(sample_shape), self.loc) * self.scale
+        return self.loc + noise(self._sample_size(sample_shape), self.loc) * self.scale
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         return -((value - self.loc).square()) / (2 * self.variance) - self.scale.log() - _LOG_2PI / 2
 
     def cdf(self, value: Any) -> Tensor:
-        return 0.5 * (1 + sbpjax.erf((self._checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        return 0.5 * (1 + sbpjax.erf((self._check_value(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Tensor:
         return self.loc + self.scale * sbpjax.erfinv(2 * value - 1) * math.sqrt(2)
@@ -116,15 +116,15 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.low + noise(self._extended(sample_shape), self.low, "rand_like") * (self.high - self.low)
+        return self.low + noise(self._sample_size(sample_shape), self.low, "rand_like") * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         inside = (self.low <= value) & (self.high > value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value: Any) -> Tensor:
-        return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(0, 1)
+        return ((self._check_value(value) - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Any) -> Tensor:
         return value * (self.high - self.low) + self.low
@@ -166,13 +166,13 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return -(-noise(self._extended(sample_shape), self.rate, "rand_like")).log1p() / self.rate
+        return -(-noise(self._sample_size(sample_shape), self.rate, "rand_like")).log1p() / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        return self.rate.log() - self.rate * self._checked(value)
+        return self.rate.log() - self.rate * self._check_value(value)
 
     def cdf(self, value: Any) -> Tensor:
-        return 1 - (-self.rate * self._checked(value)).exp()
+        return 1 - (-self.rate * self._check_value(value)).exp()
 
     def icdf(self, value: Any) -> Tensor:
         return -(-value).log1p() / self.rate
@@ -224,15 +224,15 @@ class Laplace(Distribution):
         return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = noise(self._extended(sample_shape), self.loc, "rand_like") - 0.5
+        u = noise(self._sample_size(sample_shape), self.loc, "rand_like") - 0.5
         u = u.clamp(min=-0.5 + sbpjax.finfo(u.dtype).tiny)
         return self.loc - self.scale * u.sign() * (-2 * u.abs()).clamp(min=-1 + sbpjax.finfo(u.dtype).eps).log1p()
 
     def log_prob(self, value: Any) -> Tensor:
-        return -(2 * self.scale).log() - (self._checked(value) - self.loc).abs() / self.scale
+        return -(2 * self.scale).log() - (self._check_value(value) - self.loc).abs() / self.scale
 
     def cdf(self, value: Any) -> Tensor:
-        apart = self._checked(value) - self.loc
+        apart = self._check_value(value) - self.loc
         return 0.5 - 0.5 * apart.sign() * (-apart.abs() / self.scale).expm1()
 
     def icdf(self, value: Any) -> Tensor:
@@ -273,15 +273,15 @@ class Cauchy(Distribution):
         return sbpjax.full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = noise(self._extended(sample_shape), self.loc, "rand_like")
+        u = noise(self._sample_size(sample_shape), self.loc, "rand_like")
         return self.loc + self.scale * (math.pi * (u - 0.5)).tan()
 
     def log_prob(self, value: Any) -> Tensor:
-        away = (self._checked(value) - self.loc) / self.scale
+        away = (self._check_value(value) - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - away.square().log1p()
 
     def cdf(self, value: Any) -> Tensor:
-        return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
+        return ((self._check_value(value) - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Any) -> Tensor:
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
@@ -325,15 +325,15 @@ class Gumbel(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = sbpjax.finfo(self.loc.dtype)
-        u = noise(self._extended(sample_shape), self.loc, "rand_like").clamp(limits.tiny, 1 - limits.eps)
+        u = noise(self._sample_size(sample_shape), self.loc, "rand_like").clamp(limits.tiny, 1 - limits.eps)
         return self.loc - self.scale * (-u.log()).log()
 
     def log_prob(self, value: Any) -> Tensor:
-        y = (self.loc - self._checked(value)) / self.scale
+        y = (self.loc - self._check_value(value)) / self.scale
         return y - y.exp() - self.scale.log()
 
     def cdf(self, value: Any) -> Tensor:
-        return (-((self.loc - self._checked(value)) / self.scale).exp()).exp()
+        return (-((self.loc - self._check_value(value)) / self.scale).exp()).exp()
 
     def icdf(self, value: Any) -> Tensor:
         return self.loc - self.scale * (-value.log()).log()

@@ -92,15 +92,15 @@ class ContinuousBernoulli(ExponentialFamily):
         return where(self._far(), far, 1 / 12 - (1 / 15 - 128 / 945 * square) * square)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(noise(self._extended(sample_shape), self.probs, "rand_like"))
+        return self.icdf(noise(self._sample_size(sample_shape), self.probs, "rand_like"))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._check_value(value))
         loss = sbpjax.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return self._cont_bern_log_norm() - loss
 
     def cdf(self, value: Any) -> Tensor:
-        value, cut = self._checked(value), self._cut()
+        value, cut = self._check_value(value), self._cut()
         far = (cut**value * (1.0 - cut) ** (1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
         near = value - self._bent(value)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, where(self._far(), far, near)))

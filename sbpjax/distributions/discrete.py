@@ -85,10 +85,10 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return sbpjax.bernoulli(self.probs.expand(self._extended(sample_shape)))
+            return sbpjax.bernoulli(self.probs.expand(self._sample_size(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._check_value(value))
         return -sbpjax.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
@@ -136,12 +136,12 @@ class Geometric(_Binary):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            probs = self.probs.expand(self._extended(sample_shape))
+            probs = self.probs.expand(self._sample_size(sample_shape))
             u = sbpjax.rand_like(probs).clamp(min=sbpjax.finfo(probs.dtype).tiny)
             return (u.log() / (-probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Tensor:
-        value, probs = broadcast_all(self._checked(value), self.probs)
+        value, probs = broadcast_all(self._check_value(value), self.probs)
         never = where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-never).log1p() + self.probs.log()
 
@@ -197,11 +197,11 @@ class Binomial(Distribution):
         from .draws import draw_binomial
 
         with no_grad():
-            shape = self._extended(sample_shape)
+            shape = self._sample_size(sample_shape)
             return draw_binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         n, logits = self.total_count, self.logits
         choose = (value + 1).lgamma() + (n - value + 1).lgamma() - (n + 1).lgamma()
         norm = n * logits.clamp(min=0) + n * (-logits.abs()).exp().log1p()
@@ -250,10 +250,10 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return sbpjax.poisson(self.rate.expand(self._extended(sample_shape)))
+            return sbpjax.poisson(self.rate.expand(self._sample_size(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        rate, value = broadcast_all(self.rate, self._checked(value))
+        rate, value = broadcast_all(self.rate, self._check_value(value))
         return sbpjax.xlogy(value, rate) - rate - (value + 1).lgamma()
 
     @property
@@ -323,13 +323,13 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            shape = self._extended(sample_shape)
+            shape = self._sample_size(sample_shape)
             logits = self.logits.expand(*shape, self._num_events)
             u = sbpjax.rand_like(logits).clamp(min=sbpjax.finfo(logits.dtype).tiny)
             return (logits - (-u.log()).log()).argmax(-1)  # the largest of logits with Gumbel noise
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value).long()
+        value = self._check_value(value).long()
         shape = sbpjax.broadcast_shapes(tuple(value.shape), tuple(self.batch_shape))
         logits = self.logits.expand(*shape, self._num_events)
         return logits.gather(-1, value.expand(shape).unsqueeze(-1)).squeeze(-1)
@@ -400,7 +400,7 @@ class OneHotCategorical(Distribution):
             return self._hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        return self._categorical.log_prob(self._checked(value).argmax(-1))
+        return self._categorical.log_prob(self._check_value(value).argmax(-1))
 
     def entropy(self) -> Tensor:
         return self._categorical.entropy()
@@ -463,7 +463,7 @@ class Multinomial(Distribution):
             return sbpjax.nn.functional.one_hot(drawn, self.event_shape[0]).sum(0).to(self.probs.dtype)
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._check_value(value))
         never = where((value == 0) & (logits == -float("inf")), 0.0, logits)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (never * value).sum(-1)
 

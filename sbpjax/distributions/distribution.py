@@ -69,7 +69,7 @@ class Distribution:
                 asked = f"{type(self).__name__}({name}=...)"
                 rule = f"Expected parameter {name} of distribution to satisfy the constraint {constraint!r}, "
                 rule += f"but found invalid values:\n{value}"
-                raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
+                raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -104,7 +104,7 @@ class Distribution:
         shape, given = Size(batch_shape), {*new.__dict__, *self._expanded_apart}
         for name, value in list(self.__dict__.items()):
             if name not in given:
-                new.__dict__[name] = _expanded(value, self._batch_shape, shape)
+                new.__dict__[name] = _expand_value(value, self._batch_shape, shape)
         new._batch_shape = shape
         return new
 
@@ -189,7 +189,7 @@ class Distribution:
         shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return Size((*shape, *self._batch_shape, *self._event_shape))
 
-    def _extended(self, sample_shape: Sequence[int] = ()) -> Size:
+    def _sample_size(self, sample_shape: Sequence[int] = ()) -> Size:
         return self._extended_shape(sample_shape)
 
     def _validate_sample(self, value: Any) -> None:
@@ -201,11 +201,11 @@ class Distribution:
         shape, event = tuple(value.shape), tuple(self._event_shape)
         if shape[len(shape) - len(event) :] != event:
             rule = f"The right-most size of value must match event_shape: {shape} vs {event}."
-            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
+            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
         whole = (*self._batch_shape, *event)
         if any(i not in (1, j) and j != 1 for i, j in zip(reversed(shape), reversed(whole))):
             rule = f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}."
-            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
+            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
         try:
             support = self.support
         except NotImplementedError:
@@ -214,9 +214,9 @@ class Distribution:
         if not _holds(support, value):
             rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
             rule += f"but found invalid values:\n{value}"
-            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
+            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
 
-    def _checked(self, value: Any) -> Any:
+    def _check_value(self, value: Any) -> Any:
         """Return a value, checked if arguments are."""
         if self._validate_args:
             self._validate_sample(value)
@@ -224,7 +224,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         found = [(name, self.__dict__[name]) for name in self.arg_constraints if name in self.__dict__]
-        text = [f"{n}: {_shown(v)}" for n, v in found if isinstance(v, Tensor)]
+        text = [f"{n}: {_summarize(v)}" for n, v in found if isinstance(v, Tensor)]
         return f"{type(self).__name__}({', '.join(text)})"
 
 
@@ -236,17 +236,17 @@ def _holds(constraint: Any, value: Any) -> bool:
     return not is_known(valid) or bool(valid.all().item())
 
 
-def _shown(value: Tensor) -> Any:
+def _summarize(value: Tensor) -> Any:
     if value.numel() != 1 or not is_known(value):
         return value.shape
     return value if value.ndim else value.item()
 
 
-def _described(value: Tensor) -> str:
+def _describe_tensor(value: Tensor) -> str:
     return f"{value.dtype.name}{list(value.shape)}"
 
 
-def _expanded(value: Any, old: Size, new: Size) -> Any:
+def _expand_value(value: Any, old: Size, new: Size) -> Any:
     """Return a tensor or distribution whose shape begins with a batch shape with another one; others as they are."""
     if isinstance(value, Tensor):
         return value.expand(*new, *value.shape[len(old) :])

@@ -59,15 +59,15 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate.square()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return draw_gamma(self.concentration, self._extended(sample_shape)) / self.rate
+        return draw_gamma(self.concentration, self._sample_size(sample_shape)) / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         a, b = self.concentration, self.rate
         return sbpjax.xlogy(a, b) + sbpjax.xlogy(a - 1, value) - b * value - a.lgamma()
 
     def cdf(self, value: Any) -> Tensor:
-        return sbpjax.special.gammainc(self.concentration, self.rate * self._checked(value))
+        return sbpjax.special.gammainc(self.concentration, self.rate * self._check_value(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -141,11 +141,11 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        drawn = draw_gamma(self.concentration, self._extended(sample_shape))
+        drawn = draw_gamma(self.concentration, self._sample_size(sample_shape))
         return drawn / drawn.sum(-1, True)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         a = self.concentration
         return sbpjax.xlogy(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
@@ -201,7 +201,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet().rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         return self._dirichlet().log_prob(sbpjax.stack([value, 1 - value], -1))
 
     def entropy(self) -> Tensor:
@@ -248,12 +248,12 @@ class StudentT(Distribution):
         return where(self.df > 2, finite, where(self.df > 1, math.inf, math.nan))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._extended(sample_shape)
+        shape = self._sample_size(sample_shape)
         spread = draw_gamma(0.5 * self.df, shape) * 2
         return self.loc + self.scale * noise(shape, self.loc) * (spread / self.df).rsqrt()
 
     def log_prob(self, value: Any) -> Tensor:
-        y = (self._checked(value) - self.loc) / self.scale
+        y = (self._check_value(value) - self.loc) / self.scale
         norm = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
         norm = norm + (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma()
         return -0.5 * (self.df + 1) * (y.square() / self.df).log1p() - norm
@@ -295,13 +295,13 @@ class FisherSnedecor(Distribution):
         return where(b > 4, 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4)), math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._extended(sample_shape)
+        shape = self._sample_size(sample_shape)
         above, below = (draw_gamma(0.5 * df, shape) / df for df in (self.df1, self.df2))
         tiny = sbpjax.finfo(above.dtype).tiny
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         a, b, ratio = 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
         norm = (a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log()
         return norm + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()

@@ -47,12 +47,12 @@ class LKJCholesky(Distribution):
         Of row i, counted from 0, it is a beta distribution of i / 2 and concentration + (dim - 1 - i) / 2. PyTorch
         takes i - 1/2 for the first number, so that its draws of three rows and more are not those of its density.
         """
-        row = self._counted(self.dim - 1)
+        row = self._arange_last(self.dim - 1)
         row = sbpjax.cat([row[..., :1], row], -1)  # 0, 0, 1, ..., dim - 2
         most = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
         return Beta(0.5 * row + 0.5, most - 0.5 * row, validate_args=False)
 
-    def _counted(self, n: int) -> Tensor:
+    def _arange_last(self, n: int) -> Tensor:
         """Return 0, ..., n - 1 along a new last dim, where the concentration lies."""
         ones = sbpjax.ones_like(self.concentration.detach()).unsqueeze(-1).expand(*self.batch_shape, n)
         return ones.cumsum(-1) - 1
@@ -60,7 +60,7 @@ class LKJCholesky(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             squares = self._row_lengths().sample(sample_shape).unsqueeze(-1)
-            like = squares.expand(self._extended(sample_shape))
+            like = squares.expand(self._sample_size(sample_shape))
             normal = noise(like.shape, like).tril(-1)
             tiny = sbpjax.finfo(normal.dtype).tiny
             direction = normal / normal.square().sum(-1, True).sqrt().clamp(min=tiny)
@@ -68,9 +68,9 @@ class LKJCholesky(Distribution):
             return left + (1 - left.square().sum(-1)).clamp(min=tiny).sqrt().diag_embed()
 
     def log_prob(self, value: Any) -> Tensor:
-        diagonal = self._checked(value).diagonal(dim1=-2, dim2=-1)[..., 1:]
+        diagonal = self._check_value(value).diagonal(dim1=-2, dim2=-1)[..., 1:]
         n = self.dim - 1
-        power = 2 * (self.concentration - 1).unsqueeze(-1) + (n - 1 - self._counted(n))
+        power = 2 * (self.concentration - 1).unsqueeze(-1) + (n - 1 - self._arange_last(n))
         alpha = self.concentration + 0.5 * n
         norm = 0.5 * n * math.log(math.pi) + sbpjax.mvlgamma(alpha - 0.5, n) - alpha.lgamma() * n
         return (power * diagonal.log()).sum(-1) - norm

@@ -116,12 +116,12 @@ class LowRankMultivariateNormal(Distribution):
         return self.cov_diag.reciprocal().diag_embed() - root.transpose(-2, -1) @ root
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._extended(sample_shape)
+        shape = self._sample_size(sample_shape)
         columns = noise((*shape[:-1], self.cov_factor.shape[-1]), self.cov_factor[..., 0, :])
         return self.loc + _batch_mv(self.cov_factor, columns) + self.cov_diag.sqrt() * noise(shape, self.loc)
 
     def log_prob(self, value: Any) -> Tensor:
-        apart = self.squared_distance(self._checked(value) - self.loc)
+        apart = self.squared_distance(self._check_value(value) - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self.log_det() + apart)
 
     def entropy(self) -> Tensor:

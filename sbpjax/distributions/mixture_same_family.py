@@ -98,7 +98,7 @@ class MixtureSameFamily(Distribution):
             return drawn.gather(at, index.expand(*which.shape, 1, *self.event_shape)).squeeze(at)
 
     def log_prob(self, value: Any) -> Tensor:
-        each = self.component_distribution.log_prob(self._pad(self._checked(value)))
+        each = self.component_distribution.log_prob(self._pad(self._check_value(value)))
         return (each + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
     def cdf(self, value: Any) -> Tensor:

@@ -112,12 +112,12 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        drawn = noise(self._extended(sample_shape), self.loc)
+        drawn = noise(self._sample_size(sample_shape), self.loc)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Any) -> Tensor:
         lower = self._unbroadcasted_scale_tril
-        apart = _batch_mahalanobis(lower, self._checked(value) - self.loc)
+        apart = _batch_mahalanobis(lower, self._check_value(value) - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + apart) - half_log_det(lower)
 
     def entropy(self) -> Tensor:

@@ -66,7 +66,7 @@ class NegativeBinomial(Distribution):
             return sbpjax.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        value, n = self._checked(value), self.total_count
+        value, n = self._check_value(value), self.total_count
         each = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         ways = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
         return each + where(n + value == 0, 0.0, ways)

@@ -32,11 +32,11 @@ class _Half(TransformedDistribution):
         return sbpjax.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._checked(value)
+        value = self._check_value(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
+        return 2 * self.base_dist.cdf(self._check_value(value)) - 1
 
     def icdf(self, value: Any) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)

@@ -146,17 +146,17 @@ class GeneralizedPareto(Distribution):
         return none, where(none, 1.0, self.concentration)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(noise(self._extended(sample_shape), self.loc, "rand_like"))
+        return self.icdf(noise(self._sample_size(sample_shape), self.loc, "rand_like"))
 
     def log_prob(self, value: Any) -> Tensor:
-        z = (self._checked(value) - self.loc) / self.scale
+        z = (self._check_value(value) - self.loc) / self.scale
         none, c = self._exponent()
         power = 1 / c + 1
         return -self.scale.log() - where(none, z, where(power == 0, power, power * (c * z).log1p()))
 
     def log_survival_function(self, value: Any) -> Tensor:
         """Return the logarithm of the probability of more than a value."""
-        z = (self._checked(value) - self.loc) / self.scale
+        z = (self._check_value(value) - self.loc) / self.scale
         none, c = self._exponent()
         return where(none, -z, -(c * z).log1p() / c)
 

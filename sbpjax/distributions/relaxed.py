@@ -49,12 +49,12 @@ class LogitRelaxedBernoulli(_Binary):
         return new
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._extended(sample_shape)
+        shape = self._sample_size(sample_shape)
         probs, u = clamp_probs(self.probs.expand(shape)), clamp_probs(noise(shape, self.probs, "rand_like"))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._check_value(value))
         apart = logits - value * self.temperature
         return _tensor_like(self.temperature, logits).log() + apart - 2 * apart.exp().log1p()
 
@@ -131,13 +131,13 @@ class ExpRelaxedCategorical(Distribution):
         return new
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = clamp_probs(noise(self._extended(sample_shape), self.logits, "rand_like"))
+        u = clamp_probs(noise(self._sample_size(sample_shape), self.logits, "rand_like"))
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores.log_softmax(-1)
 
     def log_prob(self, value: Any) -> Tensor:
         k = self._categorical._num_events
-        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits, value = broadcast_all(self.logits, self._check_value(value))
         temperature = _tensor_like(self.temperature, logits[..., 0])
         norm = sbpjax.full_like(temperature.detach(), float(k)).lgamma() + (k - 1) * temperature.log()
         return (logits - value * self.temperature).log_softmax(-1).sum(-1) + norm

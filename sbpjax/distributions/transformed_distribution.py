@@ -90,7 +90,7 @@ class TransformedDistribution(Distribution):
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        y, dims = self._checked(value), len(self.event_shape)
+        y, dims = self._check_value(value), len(self.event_shape)
         total: Any = 0.0
         for part in reversed(self.transforms):
             x = part.inv(y)

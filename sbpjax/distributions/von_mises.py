@@ -86,11 +86,11 @@ class VonMises(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            shape = self._extended(sample_shape)
+            shape = self._sample_size(sample_shape)
             around = draw(von_mises, self.concentration.expand(shape))
             return (around + math.pi + self.loc) % (2 * math.pi) - math.pi
 
     def log_prob(self, value: Any) -> Tensor:
         k = self.concentration
         bessel = sbpjax.special.i0e(k).log() + k
-        return k * (self._checked(value) - self.loc).cos() - math.log(2 * math.pi) - bessel
+        return k * (self._check_value(value) - self.loc).cos() - math.log(2 * math.pi) - bessel

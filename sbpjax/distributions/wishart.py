@@ -106,7 +106,7 @@ class Wishart(ExponentialFamily):
         """Return L A Aᵀ Lᵀ, of A with normal numbers below roots of chi-squared ones of df, df - 1, ...."""
         diagonal = Chi2(self.df.unsqueeze(-1) - self._rows(), validate_args=False).rsample(sample_shape)
         diagonal = diagonal.clamp(min=sbpjax.finfo(diagonal.dtype).eps).sqrt()
-        below = noise(self._extended(sample_shape), self._unbroadcasted_scale_tril).tril(-1)
+        below = noise(self._sample_size(sample_shape), self._unbroadcasted_scale_tril).tril(-1)
         root = self._unbroadcasted_scale_tril @ (below + diagonal.diag_embed())
         return root @ root.transpose(-2, -1)
 
@@ -121,7 +121,7 @@ class Wishart(ExponentialFamily):
         return drawn
 
     def log_prob(self, value: Any) -> Tensor:
-        value, nu, k = self._checked(value), self.df, self.event_shape[-1]
+        value, nu, k = self._check_value(value), self.df, self.event_shape[-1]
         lower = self._unbroadcasted_scale_tril
         trace = (self.precision_matrix * value).flatten(-2).sum(-1)  # of the precision times the value, symmetric both
         norm = nu * (0.5 * k * math.log(2) + half_log_det(lower)) + sbpjax.mvlgamma(nu / 2, k)

@@ -54,7 +54,7 @@ def _placement_of(state: State) -> Any:
     return next((t.layout.placement for t in state.tensors if t.layout is not None), None)
 
 
-def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Call]:
+def prepare_program(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Call]:
     """Return the state and the program of a graph for arguments, abstract or not, and the flattened call."""
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
@@ -62,7 +62,7 @@ def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Cal
     return *fit(graph, call), call
 
 
-def built(graph: Any, name: str) -> Program:
+def find_program(graph: Any, name: str) -> Program:
     """Return the program of a graph's last call, for a method of a name that was given no arguments.
 
     Raises:
@@ -78,8 +78,8 @@ def built(graph: Any, name: str) -> Program:
 def prepared_or_last(graph: Any, name: str, args: tuple, kwargs: dict) -> tuple[State, Program]:
     """Return the state and the program of a graph for a method's arguments, or of its last call if there are none."""
     if args or kwargs:
-        return prepared(graph, args, kwargs)[:2]
-    program, last = built(graph, name), graph._g.last
+        return prepare_program(graph, args, kwargs)[:2]
+    program, last = find_program(graph, name), graph._g.last
     return (State(owners_of(graph)) if last is None else last.state), program
 
 
@@ -91,7 +91,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     # Cheapest questions first: most calls differ from the last one in nothing, and each list of a large model's tensors
     # costs tens of microseconds.
     settled = last is not None and last.program.unsettled is None
-    if settled and last.structure == call.structure and last.state.unchanged():
+    if settled and last.structure == call.structure and last.state.is_unchanged():
         tensors, arguments = last.state.infos(), infos(call.tensors)
         if (
             tensors == last.tensors
@@ -244,18 +244,18 @@ def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero 
     """Return a program and the step it was traced from; under "AdaptiveMemory" layers are checkpointed to fit."""
     sums = {} if zero is None else zero.sums(state.tensors)
 
-    def made() -> tuple[Program, StandIns | None, GraphStep]:
+    def make() -> tuple[Program, StandIns | None, GraphStep]:
         step = GraphStep(graph, state, sums)
-        return *_made(graph, step, state, call, options, zero), step
+        return *_make_program(graph, step, state, call, options, zero), step
 
     layers = equal_layers(graph) if graph.config.auto_memory == "AdaptiveMemory" else []
-    program, stand_ins, step = with_checkpoints(graph.name, layers, made)
+    program, stand_ins, step = with_checkpoints(graph.name, layers, make)
     if stand_ins is not None:
         program.lay_out(stand_ins, state)
     return program, step
 
 
-def _made(
+def _make_program(
     graph: Any, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, StandIns | None]:
     """Return a program, and with auto parallelism the function that lays the state out as planned."""

@@ -37,7 +37,7 @@ from sbpjax.optim.optimizer import Optimizer
 
 from . import saving, schedule_steps
 from .config import GraphConfig
-from .fitting import fit, prepared
+from .fitting import fit, prepare_program
 from .graph_reports import Reports
 from .graph_state import Internals, internals_of
 from .module_proxy import ProxyModule
@@ -222,7 +222,9 @@ class Graph(Reports):
         done: list = []
         entries = own.optimizers
         groups = [group for entry in entries for group in entry.optimizer.param_groups]
-        before = schedule_steps.held([entry.scheduler for entry in entries if entry.scheduler is not None], groups)
+        before = schedule_steps.held_attributes(
+            [entry.scheduler for entry in entries if entry.scheduler is not None], groups
+        )
         try:
             result = self._step(own, args, kwargs, done)  # type: ignore[attr-defined]
             for step in own.schedules:
@@ -278,7 +280,7 @@ class Graph(Reports):
 
     def build_graph(self, *args: Any, **kwargs: Any) -> None:
         """Trace and plan for arguments, abstract or not, without compiling."""
-        prepared(self, args, kwargs)
+        prepare_program(self, args, kwargs)
 
     def finish_compile_and_init_runtime(self) -> Graph:
         """Compile the program planned by `build_graph`, and return the graph."""
@@ -461,11 +463,11 @@ class Graph(Reports):
 
         def decorate(init: Callable) -> Callable:
             @functools.wraps(init)
-            def wrapped(self: Graph, *args: Any, **kwargs: Any) -> None:
+            def wrapper(self: Graph, *args: Any, **kwargs: Any) -> None:
                 init(self, *args, **kwargs)
                 self.config.set_max_programs(size)
                 self.enable_shared(enable_shared)
 
-            return wrapped
+            return wrapper
 
         return decorate

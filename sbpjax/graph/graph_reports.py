@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sbpjax._core.tracing.capture import State
 from sbpjax.errors import GraphError
 
-from .fitting import built, owners_of, prepared_or_last
+from .fitting import find_program, owners_of, prepared_or_last
 from .program.program import Program
 from .report_registry import SHOWN
 
@@ -47,7 +47,7 @@ class Reports:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["memory"](built(self, "memory"), State(owners_of(self)), compiled)
+        return SHOWN["memory"](find_program(self, "memory"), State(owners_of(self)), compiled)
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
         """Return the bytes that a step moves between devices, planned and compiled, by kind; nothing runs.
@@ -58,7 +58,7 @@ class Reports:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["traffic"](built(self, "traffic"))
+        return SHOWN["traffic"](find_program(self, "traffic"))
 
     def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
         """Return the traffic of a step: every boxing with its module, source line, collective and bytes.

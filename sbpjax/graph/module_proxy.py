@@ -247,7 +247,7 @@ class ProxyModule(Proxy):
     def _graph(self) -> Any:
         return self._proxy_graph()
 
-    def _wrapped(self, value: Any, path: str = "") -> Any:
+    def _wrap_value(self, value: Any, path: str = "") -> Any:
         """Return a module as its proxy, anything else as it is."""
         graph = self._graph()
         if graph is None or isinstance(value, ProxyModule) or not isinstance(value, Module):
@@ -263,7 +263,7 @@ class ProxyModule(Proxy):
         module = self._proxy_module
         value = getattr(module, name)
         if isinstance(value, Module):
-            return self._wrapped(value, f"{self._proxy_path}.{name}")
+            return self._wrap_value(value, f"{self._proxy_path}.{name}")
         if isinstance(value, Tensor):
             block = GraphTensor.of_tensor(value)
             if not block._name:
@@ -296,14 +296,14 @@ class ProxyModule(Proxy):
         return len(self._proxy_module)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._wrapped, iter(self._proxy_module))  # type: ignore[call-overload]
+        return map(self._wrap_value, iter(self._proxy_module))  # type: ignore[call-overload]
 
     def __contains__(self, item: Any) -> bool:
         return origin_of(item) in self._proxy_module  # type: ignore[operator]
 
     def __getitem__(self, key: Any) -> Any:
         module: Any = self._proxy_module
-        return self._wrapped(module[key], f"{self._proxy_path}[{key!r}]")
+        return self._wrap_value(module[key], f"{self._proxy_path}[{key!r}]")
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._proxy_module[key] = origin_of(value)  # type: ignore[index]
@@ -317,19 +317,19 @@ class ProxyModule(Proxy):
     def values(self) -> Any:
         """Return the modules of a `ModuleDict`, as proxies; else the result of the module's own ``values()``."""
         found: Any = self._proxy_module.values()
-        return [self._wrapped(v) for v in found]
+        return [self._wrap_value(v) for v in found]
 
     def items(self) -> Any:
         """Return the pairs of a `ModuleDict`, with proxies; else those of the module's own ``items()``."""
         found: Any = self._proxy_module.items()
-        return [(k, self._wrapped(v)) for k, v in found]
+        return [(k, self._wrap_value(v)) for k, v in found]
 
     # -- traversal -------------------------------------------------------------------------------------------------
 
     def named_modules(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         """Yield the names and proxies of this module and all below it."""
         for name, module in self._proxy_module.named_modules(*args, **kwargs):
-            yield name, self._wrapped(module)
+            yield name, self._wrap_value(module)
 
     def modules(self) -> Iterator[Any]:
         """Yield the proxies of this module and all below it."""
@@ -339,7 +339,7 @@ class ProxyModule(Proxy):
     def named_children(self) -> Iterator[tuple[str, Any]]:
         """Yield the names and proxies of the direct children."""
         for name, module in self._proxy_module.named_children():
-            yield name, self._wrapped(module, f"{self._proxy_path}.{name}")
+            yield name, self._wrap_value(module, f"{self._proxy_path}.{name}")
 
     def children(self) -> Iterator[Any]:
         """Yield the proxies of the direct children."""
@@ -348,7 +348,7 @@ class ProxyModule(Proxy):
 
     def get_submodule(self, target: str) -> Any:
         """Return the proxy of the module below this one with the dotted name `target`."""
-        return self._wrapped(self._proxy_module.get_submodule(target), f"{self._proxy_path}.{target}")
+        return self._wrap_value(self._proxy_module.get_submodule(target), f"{self._proxy_path}.{target}")
 
     def apply(self, fn: Any) -> Any:
         """Do the module's own ``apply``; return the proxy."""

@@ -15,7 +15,7 @@ import jax
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.convert import moved_to_stage
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tensor.storage.payload import refresh_tensor
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax.sbp import Layout
@@ -97,9 +97,9 @@ class Scope:
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
         """Run a module under its name."""
-        return self.named(module, args, kwargs, self._inner)
+        return self.run_named(module, args, kwargs, self._inner)
 
-    def named(self, module, args: tuple, kwargs: dict, run: Callable) -> Any:
+    def run_named(self, module, args: tuple, kwargs: dict, run: Callable) -> Any:
         """Run a module under its name by a function of module and arguments."""
         path = self._paths.get(id(module))
         stage = self._stages.get(id(module))
@@ -116,8 +116,8 @@ class Scope:
                 result = run(module, args, kwargs)
         finally:
             self._around = around
-        inputs, arguments = _seen((args, kwargs))
-        outputs, results = _seen(result)
+        inputs, arguments = _describe_leaves((args, kwargs))
+        outputs, results = _describe_leaves(result)
         self.calls.setdefault(path, []).append(Called(inputs, outputs, arguments, results))
         return result
 
@@ -144,19 +144,20 @@ class _Inside:
         self._scope = scope
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
-        return self._scope.named(module, args, kwargs, lambda m, a, k: m._call_impl(a, k))
+        return self._scope.run_named(module, args, kwargs, lambda m, a, k: m._call_impl(a, k))
 
 
 def _on_stage(arguments: Any, placement: Any) -> Any:
     """Return the arguments of a module with every global tensor on the module's stage."""
     leaves, structure = tree.flatten(arguments)
     moved = [
-        moved_to_stage(x, placement) if isinstance(x, Tensor) and refreshed(x).layout is not None else x for x in leaves
+        moved_to_stage(x, placement) if isinstance(x, Tensor) and refresh_tensor(x).layout is not None else x
+        for x in leaves
     ]
     return tree.unflatten(structure, moved)
 
 
-def _seen(value: Any) -> tuple[list[Seen | None], Any]:
+def _describe_leaves(value: Any) -> tuple[list[Seen | None], Any]:
     leaves, structure = tree.flatten(value)
     return [_facts(x) if isinstance(x, Tensor) else None for x in leaves], structure
 

@@ -31,13 +31,13 @@ from sbpjax._core.tensor.amp.casting import fresh
 from sbpjax._core.tensor.creation.generator import Generator, default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
-from sbpjax._core.tensor.dispatch.op_calls import inlined
-from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical, note_per_process, unpinned
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
+from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical, note_per_process, unpin_layout
 from sbpjax._core.tensor.handle.dtype import of as dtype_of
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import restore, wrap_any
-from sbpjax._core.tensor.nodes.node import Node, freed, record
-from sbpjax._core.tensor.storage.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refreshed
+from sbpjax._core.tensor.nodes.node import Node, freed_error, record
+from sbpjax._core.tensor.storage.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refresh_tensor
 from sbpjax._core.tensor.storage.storage import base_of
 from sbpjax._core.tensor.tape.backward import grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad
@@ -89,7 +89,7 @@ class Blocks:
     ) -> None:
         self._gradients = gradients or {}
         self._policies = policies or {}
-        self._forms = {id(m): form_of(m) for m in _repeated(modules)} if reuse else {}
+        self._forms = {id(m): form_of(m) for m in _find_repeated(modules)} if reuse else {}
         for m in modules:
             if id(m) in self._policies:
                 # A checkpointed module is a block even where no other layer is equal to it.
@@ -138,7 +138,7 @@ class Blocks:
             mode.blocks = before
 
 
-def _repeated(modules: Sequence) -> list:
+def _find_repeated(modules: Sequence) -> list:
     """Return the modules that have an equal sibling, outermost ones only."""
     found, inner = [], set()
     for parent in modules:
@@ -221,11 +221,11 @@ class _Call(Call):
     def __init__(self, module, args: tuple, kwargs: dict) -> None:
         super().__init__(args, kwargs)
         self.module = module
-        self.arguments = [refreshed(t) for t in self.tensors]
+        self.arguments = [refresh_tensor(t) for t in self.tensors]
         # A module among the arguments is handed over with its tensors, if it can be compared.
         self.forms = self.forms_of_leaves()
         modules = [module, *(origin_of(leaf) for leaf in self.leaves if id(leaf) in self.forms)]
-        self.owned = [refreshed(t) for m in modules for t in (*m.parameters(), *m.buffers())]
+        self.owned = [refresh_tensor(t) for m in modules for t in (*m.parameters(), *m.buffers())]
         # Of each owned tensor the layout in which its gradient is wanted.
         self.wanted: list[Layout | None] = []
 
@@ -271,7 +271,7 @@ class _Block:
         shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
         stream = default_generator.trace
         self._random = () if stream is None else (jax.typeof(stream.key), jax.ShapeDtypeStruct((), np.uint32))
-        closed = inlined(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
+        closed = inline_calls(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before or call.forms_of_leaves() != call.forms:
             raise NotPlain("forward changes attributes of a module")
         # Called for a twin, the block would read the tensor of the first one's surroundings.
@@ -302,14 +302,14 @@ class _Block:
                 note_per_process(handle)
         args, kwargs = call.rebuilt(handles)
         random = arrays[count + len(call.owned) :]
-        with _held(call.owned, owned), _undone([*handles, *call.owned], arrays), _drawing(random), fresh():
+        with _hold_tracers(call.owned, owned), _undone([*handles, *call.owned], arrays), _drawing(random), fresh():
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
                 raise NotPlain("it writes an argument in place")
             tensors, self._results = tree.apart(result)
             self._outputs = len(tensors)
-            self._layouts = [as_traced(refreshed(o).layout) for o in tensors]
+            self._layouts = [as_traced(refresh_tensor(o).layout) for o in tensors]
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if payload(t) is not a]
             if any(call.owned[i].requires_grad for i in self._written):
                 raise NotPlain("it writes a parameter")
@@ -323,7 +323,7 @@ class _Block:
         if not differentiable:
             return []
         cotangents = [
-            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), unpinned(o.layout))
+            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), unpin_layout(o.layout))
             for o in differentiable
         ]
         wanted = [(i, t) for i, t in enumerate(inputs) if t.requires_grad]
@@ -332,7 +332,7 @@ class _Block:
         if any(g.__class__ is RowGrad for g in grads.values()):
             raise NotPlain("the gradient of its table is one of rows")
         self._sources = list(grads)
-        return [_laid(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
+        return [_to_layout(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
 
     def run(self, call: _Call):
         """Return the module's result for a call of the same key."""
@@ -350,8 +350,8 @@ class _Block:
         if self._recorded:
             self._record(outs, inputs, arrays, results[self._halves.outputs :])
         for i, array in zip(self._written, written, strict=True):
-            put(call.owned[i], array, unpinned(call.owned[i].layout))
-        return self._results.filled(outs)
+            put(call.owned[i], array, unpin_layout(call.owned[i].layout))
+        return self._results.fill_places(outs)
 
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
@@ -361,11 +361,11 @@ class _Block:
         node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
-        node.layouts = [unpinned(t.layout) for t in sources]
+        node.layouts = [unpin_layout(t.layout) for t in sources]
         record(node, *edges_of(sources), [outs[i] for i in self._recorded], range(node.count))
 
 
-def _laid(array, layout: Layout | None):
+def _to_layout(array, layout: Layout | None):
     return array if layout is None else to_sbp(array, layout.placement, layout.sbp)
 
 
@@ -391,9 +391,9 @@ class BlockNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.values is None:
-            raise freed(self.name())
+            raise freed_error(self.name())
         if create_graph:
-            return self._recorded(grads)
+            return self._record_backward(grads)
         cotangents = [
             jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
@@ -402,9 +402,9 @@ class BlockNode(Node):
             results = self.run(*self.values, *cotangents)
         return tuple(wrap_any(g, lay) for g, lay in zip(results, self.layouts, strict=True))
 
-    def _recorded(self, grads: list) -> tuple:
+    def _record_backward(self, grads: list) -> tuple:
         cotangents = [
-            wrap_any(jnp.zeros(shape, dtype), unpinned(self.inputs[0].layout)) if g is None else g
+            wrap_any(jnp.zeros(shape, dtype), unpin_layout(self.inputs[0].layout)) if g is None else g
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
         outs = dispatch.run(self.again(), (*self.inputs, *cotangents))
@@ -415,7 +415,7 @@ class BlockNode(Node):
 
 
 @contextlib.contextmanager
-def _held(tensors, tracers):
+def _hold_tracers(tensors, tracers):
     """Make tensors leaves over tracers within the block."""
     saved = [Snapshot(t) for t in tensors]
     # The parameters of the block hold tracers here, put there by us: not a write of the user that a trace must refuse.

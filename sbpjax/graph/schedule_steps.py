@@ -15,7 +15,7 @@ from typing import Any
 from sbpjax.optim.lr_scheduler import LRScheduler
 
 
-def held(schedules: Iterable[Any], groups: Iterable[dict]) -> list[tuple[dict, dict]]:
+def held_attributes(schedules: Iterable[Any], groups: Iterable[dict]) -> list[tuple[dict, dict]]:
     """Return the attributes that steps of schedules may change, with copies.
 
     Args:

@@ -25,8 +25,8 @@ from sbpjax._core.programs.casts import without_casts
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.amp.casting import fresh, under
 from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch.op_calls import inlined
-from sbpjax._core.tensor.dispatch.traced import logical, note_per_process, unpinned
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
+from sbpjax._core.tensor.dispatch.traced import logical, note_per_process, unpin_layout
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import put
@@ -76,7 +76,7 @@ class GraphStep:
                 args, kwargs = _first_of(count, Call(args, kwargs))
                 result = graph.build(*args, **kwargs)
             else:
-                result = _accumulated(graph, self._state, count, Call(args, kwargs), self._sums)
+                result = _accumulate_grads(graph, self._state, count, Call(args, kwargs), self._sums)
         # PyTorch's optimizers do not run under autocast: an update in bfloat16 would lose its small steps.
         with under(None):
             self._update()
@@ -90,7 +90,7 @@ class GraphStep:
 
         def touch(x) -> None:
             if id(x) in owned:
-                raise _stepped(self._graph, owned[id(x)])
+                raise _step_error(self._graph, owned[id(x)])
             if before is not None:
                 before(x)
 
@@ -189,7 +189,7 @@ def _seed(value: Any):
 # -- gradient accumulation -------------------------------------------------------------------------------------------
 
 
-def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int, Layout]) -> Any:
+def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict[int, Layout]) -> Any:
     """Run ``build`` on `count` micro-batches in one loop; leave the sums of the gradients in the tensors' ``.grad``."""
     asked = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
     split = [i for i, t in enumerate(call.tensors) if t.ndim]
@@ -212,7 +212,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         shapes,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
-    closed, counts = _of_the_batch(graph, asked, inlined(closed), body, len(before), count)
+    closed, counts = _of_the_batch(graph, asked, inline_calls(closed), body, len(before), count)
     # The key above was drawn on trial. A program without random ops must leave the stream in the state of eager code.
     if not body.random:
         default_generator._counter = drawn
@@ -249,14 +249,14 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     start = ([before[i] for i in body.written], zeros)
     (written, sums), (rows, outs) = jax.lax.scan(iteration, start, (order, micros), length=count)
     for i, array in zip(body.written, written, strict=True):
-        put(state.tensors[i], array, unpinned(state.tensors[i].layout))
+        put(state.tensors[i], array, unpin_layout(state.tensors[i].layout))
     for i, total in zip(body.graded, sums, strict=True):
-        state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i].layout))
+        state.tensors[i].grad = wrap_any(total, unpin_layout(state.tensors[i].layout))
     for i, ids, grads in zip(body.by_rows, rows[::2], rows[1::2], strict=True):
         table = state.tensors[i]
-        pair = (wrap_any(x.reshape(-1, *x.shape[2:]), unpinned(table.layout)) for x in (ids, grads))
+        pair = (wrap_any(x.reshape(-1, *x.shape[2:]), unpin_layout(table.layout)) for x in (ids, grads))
         put_grad(table, RowGrad(*pair, table))
-    return body.results.filled(map(_whole, outs, body.layouts))
+    return body.results.fill_places(map(_whole, outs, body.layouts))
 
 
 def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int) -> tuple:
@@ -351,7 +351,7 @@ class _Body:
             grads = [logical(state.tensors[i].grad) for i in self.graded]
             grads += [logical(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
             outs, self.results = tree.apart(result)
-            self.layouts = [unpinned(o.layout) for o in outs]
+            self.layouts = [unpin_layout(o.layout) for o in outs]
             losses = [logical(x) for x in losses if x.shape.numel() == 1]
             self.losses = len(losses)
             return [after[i] for i in self.written] + grads + [logical(o) for o in outs] + losses
@@ -368,7 +368,7 @@ def _losses():
 
 
 def _like(tensor: Tensor, array) -> Tensor:
-    made = wrap_any(array, unpinned(tensor.layout))
+    made = wrap_any(array, unpin_layout(tensor.layout))
     note_per_process(made)
     return made.requires_grad_() if tensor.requires_grad else made
 
@@ -396,7 +396,7 @@ def _check_sizes(asked: str, count: int, call: Call, places: list[int], build) -
         )
 
 
-def _stepped(graph, optimizer) -> GraphError:
+def _step_error(graph, optimizer) -> GraphError:
     return GraphError(
         f"{type(optimizer).__name__}.step() inside {type(graph).__name__}.build",
         "an optimizer that was given to add_optimizer",

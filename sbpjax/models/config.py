@@ -85,7 +85,7 @@ class Config:
         asked = f"reading {source}"
         own = {f.name for f in dataclasses.fields(cls)} - {"other"}
         try:
-            values = cls.renamed(dict(values))
+            values = cls.rename(dict(values))
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             seen, rule = f"{type(error).__name__}: {error}", "the fields are those of config.json"
             raise ConfigError(asked, seen, rule, "the file as it was written") from None
@@ -142,7 +142,7 @@ class Config:
                 raise ConfigError(asked, f"{name}={value!r:.100}", f"{name} is {rule}", f"{name}=…, {rule}")
 
     @classmethod
-    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def rename(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a file under today's names; families with older files define it."""
         return values
 
@@ -171,7 +171,7 @@ class LabelledConfig(Config):
     num_labels: int = 2
 
     @classmethod
-    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def rename(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields with the number of labels, which files have as the table of their names."""
         labels = values.get("id2label")
         if labels is not None:

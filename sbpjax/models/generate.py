@@ -337,7 +337,7 @@ class Generator:
         was_training = self.model.training
         self.model.eval()
         try:
-            return (self._chosen if self.beams == 1 else self._searched)(tokens, present, slots, new_tokens)
+            return (self._chosen if self.beams == 1 else self._search_beams)(tokens, present, slots, new_tokens)
         finally:
             self.model.train(was_training)
 
@@ -358,7 +358,7 @@ class Generator:
             return all(self._end(row) is not None for row in _rows(chosen))
         return bool(self.stop) and bool(state.done.all().item())
 
-    def _searched(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
+    def _search_beams(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
         ends = self.strings.end if self.strings.strings else None
         beams = Beams(len(tokens), self.beams, new_tokens, self.stop, self.length_penalty, ends)
         tokens, present = tokens.repeat(self.beams, 0), present.repeat(self.beams, 0)

@@ -163,7 +163,7 @@ def save(
         groups.setdefault(part.name, []).append((part, layer))
     tensors, ranks, alphas = {}, {}, {}
     for theirs, group in groups.items():
-        a, b, scale = _joined(sorted(group, key=lambda row: row[0].index))
+        a, b, scale = _join_layers(sorted(group, key=lambda row: row[0].index))
         tensors[f"{PREFIX}{theirs}.lora_A.weight"], tensors[f"{PREFIX}{theirs}.lora_B.weight"] = a, b
         ranks[theirs], alphas[theirs] = len(a), scale * len(a)
     whole = {}
@@ -212,7 +212,7 @@ def _part(weights: Weights, name: str) -> Part:
     return Part(part.name.removesuffix(".weight"), part.index, part.count, part.transposed)
 
 
-def _joined(group: list[tuple[Part, LoraLinear]]) -> tuple[np.ndarray, np.ndarray, float]:
+def _join_layers(group: list[tuple[Part, LoraLinear]]) -> tuple[np.ndarray, np.ndarray, float]:
     """Return A, B and the scale of layers that are parts of one of theirs; that of a single layer is its own."""
     scale = group[0][1].scale
     rows = [layer.lora_a.detach().numpy() for _, layer in group]

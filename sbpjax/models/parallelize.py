@@ -191,14 +191,14 @@ def parallelize(model: nn.Module, spec: Parallel, sharding: Sharding | None = No
     layouts = Layouts(model, spec, sharding)
     for name, parameter in model.named_parameters():
         grad, parameter.grad = parameter.grad, None
-        parameter.data = _moved(parameter.data, *layouts.of[name])
+        parameter.data = _move_value(parameter.data, *layouts.of[name])
         if grad is not None:
-            parameter.grad = _moved(grad, *layouts.of[name])
+            parameter.grad = _move_value(grad, *layouts.of[name])
     layouts.prepare(model)
     return model
 
 
-def _moved(value: flow.Tensor, place: flow.placement, layout: tuple) -> flow.Tensor:
+def _move_value(value: flow.Tensor, place: flow.placement, layout: tuple) -> flow.Tensor:
     """Return a value of all processes in a layout."""
     if not (value.is_global or value.is_meta):
         # As an array: it goes in parts to the devices. In several processes a local tensor would be but a part.

@@ -97,13 +97,13 @@ def from_pretrained(
     weights = family_weights(values.get("model_type"), family)
     made = _class(values, weights, architecture, directory)
     config = weights.config.from_dict(values | changes, str(directory / "config.json"))
-    arrays = weights.named(open_safetensors(directory))
+    arrays = weights.name_tensors(open_safetensors(directory))
     _check_layers(config, arrays, directory)
     with flow.abstract():
         model = made(config)
     layouts = None if parallel is None else Layouts(model, parallel)
-    parts = _matched(model, arrays, weights, directory, fresh, only_own=architecture is None)
-    start = _started(made, config, [name for name, part in parts.items() if part is None])
+    parts = _match_parameters(model, arrays, weights, directory, fresh, only_own=architecture is None)
+    start = _make_fresh(made, config, [name for name, part in parts.items() if part is None])
     for name, parameter in model.named_parameters():
         part = parts[name]
         value = start[name] if part is None else part.of(arrays, tuple(parameter.shape))
@@ -228,7 +228,7 @@ def _check_layers(config: Any, arrays: Mapping[str, np.ndarray], directory: Path
             raise CheckpointError(f"from_pretrained({str(directory)!r})", f"{field.name}={value:,}", rule, fix)
 
 
-def _matched(
+def _match_parameters(
     model: nn.Module,
     arrays: Mapping[str, np.ndarray],
     weights: Weights,
@@ -267,7 +267,7 @@ def _matched(
     return parts
 
 
-def _started(made: type, config: Any, names: Collection[str]) -> dict[str, np.ndarray]:
+def _make_fresh(made: type, config: Any, names: Collection[str]) -> dict[str, np.ndarray]:
     """Return fresh values of some parameters: those of a new model."""
     if not names:
         return {}

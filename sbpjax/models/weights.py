@@ -122,17 +122,17 @@ class Weights:
         """Return whether the model does without a tensor of the files."""
         return any(re.fullmatch(pattern, name) for pattern in self.skipped)
 
-    def renamed(self, name: str) -> str:
+    def rename(self, name: str) -> str:
         """Return the name of a tensor of the files as `names` has it."""
         for pattern, replacement in self.older:
             name = re.sub(pattern, replacement, name)
         return name
 
-    def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    def name_tensors(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tensors of files under the names that `names` has; what is fused as views of its parts."""
         found = {}
         for given, array in arrays.items():
-            name = self.renamed(given)
+            name = self.rename(given)
             parts = next(((k, v) for k, v in self.fused.items() if re.fullmatch(k, name)), None)
             if parts is None:
                 found[name] = array

@@ -211,15 +211,15 @@ class ModuleDict(Module):
             self.update(modules)
 
     def __getitem__(self, key: str) -> Module:
-        return self._modules[self._known(key)]
+        return self._modules[self._require_key(key)]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[self._known(key)]
+        del self._modules[self._require_key(key)]
 
-    def _known(self, key: str) -> str:
+    def _require_key(self, key: str) -> str:
         if key not in self._modules:
             raise no_key(self, key)
         return key
@@ -246,7 +246,7 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        return self._modules.pop(self._known(key))
+        return self._modules.pop(self._require_key(key))
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add all of `modules`; an existing name is replaced."""

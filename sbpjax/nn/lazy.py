@@ -64,10 +64,10 @@ class UninitializedTensorMixin:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         this: Any = self
-        return _made, (type(self), str(Tensor.device.__get__(this)), Tensor.dtype.__get__(this))
+        return _make_module, (type(self), str(Tensor.device.__get__(this)), Tensor.dtype.__get__(this))
 
 
-def _made(kind: Any, device: str, dtype: Any) -> Any:
+def _make_module(kind: Any, device: str, dtype: Any) -> Any:
     return kind(device=device, dtype=dtype)
 
 

@@ -15,7 +15,7 @@ from sbpjax.nn.names import no_key
 from sbpjax.nn.parameter import Parameter
 
 
-def _held(value: Any) -> Any:
+def _to_parameter(value: Any) -> Any:
     """Return a plain tensor as a parameter, anything else as it is."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
@@ -53,7 +53,7 @@ class ParameterList(Module):
     def append(self, value: Any) -> ParameterList:
         """Put `value` at the end; return self."""
         name, self._size = str(self._size), self._size + 1
-        setattr(self, name, _held(value))
+        setattr(self, name, _to_parameter(value))
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -73,7 +73,7 @@ class ParameterList(Module):
         return getattr(self, self._name(int(index)))
 
     def __setitem__(self, index: int, value: Any) -> None:
-        setattr(self, self._name(int(index)), _held(value))
+        setattr(self, self._name(int(index)), _to_parameter(value))
 
     def __len__(self) -> int:
         return self._size
@@ -108,7 +108,7 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def _known(self, key: str) -> str:
+    def _require_key(self, key: str) -> str:
         if key not in self._keys:
             raise no_key(self, key)
         return key
@@ -122,10 +122,10 @@ class ParameterDict(Module):
             rule = f"Index given to ParameterDict cannot be used as a key: it is not a string (type is '{kind}')"
             fail("type", f"ParameterDict[{key!r}] = ...", f"a {kind}", rule, f"{str(key)!r}")
         self._keys[key] = None
-        setattr(self, key, _held(value))
+        setattr(self, key, _to_parameter(value))
 
     def __delitem__(self, key: str) -> None:
-        del self._keys[self._known(key)]
+        del self._keys[self._require_key(key)]
         delattr(self, key)
 
     def __len__(self) -> int:

@@ -49,7 +49,7 @@ def _scale_of(low: Any, high: Any, formula: str, bits: int, scheme: str) -> tupl
     return scale, -jnp.round(low / scale)
 
 
-def _observed(x: Any, /, formula: str, bits: int, scheme: str, per_layer: bool) -> tuple[Any, Any]:
+def _observe_rows(x: Any, /, formula: str, bits: int, scheme: str, per_layer: bool) -> tuple[Any, Any]:
     rows = x.reshape(1, -1) if per_layer else x.reshape(x.shape[0], -1)
     return _scale_of(rows.min(1), rows.max(1), formula, bits, scheme)
 
@@ -68,11 +68,11 @@ def _steps(x: Any, scale: Any, zero_point: Any, formula: str, bits: int, scheme:
     return jnp.clip(jnp.round(x / scale) + zero_point, low, high), scale, zero_point
 
 
-def _quantised(x: Any, scale: Any, zero_point: Any, /, formula: str, bits: int, scheme: str) -> Any:
+def _quantize_steps(x: Any, scale: Any, zero_point: Any, /, formula: str, bits: int, scheme: str) -> Any:
     return _steps(x, scale, zero_point, formula, bits, scheme)[0]
 
 
-def _faked(x: Any, scale: Any, zero_point: Any, /, formula: str, bits: int, scheme: str) -> Any:
+def _fake_quantize(x: Any, scale: Any, zero_point: Any, /, formula: str, bits: int, scheme: str) -> Any:
     still = lax.stop_gradient(x)
     steps, scale, zero_point = (lax.stop_gradient(v) for v in _steps(still, scale, zero_point, formula, bits, scheme))
     return (steps - zero_point) * scale + (x - still)  # the gradient is that of x
@@ -122,7 +122,7 @@ class MinMaxObserver(_Options):
 
     def forward(self, input: Tensor) -> tuple[Tensor, Tensor]:
         """Return `(scale, zero_point)`, each `(1,)` or of dim 0's size."""
-        return apply(_observed, input.detach(), **self._static(), per_layer=self.per_layer_quantization)
+        return apply(_observe_rows, input.detach(), **self._static(), per_layer=self.per_layer_quantization)
 
 
 class MovingAverageMinMaxObserver(_Options):
@@ -161,13 +161,13 @@ class MovingAverageMinMaxObserver(_Options):
             with no_grad():
                 step = self.current_train_step if current_train_step is None else current_train_step
                 values = input.detach()
-                self.moving_max.copy_(self._moved(self.moving_max, values.max().reshape(1), step))
-                self.moving_min.copy_(self._moved(self.moving_min, values.min().reshape(1), step))
+                self.moving_max.copy_(self._move_average(self.moving_max, values.max().reshape(1), step))
+                self.moving_min.copy_(self._move_average(self.moving_min, values.min().reshape(1), step))
                 if current_train_step is None:
                     self.current_train_step.add_(1)
         return apply(_range_scale, self.moving_min, self.moving_max, **self._static())
 
-    def _moved(self, old: Tensor, new: Tensor, step: Tensor) -> Tensor:
+    def _move_average(self, old: Tensor, new: Tensor, step: Tensor) -> Tensor:
         followed = functions.where(step == 0, new, old * self.momentum + new * (1 - self.momentum))
         return functions.where(step < self.stop_update_after_iters, followed, old)
 
@@ -187,7 +187,7 @@ class FakeQuantization(_Options):
 
     def forward(self, input: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         """Return the rounded numbers, given a scale and a zero point from an observer."""
-        return apply(_faked, input, scale, zero_point, **self._static())
+        return apply(_fake_quantize, input, scale, zero_point, **self._static())
 
 
 class Quantization(FakeQuantization):
@@ -201,7 +201,7 @@ class Quantization(FakeQuantization):
 
     def forward(self, input: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         """Return the numbers of steps, given a scale and a zero point from an observer."""
-        return apply(_quantised, input, scale, zero_point, **self._static())
+        return apply(_quantize_steps, input, scale, zero_point, **self._static())
 
 
 class _Qat:
@@ -236,7 +236,7 @@ class _Qat:
         x = self.fake_quantizer(input, *self.input_min_max_observer(input))
         weight = self.fake_quantizer(self_.weight, *self.weight_min_max_observer(self_.weight))
         convolve = (F.conv1d, F.conv2d, F.conv3d)[self_._spatial - 1]
-        x, padding = self_._padded(x)
+        x, padding = self_._pad_input(x)
         return convolve(x, weight, self_.bias, self_.stride, padding, self_.dilation, self_.groups)
 
 

@@ -146,9 +146,9 @@ def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -
     """Raise if anything was found that does not fit, or, with `strict`, names that differ."""
     seen = list(found)
     if strict and keys.missing_keys:
-        seen.insert(0, f"Missing key(s) in state_dict: {_quoted(keys.missing_keys)}.")
+        seen.insert(0, f"Missing key(s) in state_dict: {_quote_names(keys.missing_keys)}.")
     if strict and keys.unexpected_keys:
-        seen.insert(0, f"Unexpected key(s) in state_dict: {_quoted(keys.unexpected_keys)}.")
+        seen.insert(0, f"Unexpected key(s) in state_dict: {_quote_names(keys.unexpected_keys)}.")
     if not seen:
         return
     rule = "every name of the module is in the state, with a tensor of the same shape, and no other name"
@@ -167,7 +167,7 @@ def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -
     raise StateDictError(asked, "\n        ".join(seen), rule, fix)
 
 
-def _quoted(names: list[str]) -> str:
+def _quote_names(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 

@@ -24,7 +24,7 @@ import sbpjax as flow
 from sbpjax.errors import TableError
 from sbpjax.graph import Request
 from sbpjax.optim import mark_row_table
-from sbpjax.utils.interrupts import assigned, commit
+from sbpjax.utils.interrupts import commit, make_assigner
 
 from . import ranks
 from .device_rows import DeviceRows, first, host
@@ -60,7 +60,7 @@ class Cache:
         self.num_tables, self.key_type, self.padding_idx = num_tables, key_type, padding_idx
         self.size_factor = size_factor
         self.device = DeviceRows(name, weight)
-        mark_row_table(weight, self._joined)
+        mark_row_table(weight, self._join_optimizer)
         self.slots: Slots | None = None  # made when it is known on how many processes
         self.offset = 0  # the first slot of this process
         self.step = 0  # counts lookups
@@ -95,7 +95,7 @@ class Cache:
             if self.begins_anew and self.weight.grad is None:
                 self._waits = False  # an exception has ended the loop before, and its last step with it
             self.begins_anew = False
-        slots = self._prefetched(tables, keys, writes)
+        slots = self._take_prefetched(tables, keys, writes)
         with self.lock:
             if slots is None:
                 slots = self._slots_of(tables, keys, writes, error)
@@ -107,7 +107,7 @@ class Cache:
             start += len(part[0])
         return found
 
-    def _prefetched(self, tables: np.ndarray, keys: np.ndarray, writes: bool) -> np.ndarray | None:
+    def _take_prefetched(self, tables: np.ndarray, keys: np.ndarray, writes: bool) -> np.ndarray | None:
         """Return the slots that a thread found for this lookup, None if it found none."""
         while self.announced:
             entry = self.announced[0]
@@ -132,7 +132,7 @@ class Cache:
                     return None
                 if writes:  # once more: a snapshot may have been made since
                     self.slots_now().will_change(entry.plan.slots[at])
-                return self._padded(entry.plan.slots[at], tables, keys)
+                return self._pad_slots(entry.plan.slots[at], tables, keys)
         return None
 
     def _plan_late(self, entry: Announced, writes: bool) -> None:
@@ -176,12 +176,12 @@ class Cache:
             ranks.raise_together(asked, error, ranks.largest(int(error is not None))[0])
             self.enter(entry, plan, values)
             self.apply(entry)
-            return self._padded(back(plan.slots + np.int32(self.offset)), tables, keys)
+            return self._pad_slots(back(plan.slots + np.int32(self.offset)), tables, keys)
         entry = Announced([(tables, keys)], was_announced=False)
         plan, values = self.plan(entry, writes)
         self.enter(entry, plan, values)
         self.apply(entry)
-        return self._padded(plan.slots, tables, keys)
+        return self._pad_slots(plan.slots, tables, keys)
 
     def plan(self, entry: Announced, writes: bool) -> tuple[Plan, list[np.ndarray]]:
         """Find what moves for a lookup, and read the rows that come."""
@@ -195,7 +195,7 @@ class Cache:
     def enter(self, entry: Announced, plan: Plan, values: list[np.ndarray]) -> None:
         """Give the slots of a plan away and note its rows as those that move next."""
         known = [(entry, "plan", plan), (entry, "values", values), (entry, "step", self.step)]
-        plan.carry_out(assigned(known), map(self.unapplied.append, (entry,)))
+        plan.carry_out(make_assigner(known), map(self.unapplied.append, (entry,)))
 
     def _move(self, entry: Announced, plan: Plan) -> None:
         agreed = len(plan.save_slots), len(plan.load_slots)
@@ -206,14 +206,14 @@ class Cache:
             left = [(plan.save_rows, out)] if len(plan.save_rows) else []
             is_known = self.weight._version == self._version
             commit(
-                assigned([(entry, "is_read", True), (entry, "is_known", is_known), (self, "_moves", True)]),
+                make_assigner([(entry, "is_read", True), (entry, "is_known", is_known), (self, "_moves", True)]),
                 map(self.saving.append, left),
             )
         self.device.scatter(plan.load_slots + self.offset, entry.values, agreed[1])
         done = [(self, "_moved", entry.step), (self, "_moves", False)]
         if entry.is_known:  # else an optimizer has made a step, which the next lookup notices
             done.append((self, "_version", self.weight._version))
-        commit(assigned(done), map(self.unapplied.remove, (entry,)))
+        commit(make_assigner(done), map(self.unapplied.remove, (entry,)))
 
     def take_saved(self) -> None:
         """Write the rows that left the cache into the store; the tensors may have to be computed first."""
@@ -222,7 +222,7 @@ class Cache:
                 self.store.write(name, rows, host(tensor)[: len(rows)])
         self.saving.clear()
 
-    def _padded(self, slots: np.ndarray, tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    def _pad_slots(self, slots: np.ndarray, tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
         if self.padding_idx is None:
             return slots
         return np.where(keys == self.padding_idx, np.int32(len(self.weight) - 1), slots)
@@ -250,7 +250,7 @@ class Cache:
 
     # -- the cache -------------------------------------------------------------------------------------------------
 
-    def _joined(self, optimizer: Any) -> None:
+    def _join_optimizer(self, optimizer: Any) -> None:
         self.device.optimizer = weakref.ref(optimizer)
 
     def slots_now(self) -> Slots:
@@ -285,8 +285,8 @@ class Cache:
                     live = self.store.live()
                     columns[name].data[live] = self.store.read(VALUE, live)
         # What the new tensors hold belongs to no row.
-        cleared = [] if self.slots is None else self.slots.cleared()
-        commit(assigned([(self.store, "columns", columns), *self.device.taking(found), *cleared]))
+        cleared = [] if self.slots is None else self.slots.clear_assignments()
+        commit(make_assigner([(self.store, "columns", columns), *self.device.taking(found), *cleared]))
 
     def _check_states(self, states: list[str]) -> None:
         optimizer = self.device.optimizer()

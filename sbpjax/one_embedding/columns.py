@@ -31,9 +31,9 @@ class MemoryColumn:
 
     def __init__(self, width: int, dtype: Any, fill: float = 0.0) -> None:
         self.width, self.dtype, self.fill = width, np.dtype(dtype), fill
-        self.data = self._made(_LEAST_ROWS)
+        self.data = self._make_rows(_LEAST_ROWS)
 
-    def _made(self, rows: int) -> np.ndarray:
+    def _make_rows(self, rows: int) -> np.ndarray:
         shape = (rows, self.width) if self.width else (rows,)
         return np.zeros(shape, self.dtype) if self.fill == 0 else np.full(shape, self.fill, self.dtype)
 
@@ -41,13 +41,13 @@ class MemoryColumn:
         """Make room for so many rows in all."""
         if rows > len(self.data):
             old = self.data
-            made = self._made(max(rows, 2 * len(old)))
+            made = self._make_rows(max(rows, 2 * len(old)))
             made[: len(old)] = old
             self.data = made
 
     def close(self) -> None:
         """Let the memory go."""
-        self.data = self._made(0)
+        self.data = self._make_rows(0)
 
 
 class FileColumn:

@@ -117,7 +117,7 @@ class DeviceRows:
             return []
         if self._read is None:
             self._read = _reader(list(self._tensors.values()))
-        return self._read(self._placed(_padded(slots, _bucket(agreed), self._last)))
+        return self._read(self._place_array(_pad_slots(slots, _bucket(agreed), self._last)))
 
     def scatter(self, slots: np.ndarray, values: list[np.ndarray], agreed: int) -> None:
         """Write rows into slots; all of them or, if that is interrupted, none.
@@ -132,12 +132,12 @@ class DeviceRows:
         if self._write is None:
             self._write = _writer(list(self._tensors.values()))
         count = _bucket(agreed)
-        into = self._placed(_padded(slots, count, slots[-1] if len(slots) else self._last))
+        into = self._place_array(_pad_slots(slots, count, slots[-1] if len(slots) else self._last))
         rows = []
         for name, value in zip(self.names, values, strict=True):
             # A slot that stands there several times gets the same row each time.
             pad = value[-1:] if len(value) else self._last_row(name)
-            rows.append(self._placed(np.concatenate([value, np.repeat(pad, count - len(value), 0)])))
+            rows.append(self._place_array(np.concatenate([value, np.repeat(pad, count - len(value), 0)])))
         self._write(into, *rows)
 
     @property
@@ -161,7 +161,7 @@ class DeviceRows:
         fill = 0.0 if name in (VALUE, MASTER) else first(tensor)
         return np.full((1, self.weight.shape[1]), fill, tensor.dtype.np)
 
-    def _placed(self, array: np.ndarray) -> Any:
+    def _place_array(self, array: np.ndarray) -> Any:
         if not self.weight.is_global:
             return flow.tensor(array, device=self.weight.device)
         local = flow.tensor(array)
@@ -201,7 +201,7 @@ def _bucket(n: int) -> int:
     return 0 if n == 0 else max(_LEAST, 1 << (n - 1).bit_length())
 
 
-def _padded(slots: np.ndarray, count: int, pad: int) -> np.ndarray:
+def _pad_slots(slots: np.ndarray, count: int, pad: int) -> np.ndarray:
     made = np.full(count, pad, np.int32)
     made[: len(slots)] = slots
     return made

@@ -25,7 +25,7 @@ from .cache import Cache
 from .device_rows import host
 from .initial import Initial
 from .options import cache_rows
-from .prefetch import announced
+from .prefetch import announce_batches
 from .snapshots import Snapshots
 from .store import RowStore
 
@@ -160,7 +160,7 @@ class Embedding(nn.Module):
             ...     step(ids, labels)
         """
         writes = lambda: self.training and self.weight.requires_grad  # noqa: E731
-        return announced(self._cache, loader, keys, writes)
+        return announce_batches(self._cache, loader, keys, writes)
 
     # -- snapshots -------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Embedding(nn.Module):
             TableError: there is none, it is damaged, or of other tables; the rows stay as they are then.
         """
         with self._cache.lock:
-            self._snapshots.take(self._snapshots.opened(snapshot_name), states)
+            self._snapshots.take(self._snapshots.open_snapshot(snapshot_name), states)
 
     def snapshot_names(self) -> list[str]:
         """Return the names of the snapshots under the store's path, in the order in which they were made."""
@@ -202,9 +202,9 @@ class Embedding(nn.Module):
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         name = self._snapshots.next_name()
         self.save_snapshot(name)
-        destination[prefix + _SNAPSHOT] = self._named(name)
+        destination[prefix + _SNAPSHOT] = self._encode_name(name)
 
-    def _named(self, name: str) -> flow.Tensor:
+    def _encode_name(self, name: str) -> flow.Tensor:
         made = flow.tensor(np.frombuffer(name.encode(), np.uint8).copy())
         if not self.weight.is_global:
             return made
@@ -234,7 +234,7 @@ class Embedding(nn.Module):
             value = host(value)
         name = bytes(value.astype(np.uint8)).decode(errors="replace")
         try:
-            read = self._snapshots.opened(name)
+            read = self._snapshots.open_snapshot(name)
         except TableError as error:
             error_msgs.append(f"{key}: {error}")
             return

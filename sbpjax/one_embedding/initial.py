@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from sbpjax.errors import TableError
 
-from .key_map import hashed, mixed
+from .key_map import hash_keys, mix_bits
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KINDS = ("uniform", "normal", "trunc_normal", "constant")
@@ -37,7 +37,7 @@ class Initial:
         self, tables: Sequence[dict], columns: Sequence[int], default: dict[str, Any] | None, seed: int
     ) -> None:
         self._width = sum(columns)
-        self._salt = mixed(np.array([seed], np.int64).view(np.uint64) + _GOLDEN)
+        self._salt = mix_bits(np.array([seed], np.int64).view(np.uint64) + _GOLDEN)
         self._parts: list[list[tuple[int, int, dict]]] = []
         for options in tables:
             given, parts, start = options.get("columns") or [{}], [], 0
@@ -57,19 +57,19 @@ class Initial:
         for table in np.unique(tables):
             at = np.flatnonzero(tables == table)
             with np.errstate(over="ignore"):
-                base = mixed(hashed(tables[at], keys[at]) ^ self._salt)
+                base = mix_bits(hash_keys(tables[at], keys[at]) ^ self._salt)
             for start, stop, initializer in self._parts[table]:
-                made[at, start:stop] = _drawn(base, start, stop, initializer)
+                made[at, start:stop] = _draw_rows(base, start, stop, initializer)
         return made
 
 
-def _drawn(base: np.ndarray, start: int, stop: int, initializer: dict[str, Any]) -> Any:
+def _draw_rows(base: np.ndarray, start: int, stop: int, initializer: dict[str, Any]) -> Any:
     kind = initializer["type"]
     if kind == "constant":
         return initializer.get("value", 0.0)
     with np.errstate(over="ignore"):
         number = np.arange(start + 1, stop + 1, dtype=np.uint64) * _GOLDEN
-        bits = mixed(base[:, None] + number[None])
+        bits = mix_bits(base[:, None] + number[None])
     u = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # in (0, 1)
     if kind == "uniform":
         low, high = initializer["low"], initializer["high"]

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sbpjax.utils.interrupts import assigned, commit
+from sbpjax.utils.interrupts import commit, make_assigner
 
 _LOAD = 0.6
 # A pair's second integer is table · 2⁴⁰ + row: up to 10¹² rows and 8 million tables.
@@ -24,7 +24,7 @@ _EMPTY = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def mixed(x: np.ndarray) -> np.ndarray:
+def mix_bits(x: np.ndarray) -> np.ndarray:
     """Return well spread uint64 for uint64: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     x = x ^ (x >> np.uint64(30))
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -34,11 +34,11 @@ def mixed(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def hashed(tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def hash_keys(tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return the uint64 hash of keys of tables; it also decides which process owns a key."""
     with np.errstate(over="ignore"):
         salt = (tables.astype(np.uint64) + np.uint64(1)) * _GOLDEN
-        return mixed(keys.astype(np.int64).view(np.uint64) + salt)
+        return mix_bits(keys.astype(np.int64).view(np.uint64) + salt)
 
 
 class KeyMap:
@@ -70,7 +70,7 @@ class KeyMap:
         """
         self._undo()
         pairs, mask = self._pairs, np.uint64(len(self._pairs) - 1)
-        h = hashed(tables, keys)
+        h = hash_keys(tables, keys)
         place, stride = h & mask, _strides(h)
         rows = np.full(len(keys), -1, np.int64)
         active = None  # all
@@ -100,15 +100,17 @@ class KeyMap:
         """
         self._undo()
         count = self._count + len(keys)
-        pairs = self._grown(count)
+        pairs = self._grow_pairs(count)
         begun = self._begun if pairs is self._pairs else []  # nobody sees a larger array before it is full
         _put(pairs, tables, keys, (tables.astype(np.int64) << ROW_BITS) | rows, begun)
-        commit(assigned([(self, "_pairs", pairs), (self, "_count", count)]), map(list.clear, (self._begun,)), *also)
+        commit(
+            make_assigner([(self, "_pairs", pairs), (self, "_count", count)]), map(list.clear, (self._begun,)), *also
+        )
 
     def clear(self) -> None:
         """Forget all keys."""
         new = [(self, "_pairs", _empty(1024)), (self, "_count", 0)]
-        commit(assigned(new), map(list.clear, (self._begun,)))
+        commit(make_assigner(new), map(list.clear, (self._begun,)))
 
     def _undo(self) -> None:
         """Free the places of an insertion that was interrupted: nothing was entered after it."""
@@ -117,7 +119,7 @@ class KeyMap:
                 self._pairs[at] = _EMPTY
             self._begun.clear()
 
-    def _grown(self, count: int) -> np.ndarray:
+    def _grow_pairs(self, count: int) -> np.ndarray:
         """Return pairs with room for so many keys."""
         old = self._pairs
         if count <= _LOAD * len(old):
@@ -134,7 +136,7 @@ class KeyMap:
 def _put(pairs: np.ndarray, tables: np.ndarray, keys: np.ndarray, held: np.ndarray, begun: list[np.ndarray]) -> None:
     """Enter keys; the list gets the places that are taken, before they are."""
     mask = np.uint64(len(pairs) - 1)
-    h = hashed(tables, keys)
+    h = hash_keys(tables, keys)
     place, stride = h & mask, _strides(h)
     while len(keys):
         at = place.view(np.int64)

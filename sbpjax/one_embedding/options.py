@@ -98,7 +98,7 @@ def make_cached_host_mem_store_options(
         evict_after: drop rows that no lookup named in so many steps whenever room is made; 0 for no such limit.
     """
     found = _store("host", persistent_path, capacity, size_factor, storage_dim)
-    return found | _cached(cache_budget_mb, evict, evict_after)
+    return found | _cache_options(cache_budget_mb, evict, evict_after)
 
 
 def make_cached_ssd_store_options(
@@ -128,7 +128,7 @@ def make_cached_ssd_store_options(
         evict_after: as of `make_cached_host_mem_store_options`.
     """
     found = _store("disk", persistent_path, 2**40 if capacity is None else capacity, size_factor, storage_dim)
-    return found | _cached(cache_budget_mb, evict, evict_after)
+    return found | _cache_options(cache_budget_mb, evict, evict_after)
 
 
 def _store(kind: str, path: Any, capacity: int, size_factor: int, storage_dim: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _store(kind: str, path: Any, capacity: int, size_factor: int, storage_dim: i
     }
 
 
-def _cached(budget_mb: int, evict: str, evict_after: int) -> dict[str, Any]:
+def _cache_options(budget_mb: int, evict: str, evict_after: int) -> dict[str, Any]:
     if budget_mb <= 0:
         rule = "the cache holds at least the rows of one step"
         raise TableError("cache_budget_mb", f"{budget_mb} MiB", rule, "cache_budget_mb=512")

@@ -81,7 +81,7 @@ class Announced:
         return self._next >= len(self._parts)
 
 
-def announced(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: Callable[[], bool]) -> Iterator:
+def announce_batches(cache: Any, loader: Iterable, keys: Callable[[Any], Any], writes: Callable[[], bool]) -> Iterator:
     """Yield batches; see `sbpjax.one_embedding.embedding.Embedding.prefetch`."""
     if flow.env.get_world_size() > 1:
         # What a loader makes may be global, and threads of several processes do not come in one order.

@@ -17,7 +17,7 @@ import sbpjax as flow
 from sbpjax import distributed
 from sbpjax.errors import TableError
 
-from .key_map import hashed
+from .key_map import hash_keys
 
 _LEAST = 256
 
@@ -35,7 +35,7 @@ def rank() -> int:
 def owner_of(tables: np.ndarray, keys: np.ndarray, count: int) -> np.ndarray:
     """Return which of so many processes owns each key."""
     # Of the upper bits: the lower ones are the place in the owner's own map, which would have every n-th place only.
-    return ((hashed(tables, keys) >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+    return ((hash_keys(tables, keys) >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
 
 
 def largest(*numbers: int) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ def barrier() -> None:
         distributed.barrier()
 
 
-def agreed(value: object) -> object:
+def agree_value(value: object) -> object:
     """Return the first process's value."""
     if size() == 1:
         return value

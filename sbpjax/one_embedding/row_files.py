@@ -83,21 +83,21 @@ class RowFile:
                 head = file.read(_HEADER.size)
                 size = os.fstat(file.fileno()).st_size
         except OSError as error:
-            raise damaged(path, error.strerror or str(error)) from error
+            raise damaged_error(path, error.strerror or str(error)) from error
         if len(head) < _HEADER.size:
-            raise damaged(path, f"{len(head)} bytes, less than a header")
+            raise damaged_error(path, f"{len(head)} bytes, less than a header")
         magic, name, self.width, self.rows, self.crc, head_crc = _HEADER.unpack(head)
         if magic != _MAGIC:
-            raise damaged(path, f"it begins with {magic!r}, not with {_MAGIC!r}")
+            raise damaged_error(path, f"it begins with {magic!r}, not with {_MAGIC!r}")
         found = _DTYPES.get(name.rstrip(b"\0").decode("ascii", "replace"))
         if found is None:
-            raise damaged(path, f"the dtype {name!r}")
+            raise damaged_error(path, f"the dtype {name!r}")
         self.dtype = found
         wanted = _HEADER.size + self.rows * max(1, self.width) * found.itemsize
         if size != wanted:
-            raise damaged(path, f"{size:,} bytes, and its header has {wanted:,}")
+            raise damaged_error(path, f"{size:,} bytes, and its header has {wanted:,}")
         if head_crc != _head_crc(path, head):
-            raise damaged(path, "a header with another checksum, or of a file with another name")
+            raise damaged_error(path, "a header with another checksum, or of a file with another name")
 
     def check(self) -> None:
         """Raise a TableError if the checksum is not that of the rows."""
@@ -105,7 +105,7 @@ class RowFile:
         for block in self.blocks(max(1, _BLOCK_BYTES // (max(1, self.width) * self.dtype.itemsize))):
             crc = zlib.crc32(np.ascontiguousarray(block).view(np.uint8).reshape(-1), crc)
         if crc != self.crc:
-            raise damaged(self.path, f"checksum {crc:08x}, and its header has {self.crc:08x}")
+            raise damaged_error(self.path, f"checksum {crc:08x}, and its header has {self.crc:08x}")
 
     def blocks(self, rows: int) -> Iterator[np.ndarray]:
         """Yield the rows, so many at a time."""
@@ -122,7 +122,7 @@ def _head_crc(path: str, head: bytes) -> int:
     return zlib.crc32(head[:_COVERED], zlib.crc32(os.path.basename(path).encode()))
 
 
-def damaged(path: str, seen: str) -> TableError:
+def damaged_error(path: str, seen: str) -> TableError:
     """Return the error of a file that is not what it should be."""
     return TableError(
         f"the file {path}",

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbpjax.errors import TableError
-from sbpjax.utils.interrupts import Assignment, assigned, commit
+from sbpjax.utils.interrupts import Assignment, commit, make_assigner
 
 _NEVER = -1
 
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
         Args:
             also: iterators that are exhausted in the same call into C.
         """
-        commit(starmap(setitem, self.writes), assigned(self.numbers), *also)
+        commit(starmap(setitem, self.writes), make_assigner(self.numbers), *also)
 
 
 class Slots:
@@ -73,7 +73,7 @@ class Slots:
         self._unused = 0  # slots from here on were never given away
         self._queue = self._queue_last = np.empty(0, np.int64)
 
-    def cleared(self) -> list[Assignment]:
+    def clear_assignments(self) -> list[Assignment]:
         """Return the assignments that let the slots hold nothing."""
         new = vars(Slots(self.name, self.count))
         return [(self, name, value) for name, value in new.items() if name not in ("hits", "misses")]
@@ -101,7 +101,7 @@ class Slots:
         load_slots = save_slots = save_rows = empty
         self._last[slots[slots >= 0] if len(lacking) else slots] = step
         if len(load_rows):
-            load_slots, numbers = self._taken(len(load_rows), step if oldest is None else min(step, oldest), rows)
+            load_slots, numbers = self._take_slots(len(load_rows), step if oldest is None else min(step, oldest), rows)
             old = self.row_of[load_slots]
             held = old >= 0
             changed = held & self._changed[load_slots]
@@ -148,7 +148,7 @@ class Slots:
             grown[: len(self._slot_of)] = self._slot_of
             self._slot_of = grown
 
-    def _taken(self, wanted: int, oldest: int, rows: np.ndarray) -> tuple[np.ndarray, list[Assignment]]:
+    def _take_slots(self, wanted: int, oldest: int, rows: np.ndarray) -> tuple[np.ndarray, list[Assignment]]:
         """Return slots for new rows, unused ones, then the least recently used; and what changes as they are taken."""
         unused = min(wanted, self.count - self._unused)
         found = [np.arange(self._unused, self._unused + unused)]

@@ -24,11 +24,11 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax.errors import TableError
-from sbpjax.utils.interrupts import assigned, commit
+from sbpjax.utils.interrupts import commit, make_assigner
 
 from . import ranks
 from .columns import no_space
-from .row_files import RowFile, damaged, write_rows
+from .row_files import RowFile, damaged_error, write_rows
 from .store import VALUE
 
 FORMAT = "sbpjax table 2"
@@ -120,7 +120,7 @@ class Snapshots:
             "parts": parts,
         }
 
-    def opened(self, name: str) -> Read:
+    def open_snapshot(self, name: str) -> Read:
         """Return a snapshot after it was checked as a whole; nothing of the table changes.
 
         Raises:
@@ -148,10 +148,10 @@ class Snapshots:
         width, dtype = sum(self.columns), self.cache.weight.dtype.np
         for file in (each[column] for each in files for column in manifest["row"]):
             if file.width != width:
-                raise damaged(file.path, f"rows of {file.width} numbers, and those of the tables have {width}")
+                raise damaged_error(file.path, f"rows of {file.width} numbers, and those of the tables have {width}")
         for value in (each[VALUE] for each in files):
             if value.dtype != dtype:
-                raise damaged(value.path, f"values of {value.dtype}, and those of the tables are {dtype}")
+                raise damaged_error(value.path, f"values of {value.dtype}, and those of the tables are {dtype}")
         mine = sum(int(_own(tables, keys).sum()) for tables, keys in _all_keys(files))
         if mine > self.cache.store.capacity:
             seen, rule = f"{mine:,} rows", f"the store has {self.cache.store.capacity:,} rows at most"
@@ -182,9 +182,9 @@ class Snapshots:
                 found = {name: v[own] for name, v in zip(row, values, strict=True)}
                 store.put(tables[own], keys[own], {**found, "seen": seen[own], "counts": counts[own]})
         step, slots = max(self.cache.step, int(read.manifest["step"])), self.cache.slots
-        cleared = [] if slots is None else slots.cleared()
+        cleared = [] if slots is None else slots.clear_assignments()
         done = [(self.cache, "step", step), (self.cache, "loading", None), *self.cache.device.forgetting(), *cleared]
-        commit(assigned(done))
+        commit(make_assigner(done))
 
     def names(self) -> list[str]:
         """Return the names of the snapshots of a table, oldest first."""
@@ -198,7 +198,7 @@ class Snapshots:
     def next_name(self) -> str:
         """Return the name of a snapshot that a state dict makes: numbered, and none that is there."""
         numbers = [int(m[1]) for n in self.names() if (m := _AUTOMATIC.fullmatch(n))] if ranks.rank() == 0 else []
-        return str(ranks.agreed(f"state-{max(numbers, default=-1) + 1:08d}"))
+        return str(ranks.agree_value(f"state-{max(numbers, default=-1) + 1:08d}"))
 
     def prune(self, keep: int) -> None:
         """Remove all but the newest snapshots; see `Embedding.prune_snapshots`."""
@@ -268,21 +268,21 @@ def read_manifest(path: str) -> dict[str, Any]:
         with open(file, encoding="utf-8") as opened_file:
             manifest = json.load(opened_file)
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(file, str(error)) from error
+        raise damaged_error(file, str(error)) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         seen = manifest.get("format") if isinstance(manifest, dict) else type(manifest).__name__
-        raise damaged(file, f"format={seen!r:.80}, and this version reads {FORMAT!r}")
+        raise damaged_error(file, f"format={seen!r:.80}, and this version reads {FORMAT!r}")
     parts, row, step = manifest.get("parts"), manifest.get("row"), manifest.get("step")
     if not isinstance(parts, list) or not all(type(n) is int and n >= 0 for n in parts):
-        raise damaged(file, "it does not list the parts")
+        raise damaged_error(file, "it does not list the parts")
     if not isinstance(row, list) or len(set(map(str, row))) != len(row) or VALUE not in row:
-        raise damaged(file, "it does not list the columns of a row")
+        raise damaged_error(file, "it does not list the columns of a row")
     if not all(isinstance(name, str) and re.fullmatch(r"\w+", name) and name not in _META for name in row):
-        raise damaged(file, f"columns {row!r:.80}")
+        raise damaged_error(file, f"columns {row!r:.80}")
     if type(step) is not int or not 0 <= step < 2**63:
-        raise damaged(file, f"step={step!r:.80}")
+        raise damaged_error(file, f"step={step!r:.80}")
     if manifest.get("sha256") != _digest(manifest):
-        raise damaged(file, "another checksum than the one that was written with it")
+        raise damaged_error(file, "another checksum than the one that was written with it")
     return manifest
 
 
@@ -298,11 +298,13 @@ def open_parts(path: str, manifest: dict[str, Any], columns: Iterable[str]) -> l
         for column in columns:
             file = RowFile(os.path.join(path, f"part-{part}.{column}"))
             if file.rows != rows:
-                raise damaged(file.path, f"{file.rows:,} rows, and {MANIFEST} has {rows:,}")
+                raise damaged_error(file.path, f"{file.rows:,} rows, and {MANIFEST} has {rows:,}")
             if column in _META and (file.width, file.dtype) != (0, np.dtype(_META[column])):
-                raise damaged(file.path, f"{file.dtype}[{file.width}], where {np.dtype(_META[column])} are written")
+                raise damaged_error(
+                    file.path, f"{file.dtype}[{file.width}], where {np.dtype(_META[column])} are written"
+                )
             if column not in _META and file.dtype.kind not in "fV":
-                raise damaged(file.path, f"values of {file.dtype}")
+                raise damaged_error(file.path, f"values of {file.dtype}")
             file.check()
             files[part][column] = file
     return files

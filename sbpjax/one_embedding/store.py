@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax.errors import TableError
-from sbpjax.utils.interrupts import assigned, commit
+from sbpjax.utils.interrupts import commit, make_assigner
 
 from .columns import FileColumn, MemoryColumn
 from .initial import Initial
@@ -144,7 +144,7 @@ class RowStore:
             if not self._evict and not self._evict_after:
                 raise self._full(len(keys))
             kept = known if fixed is None else np.concatenate([known, fixed()])
-            free = np.concatenate([free, self._evicted(lack, len(keys), step, kept)])
+            free = np.concatenate([free, self._evict_rows(lack, len(keys), step, kept)])
             kept_rows = self._live(free)
             key_map = KeyMap(len(kept_rows))
             key_map.insert(self.tables.data[kept_rows], self.keys.data[kept_rows], kept_rows)
@@ -157,7 +157,7 @@ class RowStore:
         for name, column in self.columns.items():
             writes.append((column.data, rows, values if name in (VALUE, MASTER) else column.fill))
         own = [(self, "_map", key_map), (self, "_free", free[len(keys) :]), (self, "_used", self._used + fresh)]
-        key_map.insert(tables, keys, rows, starmap(setitem, writes), assigned(own))
+        key_map.insert(tables, keys, rows, starmap(setitem, writes), make_assigner(own))
         return rows
 
     def _first_values(self, tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -181,7 +181,7 @@ class RowStore:
         for name, values in columns.items():
             where = {"seen": self.seen, "counts": self.counts}.get(name) or self.columns[name]
             where.data[rows] = values
-        self._map.insert(tables, keys, rows, assigned([(self, "_used", self._used + len(keys))]))
+        self._map.insert(tables, keys, rows, make_assigner([(self, "_used", self._used + len(keys))]))
 
     def clear(self) -> None:
         """Forget all rows, and all columns but the values."""
@@ -202,7 +202,7 @@ class RowStore:
         for column in (*self.columns.values(), self.keys, self.tables, self.seen, self.counts):
             column.reserve(rows)
 
-    def _evicted(self, lack: int, wanted: int, step: int, kept: np.ndarray) -> np.ndarray:
+    def _evict_rows(self, lack: int, wanted: int, step: int, kept: np.ndarray) -> np.ndarray:
         """Return the rows that make room, at least as many as are lacking."""
         live = self.live()
         may_go = np.ones(self._used, bool)

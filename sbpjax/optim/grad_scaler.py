@@ -20,7 +20,7 @@ from sbpjax._core.tensor.storage.payload import put_all_from, put_from
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpValueError
 
-from .loss_scaling import Scaler, moved
+from .loss_scaling import Scaler, move_tensor
 
 _STATE = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
 
@@ -125,13 +125,13 @@ class GradScaler(Scaler):
             if new_scale is not None:
                 value = new_scale if isinstance(new_scale, Tensor) else like.full_like(self._scale, float(new_scale))
                 value = value.detach().to(dtypes.float32)
-                value = value if self._era() is not None else moved(value.clone(), self._scale)
+                value = value if self._era() is not None else move_tensor(value.clone(), self._scale)
                 put_from(self._scale, value)
                 self._stages = {}
                 return
             flags = self.end_step()
             if self._era() is None:
-                flags = [moved(flag, self._scale) for flag in flags]
+                flags = [move_tensor(flag, self._scale) for flag in flags]
             inputs = (self._scale, self._growth_tracker, self._factors, *flags)
             pins = (self._scale.sbp, self._scale.sbp) if self._era() is None and self._scale.is_global else None
             scale, count = dispatch.run(op_of(next_scale), inputs, pins)

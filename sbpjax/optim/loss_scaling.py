@@ -39,7 +39,7 @@ from sbpjax.optim.run import TRACE, place_of
 from sbpjax.sbp.algebra import broadcast
 
 
-def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
+def unscale_grads(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     """Return whether any gradient is infinite or NaN, and the gradients divided by the scale."""
     inverse = 1 / scale
     overflow = ~jnp.isfinite(grads[0]).all()
@@ -49,7 +49,7 @@ def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     return (overflow, *((w * inverse.astype(w.dtype)).astype(g.dtype) for w, g in zip(wide, grads)))
 
 
-unscaled.crosses_placements = True  # type: ignore[attr-defined]  # all stages of a pipeline skip together
+unscale_grads.crosses_placements = True  # type: ignore[attr-defined]  # all stages of a pipeline skip together
 
 
 class _Stage(NamedTuple):
@@ -94,7 +94,7 @@ class Scaler:
             return
         with no_grad():
             for tensor in self.state_tensors():
-                there = moved(tensor, like)
+                there = move_tensor(tensor, like)
                 if there is not tensor:
                     put_from(tensor, there)
 
@@ -135,7 +135,7 @@ class Scaler:
         if not places:
             raise misuse("unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient.")
         with no_grad():
-            found = [self._unscaled(grads) for grads in places.values()]
+            found = [self._unscale_grads(grads) for grads in places.values()]
             overflow = found[0][0]
             if len(found) > 1:  # several placements share no program
                 overflow = from_data.tensor(any(flag.item() for flag, *_ in found))
@@ -144,11 +144,11 @@ class Scaler:
             grads = [grad for group in places.values() for grad in group]
             put_results(grads, [value for _, *values in found for value in values], noted)
 
-    def _unscaled(self, grads: list[Tensor]) -> tuple[Tensor, ...]:
+    def _unscale_grads(self, grads: list[Tensor]) -> tuple[Tensor, ...]:
         """Return whether gradients of one place overflowed, and those divided by the scale."""
         pins = (None, *(getattr(g.layout, "codes", None) for g in grads)) if grads[0].is_global else None
-        scale = self._scale if place_of(grads[0]) is TRACE else moved(self._scale, grads[0])
-        return dispatch.run(op_of(unscaled), (scale, *grads), pins)
+        scale = self._scale if place_of(grads[0]) is TRACE else move_tensor(self._scale, grads[0])
+        return dispatch.run(op_of(unscale_grads), (scale, *grads), pins)
 
     def step(self, optimizer: Optimizer, *args: Any) -> Any:
         """Call `unscale_` if it has not been called, and step the optimizer unless a gradient overflowed.
@@ -196,7 +196,7 @@ class Scaler:
         return flags
 
 
-def moved(tensor: Tensor, like: Tensor) -> Tensor:
+def move_tensor(tensor: Tensor, like: Tensor) -> Tensor:
     """Return a tensor of the scaler on the placement or device of another; broadcast over a placement."""
     if not like.is_global:
         if not tensor.is_global:

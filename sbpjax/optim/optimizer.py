@@ -315,7 +315,7 @@ class Optimizer:
             self._make_dense()
         updates = self._repeat.of(updated)
         if updates is None:
-            updates = self._gathered()
+            updates = self._gather_updates()
         runs: list[Run] = []
         for buckets, jobs, groups in updates:
             numbers = [self._numbers(self.param_groups[i]) for i in groups]
@@ -323,7 +323,7 @@ class Optimizer:
         exchange(*runs)
         self._repeat.keep(mark, updated, updates)
 
-    def _gathered(self) -> list[Update]:
+    def _gather_updates(self) -> list[Update]:
         """Return the programs of a step: one per place, over the buckets of parameters with the same rule."""
         places: dict[Any, dict[_Key, list[Tensor]]] = {}
         new_steps: dict[Any, Tensor] = {}

@@ -86,14 +86,14 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     return tuple(results)
 
 
-def _described(buckets: tuple[Bucket, ...], guarded: bool = False) -> tuple[str, tuple[str, ...]]:
+def _describe_update(buckets: tuple[Bucket, ...], guarded: bool = False) -> tuple[str, tuple[str, ...]]:
     """Return a readable description of an update, to find where ranks differ, and the names of its numbers."""
     rules = dict.fromkeys(getattr(b.rule, "__name__", "its rule") for b in buckets)
     words = f"optimizer step by {', '.join(rules)} of {sum(b.count for b in buckets)} parameters"
     return words, tuple(name for b in buckets for name in b.hyper)
 
 
-update.described = _described  # type: ignore[attr-defined]
+update.described = _describe_update  # type: ignore[attr-defined]
 update.crosses_placements = True  # type: ignore[attr-defined]  # a program over stages updates them all at once
 
 
@@ -105,7 +105,7 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
         run = _on_master if MASTER in bucket.states else _plainly
         before = [param, *states]
         after = run(bucket, param, grad, dict(zip(bucket.states, states)), count + 1, hyper)
-        row = _touched(grad) if bucket.lazy else None
+        row = _touched_rows(grad) if bucket.lazy else None
         if row is not None:
             after = [jnp.where(row, a, b) for a, b in zip(after, before)]
         return tuple(jnp.where(skip, b, a) for a, b in zip(after, before)) if guarded else tuple(after)
@@ -155,14 +155,14 @@ def _on_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> 
     return [master.astype(param.dtype), *rest]
 
 
-def _touched(grad: jax.Array) -> jax.Array | None:
+def _touched_rows(grad: jax.Array) -> jax.Array | None:
     """Return which rows of a table have a gradient, to be broadcast over it; None for a vector, which has no rows."""
     if grad.ndim < 2:
         return None
     return jnp.any(grad != 0, axis=tuple(range(1, grad.ndim)), keepdims=True)
 
 
-def decayed(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) -> Array:
+def decay_gradient(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) -> Array:
     """Return the gradient to follow down: negated for a maximum, with L2 decay added."""
     g = -g if maximize else g
     if decay:
@@ -186,7 +186,7 @@ def sgd(
 
     With `nesterov` the update is ``g + momentum * b``; with `whole_first` the first gradient enters undampened.
     """
-    u: Any = decayed(p, g, hyper, maximize, decay)
+    u: Any = decay_gradient(p, g, hyper, maximize, decay)
     if momentum and not dampening:
         import optax
 
@@ -215,7 +215,7 @@ def adam(
     """
     import optax
 
-    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
     u: Any
     if amsgrad or not correct:
         u, state = moments(g, state, step, hyper, amsgrad, correct)

@@ -31,7 +31,7 @@ from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
-from sbpjax._core.tensor.storage.exchange import Run, exchange, planned
+from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
 from sbpjax._core.tensor.storage.offloaded import Elsewhere
 from sbpjax._core.tensor.storage.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
 from sbpjax._core.tensor.tape.row_grad import RowGrad
@@ -97,7 +97,7 @@ def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
     """
     static, inputs, _, donated = _arguments(buckets, jobs, [list(job.params) for job in jobs], None)
     structs = [_struct(facts(x)) if isinstance(x, Tensor) else x for x in inputs]
-    _compiled(rules.update, static, tuple(donated)).compiled(structs)
+    _compile_program(rules.update, static, tuple(donated)).compiled(structs)
 
 
 def _struct(array: Any) -> jax.ShapeDtypeStruct:
@@ -144,35 +144,37 @@ def run_of(
         return []
     arrays = payloads_and_numbers(inputs)
     if place is META:
-        put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()).plain, *arrays))))
+        put_all(targets, list(map(of_aval, jax.eval_shape(_compile_program(fn, static, ()).plain, *arrays))))
         return []
     if like.layout is None:
-        plan = None if is_looked_at() else planned(targets)
+        plan = None if is_looked_at() else plan_writes(targets)
         if plan is None:
-            put_all(targets, _compiled(fn, static, ()).plain(*arrays))
+            put_all(targets, _compile_program(fn, static, ()).plain(*arrays))
             return []
-        return [Run(_compiled(fn, static, _unshared(targets, arrays, donated)).launcher, arrays, plan)]
+        return [Run(_compile_program(fn, static, _unshared_positions(targets, arrays, donated)).launcher, arrays, plan)]
     layouts = [target.layout for target in targets]
     given = [x.layout if isinstance(x, Tensor) else None for x in inputs]
     out_sbps = tuple([layout.codes for layout in layouts])
-    plan = None if is_looked_at() else planned(targets, layouts)
+    plan = None if is_looked_at() else plan_writes(targets, layouts)
     if plan is None:
         put_all(targets, *eager.execute(fn, static, arrays, given, out_sbps=out_sbps))
         return []
-    launcher, arrays, found = eager.launch(fn, static, arrays, given, out_sbps, _unshared(targets, arrays, donated))
-    plan = planned(targets, found) or plan if list(found) != layouts else plan
+    launcher, arrays, found = eager.launch(
+        fn, static, arrays, given, out_sbps, _unshared_positions(targets, arrays, donated)
+    )
+    plan = plan_writes(targets, found) or plan if list(found) != layouts else plan
     return [Run(launcher, arrays, plan)]
 
 
 def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
     """Run a program of `run_of` on one device; return the arrays that the function returns beyond the targets'."""
     arrays = payloads_and_numbers(inputs)
-    plan = None if is_looked_at() else planned(targets)
+    plan = None if is_looked_at() else plan_writes(targets)
     if plan is None:
-        results = _compiled(fn, static, ()).plain(*arrays)
+        results = _compile_program(fn, static, ()).plain(*arrays)
         put_all(targets, results[: len(targets)])
         return list(results[len(targets) :])
-    run = Run(_compiled(fn, static, _unshared(targets, arrays, donated)).launcher, arrays, plan)
+    run = Run(_compile_program(fn, static, _unshared_positions(targets, arrays, donated)).launcher, arrays, plan)
     exchange(run)
     return run.outs[len(targets) :]
 
@@ -212,7 +214,7 @@ class _Program:
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]) -> _Program:
+def _compile_program(fn: Callable, static: tuple, donate: tuple[int, ...]) -> _Program:
     return _Program(fn, static, donate)
 
 
@@ -227,7 +229,7 @@ _LIST = [_HOLDER.array]
 _UNSHARED = sys.getrefcount(_LIST[0])
 
 
-def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[int, ...]:
+def _unshared_positions(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[int, ...]:
     """Return the positions to donate: all of them, or none if one of the arrays has another reference."""
     references = sys.getrefcount
     for tensor, place in zip(tensors, places):

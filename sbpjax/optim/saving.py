@@ -47,28 +47,30 @@ def check(optimizer: Any, state_dict: dict[str, Any]) -> None:
     """Raise a ValueError for a state that is not one of this optimizer: groups, options, names and shapes."""
     unknown = sorted(set(state_dict) ^ {"state", "param_groups"})
     if unknown:
-        raise _refused(optimizer, f"keys {sorted(state_dict)}", "a state has the keys 'state' and 'param_groups'")
+        raise _rejection_error(
+            optimizer, f"keys {sorted(state_dict)}", "a state has the keys 'state' and 'param_groups'"
+        )
     groups, saved = optimizer.param_groups, state_dict["param_groups"]
     if len(saved) != len(groups):
         rule = "loaded state dict has a different number of parameter groups"
-        raise _refused(optimizer, f"{len(saved)} groups", f"{rule} than the optimizer's {len(groups)}")
+        raise _rejection_error(optimizer, f"{len(saved)} groups", f"{rule} than the optimizer's {len(groups)}")
     owners: dict[int, tuple[dict, Tensor]] = {}
     for index, (group, loaded) in enumerate(zip(groups, saved)):
         if len(group["params"]) != len(loaded["params"]):
             rule = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             seen = f"{len(loaded['params'])} parameters in group {index}"
-            raise _refused(optimizer, seen, f"{rule}, {len(group['params'])}")
+            raise _rejection_error(optimizer, seen, f"{rule}, {len(group['params'])}")
         foreign = sorted(set(loaded) - set(group) - set(optimizer.defaults) - _OPTIONAL)
         if foreign:
             rule = f"{type(optimizer).__name__} has no option {foreign[0]!r}; it has {sorted(optimizer.defaults)}"
-            raise _refused(optimizer, f"options {foreign} in group {index}", rule)
+            raise _rejection_error(optimizer, f"options {foreign} in group {index}", rule)
         options = {**group, **loaded, "params": group["params"]}
         optimizer._check(options)
         owners |= {number: (options, p) for number, p in zip(loaded["params"], group["params"])}
     for number, tensors in state_dict["state"].items():
         if number not in owners:
             rule = f"the groups have parameters 0 to {len(owners) - 1}"
-            raise _refused(optimizer, f"state of parameter {number!r}", rule)
+            raise _rejection_error(optimizer, f"state of parameter {number!r}", rule)
         _check_entries(optimizer, number, tensors, *owners[number])
 
 
@@ -77,7 +79,7 @@ def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: 
     for name, value in tensors.items():
         if name not in known:
             rule = f"{type(optimizer).__name__} keeps {sorted(known)} per parameter"
-            raise _refused(optimizer, f"state {name!r} of parameter {number}", rule)
+            raise _rejection_error(optimizer, f"state {name!r} of parameter {number}", rule)
         if value is None:  # a buffer that PyTorch has not made yet
             continue
         own = () if name == "step" else optimizer._shape(name, param)
@@ -85,7 +87,7 @@ def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: 
         seen = tuple(getattr(value, "shape", ()))
         if seen != shape and (name != "step" or seen != (1,)):
             rule = f"it must have the shape {list(shape)}" + ("" if own is not None else " of its parameter")
-            raise _refused(optimizer, f"state {name!r} of parameter {number} of shape {list(seen)}", rule)
+            raise _rejection_error(optimizer, f"state {name!r} of parameter {number} of shape {list(seen)}", rule)
 
 
 def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[States, list[dict[str, Any]]]:
@@ -98,12 +100,12 @@ def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[States, list[dic
             present = optimizer.state.get(param, {})
             entries = state_dict["state"].get(number, {})
             for name, value in ((n, v) for n, v in entries.items() if v is not None):
-                state[param][name] = _loaded(optimizer, name, value, param, present.get(name), steps)
+                state[param][name] = _load_entry(optimizer, name, value, param, present.get(name), steps)
         options.append({k: copy.deepcopy(v) for k, v in loaded.items() if k != "params"})
     return state, options
 
 
-def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
+def _load_entry(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
     """Return a state entry for `param`; parameters of equal step counts share one."""
     if name == "step":
         count = int(value.item() if hasattr(value, "item") else value)
@@ -122,6 +124,6 @@ def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, 
     return copy.deepcopy(value)
 
 
-def _refused(optimizer: Any, seen: str, rule: str) -> OpValueError:
+def _rejection_error(optimizer: Any, seen: str, rule: str) -> OpValueError:
     asked = f"{type(optimizer).__name__}.load_state_dict"
     return OpValueError(asked, seen, rule, "load the state_dict() of an optimizer made alike")

@@ -43,15 +43,15 @@ def get_swa_avg_fn() -> Average:
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> ListAverage:
     """Return `get_ema_avg_fn` for lists of tensors, which it writes in place."""
-    return _listed(get_ema_avg_fn(decay))
+    return _list_average(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> ListAverage:
     """Return `get_swa_avg_fn` for lists of tensors, which it writes in place."""
-    return _listed(get_swa_avg_fn())
+    return _list_average(get_swa_avg_fn())
 
 
-def _listed(average: Average) -> ListAverage:
+def _list_average(average: Average) -> ListAverage:
     def update(averaged: list[Tensor], current: list[Tensor], count: Tensor) -> None:
         for mine, new in zip(averaged, current):
             mine.copy_(average(mine, new, count))
@@ -98,12 +98,12 @@ class AveragedModel(Module):
         """Run the averaged model."""
         return self.module(*args, **kwargs)
 
-    def _averaged(self, model: Module) -> list[Tensor]:
+    def _averaged_tensors(self, model: Module) -> list[Tensor]:
         return [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
 
     def update_parameters(self, model: Module) -> None:
         """Add the model's present weights to the average; the first ones are copied."""
-        averaged, new = self._averaged(self.module), self._averaged(model)
+        averaged, new = self._averaged_tensors(self.module), self._averaged_tensors(model)
         copied = [] if self.use_buffers else list(zip(self.module.buffers(), model.buffers()))
         targets = [*averaged, *(mine for mine, _ in copied), self.n_averaged]
         with no_grad():
@@ -114,7 +114,7 @@ class AveragedModel(Module):
                 for a, b in zip(mine, new):
                     a.copy_(b)
             elif self.avg_fn is not None:
-                _listed(self.avg_fn)(mine, new, count)
+                _list_average(self.avg_fn)(mine, new, count)
             else:
                 (self.multi_avg_fn or get_swa_multi_avg_fn())(mine, new, count)
             for a, (_, b) in zip(found[len(averaged) :], copied):

@@ -171,6 +171,6 @@ def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:
     return tuple(map(from_code, codes))
 
 
-def shifted(codes: tuple[int, ...], by: int) -> tuple[int, ...]:
+def shift_splits(codes: tuple[int, ...], by: int) -> tuple[int, ...]:
     """Return the codes with split dims shifted by ``by``: of a stack of the tensor, or (-1) of a slice of it."""
     return tuple(c + by if c >= 0 else c for c in codes)

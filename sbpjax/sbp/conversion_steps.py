@@ -181,16 +181,16 @@ class MeshPosition:
             # in place: shards would be a copy
             return _Cut(self, shape, codes, axis, target).take(jax.lax.psum(x, name), self.index(axis))
         if step.kind == "psum_scatter":
-            return _scattered(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
+            return _scatter_sum(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
         spread = _Cut(self, shape, codes, axis, target).spread(x)
         if written is not None and source == 0:
-            moved = _exchanged(spread, name, size, target)
+            moved = _exchange_rows(spread, name, size, target)
         else:
             moved = jax.lax.all_to_all(spread, name, split_axis=target, concat_axis=source, tiled=True)
         return _Cut(self, shape, codes, axis, source).compact(moved)
 
 
-def _scattered(x, name: str, size: int, dim: int):
+def _scatter_sum(x, name: str, size: int, dim: int):
     """Return this rank's shard of the sum of blocks, each rank's shard in one piece where it is sent.
 
     Left to itself, the TPU compiler (libtpu 0.0.42) pads shards that its buffers do not divide, 64 rows to 72, and
@@ -205,7 +205,7 @@ def _scattered(x, name: str, size: int, dim: int):
     return sent.reshape(shard)
 
 
-def _exchanged(x, name: str, size: int, dim: int):
+def _exchange_rows(x, name: str, size: int, dim: int):
     """Return the rows that all ranks have of this rank's shard along ``dim``, one rank's after the other's.
 
     Left to itself, the TPU compiler transposes adjacent numbers into columns and back: 16 times the block is read or

@@ -99,7 +99,7 @@ def from_logical(value, layout: Layout) -> jax.Array:
     return put(blocks, layout)
 
 
-def replicated(value, placement: Placement) -> jax.Array:
+def replicate_value(value, placement: Placement) -> jax.Array:
     """Return a value of this process, equal on all, as an array replicated over a placement.
 
     A key of random numbers is taken from the first process of the placement, because a process that drew numbers of

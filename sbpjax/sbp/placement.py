@@ -124,7 +124,7 @@ class placement:
         from . import topology
 
         found = topology.devices(name)
-        grid = topology.arranged(name, hierarchy) if ranks is None else _checked_ranks(name, ranks)
+        grid = topology.arrange_ranks(name, hierarchy) if ranks is None else _checked_ranks(name, ranks)
         if grid.max() >= len(found) or grid.min() < 0:
             raise PlacementError(
                 f"placement.topology({name!r}, ranks=...)",
@@ -241,14 +241,14 @@ class placement:
     @property
     def spans_processes(self) -> bool:
         """Whether some of the devices belong to other processes, whose data cannot be read here."""
-        return self._reached()[0]
+        return self._find_reach()[0]
 
     @property
     def covers_processes(self) -> bool:
         """Whether every process owns some of the devices; always so with one process."""
-        return self._reached()[1]
+        return self._find_reach()[1]
 
-    def _reached(self) -> tuple[bool, bool]:
+    def _find_reach(self) -> tuple[bool, bool]:
         if self._reach is None:
             import jax
 

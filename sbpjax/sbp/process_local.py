@@ -82,7 +82,7 @@ def from_local(
     if check:
         for group in alike:
             _compare(asked, {m: told[m][2] for m in group}, placement, layout, raises=check_values is True)
-    return world.share(asked, value, lambda values: _assembled(values, layout, grid)), layout
+    return world.share(asked, value, lambda values: _assemble_array(values, layout, grid)), layout
 
 
 def _of_one_value(grid: np.ndarray, codes) -> list[list[int]]:
@@ -198,7 +198,7 @@ def _own(layout: Layout, positions: list[Index]) -> list[tuple[int, dict]]:
     return result
 
 
-def _assembled(values: dict[int, Any], layout: Layout, grid: np.ndarray) -> jax.Array:
+def _assemble_array(values: dict[int, Any], layout: Layout, grid: np.ndarray) -> jax.Array:
     """Return the physical array of the local tensors that are here: this process's own, or those of all threads."""
     sizes, parts = layout.placement.hierarchy, layout.parts()
     stacked = (1,) * len(layout.partial_axes)
@@ -261,10 +261,10 @@ def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:
         if len(positions) > 1:
             block = jax.device_put(block, devices[positions[0]])
         found[part] = found[part] + block if part in found else block
-    return world.at_home(next(iter(found.values())) if len(found) == 1 else _joined(found, len(layout.shape)))
+    return world.at_home(next(iter(found.values())) if len(found) == 1 else _join_blocks(found, len(layout.shape)))
 
 
-def _joined(found: dict, ndim: int) -> jax.Array:
+def _join_blocks(found: dict, ndim: int) -> jax.Array:
     """Return the array whose blocks are ``found``, keyed by ``(offset, count)`` along each dim."""
     for dim in reversed(range(ndim)):
         lines: dict = {}

@@ -28,12 +28,12 @@ def misfit(shapes: Shapes, expected: Shapes, codes: Sequence[int]) -> tuple[str,
     for dim in range(len(next(iter(shapes.values())))):
         sizes = by_value({rank: shape[dim] for rank, shape in shapes.items()})
         if dim not in split and len(sizes) > 1:
-            found = ", ".join(f"{size} on {_named(ranks)}" for size, ranks in sizes.items())
+            found = ", ".join(f"{size} on {_name_ranks(ranks)}" for size, ranks in sizes.items())
             return _unequal(f"equal on all ranks: dim {dim} is {found}", split, codes)
     dim = next(d for d in split if any(shapes[rank][d] != expected[rank][d] for rank in shapes))
     what = "rows" if dim == 0 else f"elements along dim {dim}"
-    needs = ", ".join(f"{_named([rank])} needs {shape[dim]} {what}" for rank, shape in expected.items())
-    has = ", ".join(f"{_named([rank])} has {shape[dim]}" for rank, shape in shapes.items())
+    needs = ", ".join(f"{_name_ranks([rank])} needs {shape[dim]} {what}" for rank, shape in expected.items())
+    has = ", ".join(f"{_name_ranks([rank])} has {shape[dim]}" for rank, shape in shapes.items())
     rule = f"parts are balanced, the first ranks have one more: {needs}; {has}"
     return rule, "leave the last, uneven batch out (DataLoader(..., drop_last=True)), or pad the parts"
 
@@ -46,5 +46,5 @@ def _unequal(equal: str, split: list[int], codes: Sequence[int]) -> tuple[str, s
     return rule, "build it alike on all ranks; the parts of one tensor are split: sbp=sbpjax.sbp.split(0)"
 
 
-def _named(ranks: list[int]) -> str:
+def _name_ranks(ranks: list[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks_text(ranks)}"

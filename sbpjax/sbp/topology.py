@@ -122,7 +122,7 @@ def devices(name: str) -> tuple:
     return tuple(found)
 
 
-def arranged(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
+def arrange_ranks(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
     """Return the ranks of a topology in a grid of a hierarchy, neighbours in the machine next to each other.
 
     Raises:

@@ -41,21 +41,21 @@ class Undecided(sbp):
     @property
     def is_split(self) -> bool:
         """Raise, since it is not known yet."""
-        raise self._asked("sbp.is_split")
+        raise self._undecided_error("sbp.is_split")
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, sbp):
             return False
         if other is self or (isinstance(other, Undecided) and self._same(other)):
             return True
-        raise self._asked(f"sbp == {other!r}")
+        raise self._undecided_error(f"sbp == {other!r}")
 
     def __hash__(self) -> int:
         # A dict compares only keys of equal hash: a lookup among known sbps would miss silently.
-        raise self._asked("hash(sbp), as of a key of a dict or set,")
+        raise self._undecided_error("hash(sbp), as of a key of a dict or set,")
 
     def __reduce__(self):
-        raise self._asked("pickling an sbp")
+        raise self._undecided_error("pickling an sbp")
 
     def __deepcopy__(self, memo: dict) -> Undecided:
         return self
@@ -64,7 +64,7 @@ class Undecided(sbp):
         value = self._value()
         return self._axis == other._axis and value is not None and value is other._value()
 
-    def _asked(self, asked: str) -> SbpError:
+    def _undecided_error(self, asked: str) -> SbpError:
         value = self._value()
         aval = "a value" if value is None else f"{value.dtype.name}{list(value.shape)}"
         return SbpError(

@@ -93,7 +93,7 @@ class TritonModel:
                 given.append((place, [array_of(self._input(request, name)) for name in self._inputs]))
             # Whatever is wrong with a request must not end the process.
             except Exception as error:
-                answers[place] = self._refused(error)
+                answers[place] = self._error_response(error)
         try:
             found = self._batches([arrays for _, arrays in given]) if given else []
         except Exception:
@@ -113,12 +113,12 @@ class TritonModel:
         try:
             return self._batches([arrays])[0]
         except Exception as error:
-            return self._refused(error)
+            return self._error_response(error)
 
     def _answer(self, outs: list) -> Any:
         tensors = [tensor_of(self._utils, name, out) for name, out in zip(self._outputs, outs, strict=True)]
         return self._utils.InferenceResponse(output_tensors=tensors)
 
-    def _refused(self, error: Exception) -> Any:
+    def _error_response(self, error: Exception) -> Any:
         text = self._utils.TritonError(f"{type(error).__name__}: {error}")
         return self._utils.InferenceResponse(output_tensors=[], error=text)

@@ -85,8 +85,10 @@ def _filler(manifest: dict) -> Callable[[Any, list], Any]:
     def call(graph: Any, tensors: list) -> Any:
         given = iter(tensors)
         values = iter([_static(leaf) if "static" in leaf else next(given) for leaf in leaves])
-        made = [_built(child, values) for child in args[-1]]
-        named = {} if kwargs is None else dict(zip(kwargs[1], [_built(child, values) for child in kwargs[-1]]))
+        made = [_build_structure(child, values) for child in args[-1]]
+        named = (
+            {} if kwargs is None else dict(zip(kwargs[1], [_build_structure(child, values) for child in kwargs[-1]]))
+        )
         return graph(*made, **named)
 
     return call
@@ -96,11 +98,11 @@ def _static(leaf: dict) -> Any:
     return float(leaf["value"]) if leaf["static"] == "float" else leaf["value"]
 
 
-def _built(structure: Any, values: Any) -> Any:
+def _build_structure(structure: Any, values: Any) -> Any:
     if structure is None:
         return next(values)
     kind, *names, children = structure
-    made = [_built(child, values) for child in children]
+    made = [_build_structure(child, values) for child in children]
     if kind in ("dict", "OrderedDict"):
         return dict(zip(names[0], made))
     return tuple(made) if kind == "tuple" else made

@@ -33,7 +33,7 @@ class Blocks:
         """Number of blocks in use."""
         return len(self._users)
 
-    def needed(self, tokens: int) -> int:
+    def needed_blocks(self, tokens: int) -> int:
         """Return the number of blocks for a number of tokens."""
         return -(-tokens // self.size)
 
@@ -50,7 +50,7 @@ class Blocks:
             if block is None:
                 break
             known.append(block)
-        more = self.needed(tokens) - len(known)
+        more = self.needed_blocks(tokens) - len(known)
         spare = len(self._free) + sum(block not in known for block in self._idle)
         if more > spare:
             return None

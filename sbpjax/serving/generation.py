@@ -32,7 +32,7 @@ from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError
 
 from .blocks import Blocks
-from .paged import PACKED, PagedStep, Pages, caches_of, packed
+from .paged import PACKED, PagedStep, Pages, caches_of, pack_inputs
 
 _ASKED = "GenerationEngine.submit(...)"
 
@@ -77,7 +77,7 @@ class Stream:
             token = self._sequence.out.get()
             if token is None:
                 return
-            yield self._taken(token)
+            yield self._take_token(token)
 
     async def __aiter__(self) -> AsyncIterator[int]:
         """Wait for each token, without a thread.
@@ -98,10 +98,10 @@ class Stream:
                 token = self._sequence.out.get_nowait()
                 if token is None:
                     return
-                yield self._taken(token)
+                yield self._take_token(token)
             await came.wait()
 
-    def _taken(self, token: Any) -> int:
+    def _take_token(self, token: Any) -> int:
         if isinstance(token, Exception):
             raise token
         self.tokens.append(token)
@@ -183,7 +183,7 @@ class GenerationEngine:
         self._caches = caches_of(model, blocks, block, pages)
         # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
         # few rows, one or several pieces of prompts, long or short tables.
-        self._width = self._blocks.needed(self.longest)
+        self._width = self._blocks.needed_blocks(self.longest)
         self._piece = max(2, chunk // 4)
         self._widths = sorted({max(1, self._width // 4), self._width})
         self._heights = sorted({1, max(1, rows // 4), max(1, rows // 2), rows})  # a lone one waits for no empty rows
@@ -233,7 +233,7 @@ class GenerationEngine:
         if vocab is not None and not all(0 <= token < vocab for token in prompt):
             rule = f"tokens are numbers from 0 to {vocab - 1}"
             raise ServingError(_ASKED, f"tokens from {min(prompt)} to {max(prompt)}", rule, "the model's own tokenizer")
-        if total > self.longest or self._blocks.needed(total) > self._blocks.count - 1:
+        if total > self.longest or self._blocks.needed_blocks(total) > self._blocks.count - 1:
             most = min(self.longest, (self._blocks.count - 1) * self._blocks.size)
             seen = f"{len(prompt)} tokens and {new_tokens} new ones"
             raise ServingError(
@@ -367,10 +367,10 @@ class GenerationEngine:
 
     def _call(self, tokens: np.ndarray, rows: list[tuple[_Sequence, int, int]], width: int = 1) -> list[int]:
         """Run one step; each row gets its block table, its number of earlier tokens, and its number of new ones."""
-        needed = max((self._blocks.needed(start + n) for _, start, n in rows), default=width)
+        needed = max((self._blocks.needed_blocks(start + n) for _, start, n in rows), default=width)
         width = next(n for n in self._widths if n >= needed)
         told = [(start, n, s.heat) for s, start, n in rows]
-        given = packed(tokens, told, [s.blocks[:width] for s, _, _ in rows], width)
+        given = pack_inputs(tokens, told, [s.blocks[:width] for s, _, _ in rows], width)
         if any(s.heat for s, _, _ in rows):
             given[0, tokens.shape[1] + PACKED - 1] = self._seeds.integers(2**62)
         self._steps += 1

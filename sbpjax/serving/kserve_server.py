@@ -58,7 +58,7 @@ def serve(
         ServingError: KServe is not installed.
     """
     kserve, rest = _packages(repository)
-    models = [_made(kserve, model, max_queue) for model in repository.models]
+    models = [_make_model(kserve, model, max_queue) for model in repository.models]
     server = kserve.ModelServer(enable_grpc=False)
     for model in models:
         server.register_model(model)
@@ -107,7 +107,7 @@ def _packages(repository: Repository) -> tuple[Any, Any]:
     return kserve, kserve.protocol.rest
 
 
-def _made(kserve: Any, model: Model, max_queue: int) -> Any:
+def _make_model(kserve: Any, model: Model, max_queue: int) -> Any:
     """Return a model of KServe's that runs an exported graph."""
     from kserve.protocol.infer_type import InferOutput, InferResponse
 

@@ -132,7 +132,7 @@ class Endpoint:
         if (refused := self._refusal(request)) is not None:
             return refused
         try:
-            said = await self._said(request)
+            said = await self._read_json(request)
             prompt = await self._prompt(said["prompt"])
             stream = self._engine.submit(
                 prompt,
@@ -174,7 +174,7 @@ class Endpoint:
         }
         return JSONResponse({**head, "choices": [self._choice(tokens, stream.finish_reason)], "usage": usage})
 
-    async def _said(self, request: Any) -> dict:
+    async def _read_json(self, request: Any) -> dict:
         body = await read_body(request.receive, self._most_bytes, self._read_s)
         try:
             said = json.loads(body)

@@ -21,7 +21,7 @@ from sbpjax.models.layers import Attention
 PACKED = 4  # columns of a packed call before its table: start, count, temperature, seed
 
 
-def _written(pool, new, table, start):
+def _write_rows(pool, new, table, start):
     """Return the pool with new rows `(B, K, T, C)` written after `start` `(B,)` tokens of each sequence."""
     size = pool.shape[2]
     place = start[:, None] + jnp.arange(new.shape[2], dtype=start.dtype)  # (B, T)
@@ -57,17 +57,17 @@ def _chosen(logits, heat, seed):
     """Return a token `(B,)` of logits `(B, V)`: the argmax, or a sample where the temperature is above 0."""
     likeliest = _largest(logits)
 
-    def drawn():
+    def draw():
         key = jax.random.wrap_key_data(jnp.stack([seed >> 32, seed]).astype(jnp.uint32), impl="threefry2x32")
         # The largest of logits with Gumbel noise is a sample of their softmax.
         warm = logits / jnp.maximum(heat, 1e-6)[:, None] + jax.random.gumbel(key, logits.shape, logits.dtype)
         return jnp.where(heat > 0, _largest(warm), likeliest)
 
     # Noise for a whole vocabulary costs as much as a small model: only where a temperature is set.
-    return jax.lax.cond(jnp.any(heat > 0), drawn, lambda: likeliest)
+    return jax.lax.cond(jnp.any(heat > 0), draw, lambda: likeliest)
 
 
-written = flow.wrap_jax(_written, name="written_in_blocks")
+written = flow.wrap_jax(_write_rows, name="written_in_blocks")
 read = flow.wrap_jax(_read, name="read_of_blocks")
 chosen = flow.wrap_jax(_chosen, name="chosen_token")
 
@@ -111,9 +111,9 @@ class PagedKeyValues(nn.Module):
 
     def extend(self, k: flow.Tensor, v: flow.Tensor, at: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
         """Write keys and values `(B, K, T, C)` after those of their sequences, and return those of all slots."""
-        return self._extended(self.keys, k), self._extended(self.values, v)
+        return self._extend_pool(self.keys, k), self._extend_pool(self.values, v)
 
-    def _extended(self, pool: flow.Tensor, new: flow.Tensor) -> flow.Tensor:
+    def _extend_pool(self, pool: flow.Tensor, new: flow.Tensor) -> flow.Tensor:
         pages = self._pages
         made = written(pool, new.to(pool.dtype), pages.table, pages.start)
         pool.copy_(made)
@@ -152,7 +152,7 @@ class PagedStep(nn.Graph):
         """Return the next token `(B,)`.
 
         Args:
-            packed: `(B, T + 4 + M)` whole numbers, see `packed`.
+            packed: `(B, T + 4 + M)` whole numbers, see `pack_inputs`.
         """
         length = self.length
         tokens, table = packed[:, :length], packed[:, length + PACKED :]
@@ -173,7 +173,9 @@ def _where(tensor: flow.Tensor) -> dict:
     return {"placement": tensor.placement, "sbp": tensor.sbp} if tensor.is_global else {}
 
 
-def packed(tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[list[int]], width: int) -> np.ndarray:
+def pack_inputs(
+    tokens: np.ndarray, told: list[tuple[int, int, float]], tables: list[list[int]], width: int
+) -> np.ndarray:
     """Return all inputs of a call as one array, since each array is a separate device transfer.
 
     Args:

@@ -143,14 +143,14 @@ def to_stages(batch: Any, spec: Parallel, inputs: frozenset[str], target_stage: 
     return [part if i == 0 else there(part) for i, part in enumerate(batch)] if isinstance(batch, list) else batch
 
 
-def enlarged(sample: Any, size: int, spec: Parallel, sbp: Any) -> Any:
+def enlarge_batch(sample: Any, size: int, spec: Parallel, sbp: Any) -> Any:
     """Return abstract tensors of a batch of `size` samples on the mesh, from a batch of one sample."""
     if isinstance(sample, flow.Tensor):
         shape = (size, *sample.shape[1:])
         return flow.zeros(*shape, dtype=sample.dtype, placement=spec.placement, sbp=fitting(sample, sbp))
     if isinstance(sample, Mapping):
-        return {name: enlarged(part, size, spec, sbp) for name, part in sample.items()}
-    return [enlarged(part, size, spec, sbp) for part in sample] if isinstance(sample, (list, tuple)) else sample
+        return {name: enlarge_batch(part, size, spec, sbp) for name, part in sample.items()}
+    return [enlarge_batch(part, size, spec, sbp) for part in sample] if isinstance(sample, (list, tuple)) else sample
 
 
 def first_of(batch: Any) -> Any:

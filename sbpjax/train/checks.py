@@ -85,7 +85,7 @@ def check_tokens(model: nn.Module, data: Any) -> None:
     vocabulary = getattr(config, "vocab_size", None)
     positions = next((found for name in _POSITIONS if (found := getattr(config, name, None))), None)
     labels = getattr(config, "num_labels", None)
-    for part in _packed(data):
+    for part in _packed_datasets(data):
         where, highest, longest = _facts(part)
         classes = len(getattr(part, "classes", ()))
         if labels is not None and classes > labels:
@@ -147,15 +147,15 @@ def _layers(data: Any) -> Iterator[Any]:
         data = getattr(data, "loader", getattr(data, "dataset", None))
 
 
-def _packed(data: Any) -> Iterator[Any]:
+def _packed_datasets(data: Any) -> Iterator[Any]:
     """Yield the token datasets inside a dataset, a loader or a blend."""
     if isinstance(data, _TEXTS):
         yield data
     for inner in ("loader", "dataset"):
         if hasattr(data, inner):
-            yield from _packed(getattr(data, inner))
+            yield from _packed_datasets(getattr(data, inner))
     for part in getattr(data, "datasets", None) or ():
-        yield from _packed(part)
+        yield from _packed_datasets(part)
 
 
 def _facts(part: Any) -> tuple[str, int, int]:

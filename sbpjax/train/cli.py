@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def configured(options: argparse.Namespace) -> Any:
+def configure(options: argparse.Namespace) -> Any:
     """Return the configuration of a command line.
 
     Raises:
@@ -91,7 +91,7 @@ def _adapt(config: Any, options: argparse.Namespace, asked: str) -> None:
         trainer.out = None
 
 
-def built(config: Any, *, fast: bool = False) -> Trainer:
+def build_trainer(config: Any, *, fast: bool = False) -> Trainer:
     """Return the trainer of a configuration.
 
     Args:
@@ -130,7 +130,7 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
         TrainError: the directory belongs to another run or model; nothing was written.
     """
     from .config import changes
-    from .config.saved import read_saved, resolved
+    from .config.saved import read_saved, resolve_config
 
     hook = next((hook for hook in trainer.hooks if isinstance(hook, Checkpoints)), None)
     there = (trainer.out / "checkpoints").exists()
@@ -144,7 +144,10 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
         return
     asked = f"resuming the run in {trainer.out}"
     rule = "a run is resumed with the model that its checkpoints are of"
-    before, after = resolved(read_saved(saved), str(saved)), resolved(config, "the configuration")  # nothing is called
+    before, after = (
+        resolve_config(read_saved(saved), str(saved)),
+        resolve_config(config, "the configuration"),
+    )  # nothing is called
     part = before.get("trainer")
     if not isinstance(part, dict) or "model" not in part:
         fix = f"restore it, or remove it, if the checkpoints are of this model: rm {saved}"
@@ -163,12 +166,12 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         SbpjaxError: the parts of the run do not fit.
     """
-    config = configured(options)
+    config = configure(options)
     if options.memory is not None:
         with flow.abstract():
-            print(size_up(built(config)))
+            print(size_up(build_trainer(config)))
         return
-    trainer = built(config, fast=options.fast_dev_run)
+    trainer = build_trainer(config, fast=options.fast_dev_run)
     if options.explain:
         explain(trainer)
         return

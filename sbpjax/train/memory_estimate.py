@@ -31,10 +31,10 @@ def size_up(trainer: Trainer) -> str:
     arguments, named = trainer.abstract_batch()
     step = trainer.train_step
     step.build_graph(*arguments, **named)
-    return f"{step.memory()}\n\n{step.traffic()}\n\n{modelled(trainer)}"
+    return f"{step.memory()}\n\n{step.traffic()}\n\n{format_modelled_time(trainer)}"
 
 
-def modelled(trainer: Trainer) -> str:
+def format_modelled_time(trainer: Trainer) -> str:
     """Return a text with the modelled time of a built step and its MFU."""
     step_s = modelled_s(trainer)
     if step_s is None:

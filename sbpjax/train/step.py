@@ -102,7 +102,7 @@ class TrainStep(nn.Graph):
     def build(self, *batch: Any, **named: Any) -> flow.Tensor:
         """Return the loss of a micro-batch, differentiated."""
         loss = self.model.loss if self.loss_of is None else self.loss_of
-        found = summed(loss(*batch, **named) if self.loss_of is None else loss(self.model, *batch, **named))
+        found = sum_losses(loss(*batch, **named) if self.loss_of is None else loss(self.model, *batch, **named))
         found.backward()
         return found
 
@@ -131,10 +131,10 @@ class PredictStep(nn.Graph):
 
 def loss_of(model: Any, *batch: Any, **named: Any) -> flow.Tensor:
     """Return the loss of a batch, which an evaluation without an evaluator averages."""
-    return summed(model.loss(*batch, **named))
+    return sum_losses(model.loss(*batch, **named))
 
 
-def summed(loss: Any) -> flow.Tensor:
+def sum_losses(loss: Any) -> flow.Tensor:
     """Return a loss, for a dict of losses their sum: detectors have one for classes and one for boxes."""
     return sum(loss.values()) if isinstance(loss, Mapping) else loss  # type: ignore[return-value]
 

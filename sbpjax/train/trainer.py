@@ -131,8 +131,8 @@ class Trainer:
         check_tokens(model, data)
         if loss is None:  # another loss may have labels of another kind
             check_data(model, data)
-        self.parallel: Parallel = _made(Parallel, parallel, "parallel")
-        self.options: StepOptions = _made(StepOptions, options, "options")
+        self.parallel: Parallel = _make_dataclass(Parallel, parallel, "parallel")
+        self.options: StepOptions = _make_dataclass(StepOptions, options, "options")
         self.model, self.max_steps = model, max_steps
         self.evaluated_model = model
         self.out = None if out is None else Path(out)
@@ -153,7 +153,7 @@ class Trainer:
             model, self.optimizer, self.schedule, loss, self.guard, self.options, self._blocks()
         )
         watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
-        self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_listed(hooks), key=lambda hook: hook.order)]
+        self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_list_hooks(hooks), key=lambda hook: hook.order)]
         self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
         self._lock: RunLock | None = None
         self._is_open, self._waiting = False, []  # whether the writers are, and the metrics that wait for that
@@ -231,7 +231,7 @@ class Trainer:
                 found |= hook.run(self)
         return found
 
-    def evaluated(self, metrics: dict[str, float]) -> None:
+    def report_evaluation(self, metrics: dict[str, float]) -> None:
         """Pass the metrics of an evaluation to hooks and writers."""
         for hook in self.hooks:
             hook.after_evaluation(self, metrics)
@@ -248,7 +248,7 @@ class Trainer:
         loader = self.loader.loader
         sample = loader.collate_fn([loader.dataset[0]])
         with flow.abstract():
-            batch = self.to_stages(batches.enlarged(sample, self.batch_size, self.parallel, self.batch_sbp))
+            batch = self.to_stages(batches.enlarge_batch(sample, self.batch_size, self.parallel, self.batch_sbp))
         if isinstance(batch, Mapping):
             return [], dict(batch)
         return (list(batch) if isinstance(batch, (list, tuple)) else [batch]), {}
@@ -425,7 +425,7 @@ def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto
     return sharding
 
 
-def _made(kind: Any, given: Any, name: str) -> Any:
+def _make_dataclass(kind: Any, given: Any, name: str) -> Any:
     """Return a dataclass from fields given as a dict.
 
     Raises:
@@ -442,7 +442,7 @@ def _made(kind: Any, given: Any, name: str) -> Any:
     return kind(**(given or {}))
 
 
-def _listed(hooks: Sequence[Hook | None] | Mapping[str, Hook | None]) -> list[Hook]:
+def _list_hooks(hooks: Sequence[Hook | None] | Mapping[str, Hook | None]) -> list[Hook]:
     """Return the hooks of a list, or of a dict by name, without those that an override has set to null."""
     return [hook for hook in (hooks.values() if isinstance(hooks, Mapping) else hooks) if hook is not None]
 

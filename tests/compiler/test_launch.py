@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax._core.compiler.launch import Launcher, copied, fits
+from sbpjax._core.compiler.launch import Launcher, copy_array, fits
 
 
 def doubled(x, factor):
@@ -89,5 +89,5 @@ def test_arguments_of_another_shape_do_not_fit():
 def test_a_copy_is_not_looked_at():
     x = jnp.full(2, np.nan)
     with jax.debug_nans(True):
-        y = copied(x)
+        y = copy_array(x)
     assert y is not x and np.isnan(np.asarray(y)).all()

@@ -10,7 +10,7 @@ import pytest
 from sbpjax._core.compiler import hlo
 from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.compiler.conversions import from_logical, to_logical
-from sbpjax._core.compiler.lower import _gathered
+from sbpjax._core.compiler.lower import _gathered_outputs
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
 
@@ -116,5 +116,5 @@ def test_outputs_that_are_gathered(written):
     line = placement("cpu", range(4))
     given = [Layout(line, sbp, (8, 8), "float32") for sbp in ("S0", "B", "S1")]
     plan = compile_program(step, line, given, ["B", "S0", "B", "B"]).plan
-    gathered = _gathered(plan, [written])
+    gathered = _gathered_outputs(plan, [written])
     assert {0, 2} <= gathered <= {0, 2, 3} if not written else gathered == set()

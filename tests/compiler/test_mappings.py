@@ -14,13 +14,13 @@ pytestmark = pytest.mark.skipif(not mappings.most(), reason="this system does no
 
 def test_programs_are_dropped_and_compiled_anew(monkeypatch):
     monkeypatch.setattr(mappings, "_OFTEN", 8)
-    start = mappings.held()
+    start = mappings.count_mappings()
     monkeypatch.setattr(mappings, "most", lambda: int((start + 400) / mappings._DROP))
     highest = 0
     for size in range(1, 120):
         x = flow.ones(size, 8)
         (x.sin() @ x.T).softmax(-1)
-        highest = max(highest, mappings.held())
+        highest = max(highest, mappings.count_mappings())
     assert highest < start + 900  # two thousand without
     x = flow.ones(7, 8, requires_grad=True)
     (x.sin() @ x.T).sum().backward()

@@ -125,7 +125,7 @@ class Evil:
 def test_what_is_changed_on_the_way_is_refused_and_nothing_runs(monkeypatch, attack, allow_pickle):
     """Whoever sits between the ranks changes what arrives for rank 0, a pickle of its own included."""
     real, world = objects.run, worlds.World
-    mine = objects._packed(Evil(), dist.group.group_of(None), True)
+    mine = objects._pack_object(Evil(), dist.group.group_of(None), True)
 
     def run(asked, body, group, arrays, static=()):
         (out,) = real(asked, body, group, arrays, static)

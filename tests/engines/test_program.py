@@ -140,7 +140,7 @@ def test_a_short_type_is_near_and_options_are_shown():
 
 @needs_engines
 def test_a_result_that_differs_is_an_error(monkeypatch):
-    monkeypatch.setattr(program, "compiled", lambda *args: lambda arrays: [np.zeros((3, 2), np.float32)])
+    monkeypatch.setattr(program, "compile_model", lambda *args: lambda arrays: [np.zeros((3, 2), np.float32)])
     graph = Plain(lambda g, x: g.model(x), model=linear())
     getattr(graph.config, f"enable_{ENGINES[0]}")(True)
     with pytest.raises(EngineError, match=r"(?s)seen: output 0 of .* away from XLA's.*rule: .*fix: .*verify=False"):

@@ -126,7 +126,7 @@ def test_randint_says_what_is_missing(arguments):
 def test_keys_folded_on_the_host_are_those_of_the_program(seed):
     program = jax.jit(lambda s, c: jax.random.key_data(jax.random.fold_in(jax.random.key(s), c)))
     for counter in (0, 1, 77, 2**31, 2**32 - 1):
-        np.testing.assert_array_equal(generator_module._folded(seed, counter), program(seed, counter))
+        np.testing.assert_array_equal(generator_module._fold_counter(seed, counter), program(seed, counter))
 
 
 def test_a_stream_goes_on_alike_when_a_program_takes_over(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.inspect.equal_layers import folded
+from sbpjax._core.inspect.equal_layers import fold_layers
 from sbpjax.graph import TensorSpec
 
 FORWARD = [(f"m.{i}.{part}", part) for i in range(1, 4) for part in ("norm", "mlp")]
@@ -31,7 +31,7 @@ FORWARD = [(f"m.{i}.{part}", part) for i in range(1, 4) for part in ("norm", "ml
     ],
 )
 def test_folded(rows, found):
-    assert folded(rows) == found
+    assert fold_layers(rows) == found
     assert sum(times for *_, times in found) == len(rows)
 
 

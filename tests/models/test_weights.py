@@ -46,8 +46,8 @@ def test_parts_of_a_tensor():
 
 
 def test_older_names_and_what_is_left_out():
-    assert GPT2.renamed("h.0.ln_1.weight") == "transformer.h.0.ln_1.weight"
-    assert GPT2.renamed("transformer.wte.weight") == "transformer.wte.weight"
+    assert GPT2.rename("h.0.ln_1.weight") == "transformer.h.0.ln_1.weight"
+    assert GPT2.rename("transformer.wte.weight") == "transformer.wte.weight"
     assert GPT2.is_skipped("transformer.h.0.attn.masked_bias") and not GPT2.is_skipped(
         "transformer.h.0.attn.c_attn.bias"
     )

@@ -159,7 +159,7 @@ def test_an_interrupt_of_a_snapshot_leaves_one_or_the_other(tmp_path):
         while not finished:
             finished = interrupt_at(lambda name=name: table.save_snapshot(name), place, within=ROOM)
             if name in table.snapshot_names():
-                table._snapshots.opened(name)  # it is complete
+                table._snapshots.open_snapshot(name)  # it is complete
             place += 29
         wanted[name] = machine.state()
     names, place, finished = {"a": "b", "b": "a"}, 0, 0

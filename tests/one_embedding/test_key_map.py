@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sbpjax.one_embedding.key_map import KeyMap, hashed
+from sbpjax.one_embedding.key_map import KeyMap, hash_keys
 
 
 @pytest.mark.parametrize("room", [0, 100_000])
@@ -33,11 +33,11 @@ def test_extreme_keys_and_equal_keys_of_other_tables():
 
 
 def test_hashes_are_spread():
-    h = hashed(np.zeros(1 << 16, np.int64), np.arange(1 << 16) << 40)
+    h = hash_keys(np.zeros(1 << 16, np.int64), np.arange(1 << 16) << 40)
     for shift in (0, 33, 48):
         counts = np.bincount((h >> np.uint64(shift)).astype(np.int64) & 255, minlength=256)
         assert counts.min() > 180 and counts.max() < 340
-    assert len(np.unique(hashed(np.arange(1000), np.zeros(1000, np.int64)))) == 1000
+    assert len(np.unique(hash_keys(np.arange(1000), np.zeros(1000, np.int64)))) == 1000
 
 
 def test_a_full_map_takes_few_rounds():

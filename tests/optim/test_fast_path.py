@@ -75,8 +75,8 @@ def test_what_happens_between_two_steps_is_seen(between):
 
 def test_equal_steps_gather_once_more_and_never_again(monkeypatch):
     gathered = []
-    gather = Optimizer._gathered
-    monkeypatch.setattr(Optimizer, "_gathered", lambda self: gathered.append(self) or gather(self))
+    gather = Optimizer._gather_updates
+    monkeypatch.setattr(Optimizer, "_gather_updates", lambda self: gathered.append(self) or gather(self))
     params, optimizer = pair(flow)
     for _ in range(6):
         take_step(params, optimizer)

@@ -157,13 +157,13 @@ def test_the_update_is_one_call(monkeypatch):
     optimizer = optim.Adam([{"params": params[:1], "lr": 0.1}, {"params": params[1:], "lr": 0.2}])
     give_grads(params, values(1))
     calls = []
-    inner = run._compiled
+    inner = run._compile_program
 
     def counted(*args):
         calls.append(args)
         return inner(*args)
 
-    monkeypatch.setattr(run, "_compiled", counted)
+    monkeypatch.setattr(run, "_compile_program", counted)
     optimizer.step()
     assert len(calls) == 1 and [b.count for b in dict(calls[0][1])["buckets"]] == [1, 2]
 

@@ -215,7 +215,7 @@ def test_a_part_that_lies_the_wrong_way_round_is_exchanged(monkeypatch):
     prices = cost.preset("v5p")
     monkeypatch.setattr(sbpjax._core.planner.program, "_STARTS", 1)  # as large programs are; the other start lies right
     found = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
-    monkeypatch.setattr(sbpjax._core.planner.program, "_exchanged", lambda *_: None)
+    monkeypatch.setattr(sbpjax._core.planner.program, "_exchange_axes", lambda *_: None)
     alternating = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
     assert found < 0.5 * alternating
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from sbpjax._core.planner import solver
-from sbpjax._core.planner.solver import Basis, Linear, branched, solve
+from sbpjax._core.planner.solver import Basis, Linear, branch_and_bound, solve
 
 EXACT = 1e-9
 
@@ -40,7 +40,7 @@ def without(problem, column):
 def test_a_start_changes_the_way_and_not_the_end(seed):
     problem = covering(seed)
     cold = solve(problem)
-    expected = branched(problem, None, {}).fun
+    expected = branch_and_bound(problem, None, {}).fun
     assert cold.cost == pytest.approx(expected, rel=EXACT)
     assert cold.x @ problem.cost == pytest.approx(expected, rel=EXACT)
     again = solve(problem, cold.basis)
@@ -55,7 +55,7 @@ def test_a_start_changes_the_way_and_not_the_end(seed):
 def test_any_basis_is_taken():
     """Names that the problem does not have, none at all, or far too many basic columns: HiGHS mends it."""
     problem = covering(1)
-    expected = branched(problem, None, {}).fun
+    expected = branch_and_bound(problem, None, {}).fun
     found = solve(problem)
     everything = Basis(dict.fromkeys(problem.columns, next(iter(found.basis.columns.values()))), {})
     for basis in (Basis(), Basis({("no", 1): 1}, {}), everything):

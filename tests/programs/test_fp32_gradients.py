@@ -8,7 +8,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax._core.programs.fp32_gradients import cast_back, widened
+from sbpjax._core.programs.fp32_gradients import cast_back, widen_gradients
 from sbpjax.nn import functional as F
 from tests.support import graphs
 
@@ -47,7 +47,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_gradient_is_float32_from_where_it_is_summed(name):
     x = _x(64, 8)
-    closed = widened(jax.make_jaxpr(lambda x: cast_back(CASES[name](x, None), F32))(x))
+    closed = widen_gradients(jax.make_jaxpr(lambda x: cast_back(CASES[name](x, None), F32))(x))
     text = str(closed)
     assert "cast_back" not in text
     (got,) = jax.jit(jax.extend.core.jaxpr_as_fun(closed))(x)
@@ -59,7 +59,7 @@ def test_a_gradient_is_float32_from_where_it_is_summed(name):
 
 def test_exchanged_factors_are_one_product():
     x = _x(64, 8)
-    closed = widened(jax.make_jaxpr(lambda x: cast_back(CASES["factors exchanged"](x, None), F32))(x))
+    closed = widen_gradients(jax.make_jaxpr(lambda x: cast_back(CASES["factors exchanged"](x, None), F32))(x))
     assert "transpose" not in str(closed) and str(closed).count("dot_general") == 1
 
 
@@ -69,7 +69,7 @@ def test_what_else_reads_a_sum_gets_it_rounded():
         return cast_back(y, F32), y
 
     x = _x(64, 8)
-    got, y = jax.extend.core.jaxpr_as_fun(widened(jax.make_jaxpr(both)(x)))(x)
+    got, y = jax.extend.core.jaxpr_as_fun(widen_gradients(jax.make_jaxpr(both)(x)))(x)
     assert got.dtype == F32 and y.dtype == BF16
     np.testing.assert_array_equal(got, y.astype(F32))
 
@@ -77,12 +77,12 @@ def test_what_else_reads_a_sum_gets_it_rounded():
 def test_programs_within_are_changed_once_and_others_are_left():
     inner = jax.jit(lambda x: cast_back(x.T @ x, F32))
     x = _x(64, 8)
-    closed = widened(jax.make_jaxpr(lambda x: (inner(x), inner(x)))(x))
+    closed = widen_gradients(jax.make_jaxpr(lambda x: (inner(x), inner(x)))(x))
     first, second = closed.jaxpr.eqns
     assert first.params["jaxpr"] is second.params["jaxpr"]
     assert "cast_back" not in str(closed)
     plain = jax.make_jaxpr(lambda x: x.T @ x)(x)
-    assert widened(plain) is plain
+    assert widen_gradients(plain) is plain
 
 
 def test_a_cast_back_that_nothing_widened_runs():

@@ -14,7 +14,7 @@ from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.compiler.conversions import from_logical, to_logical
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.programs.repeated_layers import layer_loops
-from sbpjax._core.programs.scan_layers import rolled
+from sbpjax._core.programs.scan_layers import roll_layers
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax
@@ -35,7 +35,9 @@ def _run_rolled(fn, *args):
     flat = closed.jaxpr.replace(
         constvars=list(program.consts), eqns=program.eqns, outvars=program.outvars, debug_info=debug_info
     )
-    return jax.extend.core.jaxpr_as_fun(rolled(closed.replace(jaxpr=flat, consts=list(program.consts.values()))).closed)
+    return jax.extend.core.jaxpr_as_fun(
+        roll_layers(closed.replace(jaxpr=flat, consts=list(program.consts.values()))).closed
+    )
 
 
 def _layer(x, w, b):
@@ -198,7 +200,7 @@ def test_calls_are_rolled_and_resident_inputs_are_stacks():
     closed = jax.make_jaxpr(_step_of_calls)(x, weights, biases)
     n = len(weights)
     resident = {1 + i: ("weight", i) for i in range(n)}
-    found = rolled(closed, resident)
+    found = roll_layers(closed, resident)
     assert found.inputs == [(0,), tuple(range(1, 1 + n)), *((1 + n + i,) for i in range(n))]
     assert found.outputs == [tuple(range(n)), (n,)]
     primitives = [e.primitive.name for e in found.closed.jaxpr.eqns]
@@ -213,7 +215,7 @@ def test_inputs_of_other_kinds_are_not_stacked_together():
     x, weights, biases = _values()
     closed = jax.make_jaxpr(_step_of_calls)(x, weights, biases)
     resident = {1 + i: (i % 2, i) for i in range(len(weights))}
-    found = rolled(closed, resident)
+    found = roll_layers(closed, resident)
     assert all(len(group) == 1 for group in (*found.inputs, *found.outputs))
     got = jax.jit(jax.extend.core.jaxpr_as_fun(found.closed))(x, *weights, *biases)
     _close(list(got), _step_of_calls(x, weights, biases))

@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax._core.compiler import hlo
-from sbpjax.sbp.conversion_steps import MeshPosition, _scattered, make_step
+from sbpjax.sbp.conversion_steps import MeshPosition, _scatter_sum, make_step
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.scattered_shards import ends_within_tiles, is_summed_whole, sent_as, stays
 
@@ -30,7 +30,7 @@ def test_each_rank_gets_its_shard(shape, dim):
         out_specs=PartitionSpec(*[None] * dim, name),
     )
     def run(block):
-        return _scattered(block[0], name, 4, dim)
+        return _scatter_sum(block[0], name, 4, dim)
 
     np.testing.assert_allclose(jax.jit(run)(jnp.asarray(x)), x.sum(0), rtol=1e-5, atol=1e-5)
     text = jax.jit(run).lower(jax.ShapeDtypeStruct(x.shape, x.dtype)).as_text()
@@ -121,7 +121,7 @@ def test_the_tpu_compiler_neither_pads_shards_nor_sums_them_whole():
 
     def run(x):
         made = [jnp.sum(x[: len(shape) + 7].astype(jnp.float32)) * jnp.ones(shape, x.dtype) for shape, _ in sums]
-        return [_scattered(y.astype(x.dtype), name, 64, dim) for y, (_, dim) in zip(made, sums, strict=True)]
+        return [_scatter_sum(y.astype(x.dtype), name, 64, dim) for y, (_, dim) in zip(made, sums, strict=True)]
 
     specs = [PartitionSpec(*[None] * dim, name) for _, dim in sums]
     step = jax.shard_map(run, mesh=where.mesh, in_specs=PartitionSpec(), out_specs=specs, check_vma=False)

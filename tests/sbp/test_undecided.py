@@ -19,7 +19,7 @@ def traced(fn, x, kind):
     """Return the result of a function inside a traced program on a tensor."""
     if kind == "graph":
         return graph_of(fn)(x)
-    return flow.compile(fn)(x) if kind == "compile" else flow.func.compiled(fn)(x)
+    return flow.compile(fn)(x) if kind == "compile" else flow.func.compile_function(fn)(x)
 
 
 def grid(sbp=(S0, S1)):

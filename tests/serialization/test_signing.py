@@ -14,8 +14,8 @@ KEY = b"k" * 32
 
 def test_signatures():
     data = signing.sign(KEY, "meeting 3 of rank 1", b"body")
-    assert len(data) == 32 + 4 and signing.verified(KEY, "meeting 3 of rank 1", data) == b"body"
-    assert signing.verified(KEY, "", signing.sign(KEY, "", b"")) == b""
+    assert len(data) == 32 + 4 and signing.verify_signature(KEY, "meeting 3 of rank 1", data) == b"body"
+    assert signing.verify_signature(KEY, "", signing.sign(KEY, "", b"")) == b""
     wrong = [
         (KEY, "meeting 4 of rank 1", data),
         (b"l" * 32, "meeting 3 of rank 1", data),
@@ -28,13 +28,13 @@ def test_signatures():
     wrong += [(KEY, "meeting 3 of rank 1", data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :]) for i in range(len(data))]
     for key, context, changed in wrong:
         with pytest.raises(SignatureError, match="signature is not of this key") as raised:
-            signing.verified(key, context, changed)
+            signing.verify_signature(key, context, changed)
         assert "\n  fix:  " in str(raised.value)
 
 
 def test_derived_keys_differ():
     names = [("a",), ("b",), ("a", "b"), ("b", "a"), ()]
-    assert len({signing.derived(KEY, *n) for n in names}) == len(names)
+    assert len({signing.derive_key(KEY, *n) for n in names}) == len(names)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])

@@ -38,7 +38,7 @@ def test_many_that_come_and_go():
             found = blocks.take(prompt, len(prompt) + 4)
             if found is not None:
                 mine, known = found
-                assert known < len(prompt) and len(mine) == blocks.needed(len(prompt) + 4) == len(set(mine))
+                assert known < len(prompt) and len(mine) == blocks.needed_blocks(len(prompt) + 4) == len(set(mine))
                 live.append((prompt, mine))
         # A block that two have holds what both begin with.
         owners = {}

@@ -238,7 +238,7 @@ def test_new_global_tensors_are_constants(way):
 
 def test_gradients_reach_a_leaf_and_not_its_alias():
     weight = flow.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
-    run = func.compiled(lambda x: x * weight.detach() + x * weight, fullgraph=True)
+    run = func.compile_function(lambda x: x * weight.detach() + x * weight, fullgraph=True)
     for count in (1, 2):
         run(flow.tensor(X)).sum().backward()
         np.testing.assert_allclose(weight.grad.numpy(), count * X.sum(0), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""`compiled`: functions and modules as programs on the tape, equal to what runs eagerly."""
+"""`compile_function`: functions and modules as programs on the tape, equal to what runs eagerly."""
 
 import copy
 import warnings
@@ -18,7 +18,7 @@ def network():
 
 def test_module_with_gradients_and_buffers(compilations):
     eager = network()
-    fast = func.compiled(copy.deepcopy(eager))
+    fast = func.compile_function(copy.deepcopy(eager))
     assert isinstance(fast, nn.Module) and list(fast.state_dict())[0] == "_orig_mod.0.weight"
     for _ in range(2):
         for model in (eager, fast):
@@ -45,7 +45,7 @@ def test_module_with_gradients_and_buffers(compilations):
 def test_function_with_structures_and_changing_shapes():
     weight = flow.tensor(X.T.copy(), requires_grad=True)
 
-    @func.compiled
+    @func.compile_function
     def f(batch, *, scale=1.0):
         return {"y": (batch["x"] @ weight).tanh() * scale, "n": batch["x"].shape[0], "none": None}
 
@@ -61,7 +61,7 @@ def test_function_with_structures_and_changing_shapes():
 
 
 def test_random_numbers_differ_between_calls_and_repeat_by_seed():
-    f = func.compiled(lambda x: nn.functional.dropout(x, 0.5))
+    f = func.compile_function(lambda x: nn.functional.dropout(x, 0.5))
     flow.manual_seed(1)
     a, b = f(flow.ones(64)), f(flow.ones(64))
     flow.manual_seed(1)
@@ -71,7 +71,7 @@ def test_random_numbers_differ_between_calls_and_repeat_by_seed():
 def test_global_tensors_and_gradients():
     grid = flow.placement("cpu", [0, 1])
     model = nn.Linear(3, 2).to_global(grid, flow.sbp.broadcast)
-    fast = func.compiled(model)
+    fast = func.compile_function(model)
     x = flow.tensor(X, placement=grid, sbp="S0")
     fast(x).pow(2).sum().backward()
     mine = model.weight.grad.numpy()
@@ -81,21 +81,21 @@ def test_global_tensors_and_gradients():
 
 
 def test_what_cannot_be_traced_runs_as_it_is():
-    f = func.compiled(lambda x: x * 2 if x.sum() > 0 else x)
+    f = func.compile_function(lambda x: x * 2 if x.sum() > 0 else x)
     with pytest.warns(UserWarning, match="uncompiled"):
         assert f(flow.ones(2)).tolist() == [2, 2]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert f(-flow.ones(2)).tolist() == [-1, -1]
     with pytest.raises(TypeError):
-        func.compiled(lambda x: x * 2 if x.sum() > 0 else x, fullgraph=True)(flow.ones(2))
+        func.compile_function(lambda x: x * 2 if x.sum() > 0 else x, fullgraph=True)(flow.ones(2))
 
 
 def test_a_whole_step_runs_as_it_is():
     model = nn.Linear(3, 1)
     optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
 
-    @func.compiled
+    @func.compile_function
     def step(x):
         optimizer.zero_grad()
         loss = model(x).pow(2).mean()
@@ -109,5 +109,5 @@ def test_a_whole_step_runs_as_it_is():
 
 
 def test_inside_another_program():
-    f = func.compiled(lambda x: x.exp())
+    f = func.compile_function(lambda x: x.exp())
     assert flow.compile(lambda x: f(x) * 2)(flow.zeros(2)).tolist() == [2, 2]

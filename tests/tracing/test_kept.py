@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.tracing.compiled import compiled
+from sbpjax._core.tracing.compiled import compile_function
 from sbpjax.errors import MixedTensorError
 
 LENGTHS = [4, 4, 6, 6, 4]
@@ -196,7 +196,7 @@ def steps(kind, where, way, train=True, micro=1):
                 loss.backward()
             return loss
 
-    run = compiled(model, fullgraph=True) if way == "module" else model
+    run = compile_function(model, fullgraph=True) if way == "module" else model
 
     def step(x):
         loss = run(x).square().mean()

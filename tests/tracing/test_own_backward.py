@@ -39,7 +39,7 @@ def loss(x):
 def test_in_a_compiled_function(where):
     x = flow.tensor(X) if where == "local" else flow.tensor(X, placement=flow.placement("cpu", [0, 1]), sbp=where)
     x.requires_grad_()
-    func.compiled(loss)(x).backward()
+    func.compile_function(loss)(x).backward()
     np.testing.assert_allclose(x.grad.numpy(), expected(), rtol=1e-6)
 
 
@@ -64,6 +64,6 @@ def test_behind_a_layer_in_a_compiled_module():
     model(flow.tensor(X)).backward()
     wanted = model.layer.weight.grad.clone()
     model.zero_grad()
-    func.compiled(model)(flow.tensor(X)).backward()
+    func.compile_function(model)(flow.tensor(X)).backward()
     assert wanted.abs().sum() > 0
     np.testing.assert_allclose(model.layer.weight.grad.numpy(), wanted.numpy(), rtol=1e-5)

@@ -46,4 +46,4 @@ def test_a_step_takes_no_less_than_its_products_at_the_peak(monkeypatch):
     arguments, named = made.abstract_batch()
     made.train_step.build_graph(*arguments, **named)
     assert sizing.modelled_s(made) >= sizing.flops_per_step(made) / sizing.peak_flops(made)
-    assert "MFU" in sizing.modelled(made)
+    assert "MFU" in sizing.format_modelled_time(made)

@@ -69,7 +69,7 @@ class _Matmul:
         settings.set_float32_matmul_precision("high" if allowed else "highest")
 
 
-def _accepted(value: Any) -> None:
+def _accept_setting(value: Any) -> None:
     """Accept a setting that has no meaning for XLA."""
 
 
@@ -83,9 +83,9 @@ cudnn = _module(
     deterministic=False,
     allow_tf32=True,
     version=lambda: None,
-    enable_conv_heuristic_search_algo=_accepted,
-    enable_fused_normalization_add_relu=_accepted,
-    set_reserved_mem_mbytes=_accepted,
+    enable_conv_heuristic_search_algo=_accept_setting,
+    enable_fused_normalization_add_relu=_accept_setting,
+    set_reserved_mem_mbytes=_accept_setting,
 )
 cuda = _module(
     "cuda",
@@ -95,9 +95,9 @@ cuda = _module(
     flash_sdp_enabled=_always,
     mem_efficient_sdp_enabled=_always,
     math_sdp_enabled=_always,
-    enable_flash_sdp=_accepted,
-    enable_mem_efficient_sdp=_accepted,
-    enable_math_sdp=_accepted,
+    enable_flash_sdp=_accept_setting,
+    enable_mem_efficient_sdp=_accept_setting,
+    enable_math_sdp=_accept_setting,
     sdp_kernel=lambda **_: contextlib.nullcontext(),
 )
 mps = _module("mps", "Apple's GPUs: JAX has none under this name.", _never)

@@ -79,13 +79,13 @@ def recv(src: int, shape=None, dtype=None, device=None, *, out: _Tensor | None =
     """
     if shape is None:
         shape, name = _recv_facts(src)
-        dtype = _named(name)
+        dtype = _find_dtype(name)
     tensor = _empty(*shape, dtype=dtype, device=device) if out is None else out
     _dist.recv(tensor, src)
     return tensor
 
 
-def _named(name: str) -> _dtype:
+def _find_dtype(name: str) -> _dtype:
     from sbpjax._core.tensor.handle import dtype as dtypes
 
     return next(d for np_dtype, d in dtypes._BY_NP.items() if str(np_dtype) == name)

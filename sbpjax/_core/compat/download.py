@@ -55,7 +55,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         raise HubError(f"downloading {url}", f"{ENV_OFFLINE}={os.environ[ENV_OFFLINE]}, and no {dst}", rule, fix)
     os.makedirs(os.path.dirname(dst), exist_ok=True)
     before = _identity(dst)
-    with _held(dst + ".part") as part:
+    with _open_locked(dst + ".part") as part:
         now = _identity(dst)
         if now is not None and now != before:
             _remove(dst + ".part")
@@ -88,7 +88,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 @contextlib.contextmanager
-def _held(path: str) -> Iterator[BinaryIO]:
+def _open_locked(path: str) -> Iterator[BinaryIO]:
     """Open a file at its end, alone: wait while another process has it."""
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
@@ -116,7 +116,7 @@ def _complete(url: str, dst: str, part: BinaryIO, hash_prefix: str | None, progr
             came_on = part.tell() > size
             if not resumable or attempt == ATTEMPTS - 1 or not came_on:
                 seen = f"{broken}; {part.tell()} bytes stay, and the next call goes on" if resumable else str(broken)
-                raise unreached(url, dst, seen) from broken
+                raise download_error(url, dst, seen) from broken
             time.sleep(PAUSE_S * 2**attempt)
 
 
@@ -125,7 +125,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
     headers = {"Range": f"bytes={size}-"} if size else {}
     if size and version:
         headers["If-Range"] = version
-    with _opened(url, dst, headers) as source:
+    with _open_url(url, dst, headers) as source:
         if size and getattr(source, "status", 200) != 206:
             size = _restart(part)
         total = _total(source, size)
@@ -144,7 +144,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
         raise _Broken(f"{part.tell()} bytes of {total}")
     if total is not None and part.tell() > total:
         _restart(part)
-        raise unreached(url, dst, f"more than the {total} bytes that were announced")
+        raise download_error(url, dst, f"more than the {total} bytes that were announced")
 
 
 def _total(source: Any, size: int) -> int | None:
@@ -252,17 +252,17 @@ def _with_token(request: Request) -> Request:
     return request
 
 
-def _opened(url: str, dst: str, headers: dict[str, str]) -> Any:
+def _open_url(url: str, dst: str, headers: dict[str, str]) -> Any:
     try:
         request = _with_token(Request(url, headers={"User-Agent": "sbpjax.hub", **headers}))
         return build_opener(_Redirects).open(request, timeout=TIMEOUT_S)
     except HTTPError as error:
         if error.code == 416 and headers:  # there is nothing after the received part: it is of something else
-            return _opened(url, dst, {})
+            return _open_url(url, dst, {})
         reason = f"the server answered {error.code} {error.reason}"
         raise HubError(f"downloading {url}", reason, "the file must be there", "check the URL") from error
     except (URLError, OSError, HTTPException) as error:
-        raise unreached(url, dst, f"no connection: {getattr(error, 'reason', error)}") from error
+        raise download_error(url, dst, f"no connection: {getattr(error, 'reason', error)}") from error
 
 
 def _chunk(source: Any) -> bytes:
@@ -272,7 +272,7 @@ def _chunk(source: Any) -> bytes:
         raise _Broken(f"the connection broke: {error}") from error
 
 
-def unreached(url: str, dst: str, seen: str) -> HubError:
+def download_error(url: str, dst: str, seen: str) -> HubError:
     """Return the error of a server that did not give a file."""
     fix = f"download it elsewhere and put it at {dst}, or pass a file:// URL"
     rule = f"this needs a connection to that host, which answers within {TIMEOUT_S:g} s"

@@ -162,7 +162,11 @@ def _hubconf(where: str, source: str, trust_repo: Any, force_reload: bool, verbo
     if source not in ("github", "local"):
         rule = f'Unknown source: "{source}". Allowed values: "github" | "local".'
         raise HubError(f"hub.load({where!r})", f"source={source!r}", rule, "source='local'")
-    folder = Path(where).expanduser() if source == "local" else _downloaded(where, trust_repo, force_reload, verbose)
+    folder = (
+        Path(where).expanduser()
+        if source == "local"
+        else _download_repository(where, trust_repo, force_reload, verbose)
+    )
     path = folder / MODULE_HUBCONF
     if not path.exists():
         rule = f"a repository has a {MODULE_HUBCONF} whose functions are its entries"
@@ -182,7 +186,7 @@ def _hubconf(where: str, source: str, trust_repo: Any, force_reload: bool, verbo
     return module
 
 
-def _downloaded(github: str, trust_repo: Any, force_reload: bool, verbose: bool) -> Path:
+def _download_repository(github: str, trust_repo: Any, force_reload: bool, verbose: bool) -> Path:
     repository, _, ref = github.partition(":")
     ref = ref or "main"
     if trust_repo is not True:

@@ -26,19 +26,19 @@ _OPTIONS: dict[str, tuple[bool | type, str]] = {  # the value by default, or a t
 }
 
 
-def _made(name: str, default: bool | type, says: str) -> Callable[..., None]:
+def _make_setter(name: str, default: bool | type, says: str) -> Callable[..., None]:
     key = name.removeprefix("set_").removeprefix("allow_").removeprefix("enable_")
 
-    def given(val: bool = bool(default)) -> None:
+    def set_flag(val: bool = bool(default)) -> None:
         settings[key] = val
 
-    def required(val: int) -> None:
+    def set_number(val: int) -> None:
         settings[key] = val
 
-    setter = required if default is int else given
+    setter = set_number if default is int else set_flag
     setter.__name__ = setter.__qualname__ = name
     setter.__module__, setter.__doc__ = "sbpjax.boxing.nccl", f"Keep {says}."
     return setter
 
 
-globals().update({name: _made(name, *option) for name, option in _OPTIONS.items()})
+globals().update({name: _make_setter(name, *option) for name, option in _OPTIONS.items()})

@@ -56,13 +56,13 @@ def _skip_unless(nodes: int, devices: int) -> Callable[[Any], Any]:
             return test
 
         @functools.wraps(test)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             reason = enough()
             if reason:
                 raise unittest.SkipTest(reason)
             return test(*args, **kwargs)
 
-        return wrapped
+        return wrapper
 
     return decorate
 

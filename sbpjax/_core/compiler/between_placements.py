@@ -34,7 +34,7 @@ def transfer(array, source: Layout, target: Layout) -> jax.Array:
         leave, arrive = travelling(source), travelling(target)
     array = eager.box(array, source, leave)
     if leave.partial_axes:
-        array = _restacked(leave, arrive)(array)
+        array = _make_restacking(leave, arrive)(array)
     else:
         array = jax.device_put(apart(array, arrive.sharding), arrive.sharding)
     return eager.box(array, arrive, target)
@@ -70,5 +70,5 @@ def _cost(a: Layout, b: Layout) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _restacked(leave: Layout, arrive: Layout):
+def _make_restacking(leave: Layout, arrive: Layout):
     return jax.jit(lambda x: x.reshape(arrive.physical_shape), out_shardings=arrive.sharding)

@@ -38,7 +38,7 @@ def ship(array, source: Layout, target: Layout) -> jax.Array:
     else:
         leave = source.with_codes((B,) * len(source.codes))
         landing = target.with_codes((B,) * len(target.codes))
-    array = _sent(transfer(array, source, leave), leave, landing)
+    array = _send_blocks(transfer(array, source, leave), leave, landing)
     return eager.box(array, landing, target)
 
 
@@ -53,7 +53,7 @@ def _check_platform(here: Placement, there: Placement) -> None:
         )
 
 
-def _sent(array, leave: Layout, landing: Layout) -> jax.Array:
+def _send_blocks(array, leave: Layout, landing: Layout) -> jax.Array:
     """Return the blocks of ``leave`` on the devices of ``landing``: the k-th rank gets the (k mod n)-th block."""
     sources, targets = list(leave.placement.devices.flat), list(landing.placement.devices.flat)
     block_shape = (1,) * len(leave.partial_axes) + leave.local_shape

@@ -21,7 +21,7 @@ from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.planner.program import plan_program
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.programs.plan import Plan
-from sbpjax._core.programs.scan_layers import rolled
+from sbpjax._core.programs.scan_layers import roll_layers
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import Layout, layout_of
@@ -120,7 +120,7 @@ def compile_program(
     if not isinstance(fn, Program):
         closed = fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts)
         # Rolled before it is flat: a layer that is one call there is one equation to be found again.
-        fn = normalise(rolled(closed).closed if roll else closed)
+        fn = normalise(roll_layers(closed).closed if roll else closed)
     program = fn
     pins = _codes_of_pins(program, placement, out_pins)
     whole = {i: tuple(dims) for i, dims in sorted(whole_dims.items())}

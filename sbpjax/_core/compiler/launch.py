@@ -43,7 +43,7 @@ def fits(compiled: Any, args: Sequence) -> bool:
     return True
 
 
-def copied(array: Any) -> Any:
+def copy_array(array: Any) -> Any:
     """Return a copy of an array, also with values that a debug check would reject."""
     if not is_looked_at():
         return jax.numpy.copy(array)
@@ -155,7 +155,7 @@ class _Known:
         self.results: tuple | None = None
         # JAX's own checks of the arguments, with the run left out of it.
         self._checked = copy.copy(executable)
-        self._checked._unsafe_call = partial(_sharded, self._call)
+        self._checked._unsafe_call = partial(_call_sharded, self._call)
 
     def inputs(self, args: Sequence) -> Any:
         """Return the arguments of the runtime.
@@ -200,5 +200,5 @@ class _Known:
         )  # fmt: skip
 
 
-def _sharded(call: Any, *args: Any) -> Any:
+def _call_sharded(call: Any, *args: Any) -> Any:
     return call.in_handler([x for i, x in enumerate(args) if i in call.kept_var_idx])

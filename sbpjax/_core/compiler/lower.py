@@ -108,7 +108,7 @@ def _read(copies: Copies, here: MeshPosition, variable, target):
     return values[target]
 
 
-def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
+def _gathered_outputs(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
     """Return the outputs of all-gathers that the compiler does not write as all-reduces."""
     found = {}
     for conversion in plan.boxings:
@@ -156,7 +156,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     avals_out: list[Any] = [v.aval for v in plan.program.outvars]
     written = written_as_all_reduce(placement) if placement.type == "tpu" else None
     here = MeshPosition(plan.sizes, names, written)
-    gathered = _gathered(plan, written).intersection(over) if written is not None else set()
+    gathered = _gathered_outputs(plan, written).intersection(over) if written is not None else set()
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]

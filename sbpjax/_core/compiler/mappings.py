@@ -25,7 +25,7 @@ _DROP, _REFUSE = 0.7, 0.95
 _compilations = itertools.count(1)
 
 
-def held() -> int:
+def count_mappings() -> int:
     """Return the number of memory mappings of the process; 0 where the system does not report it."""
     try:
         return _MAPS.read_bytes().count(b"\n")
@@ -47,11 +47,11 @@ def make_room() -> None:
     Raises:
         OutOfMemoryError: the programs still held leave no room for more.
     """
-    allowed, before = most(), held()
+    allowed, before = most(), count_mappings()
     if not allowed or before < _DROP * allowed:
         return
     jax.clear_caches()
-    left = held()
+    left = count_mappings()
     log.info("dropped programs of ops: %d memory mappings of %d, then %d", before, allowed, left)
     if left > _REFUSE * allowed:
         raise OutOfMemoryError(
@@ -62,7 +62,7 @@ def make_room() -> None:
         )
 
 
-def compiled() -> None:
+def count_program() -> None:
     """Count a compiled program, and call `make_room` every so often.
 
     Raises:

@@ -6,7 +6,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import chlo, sdy, stablehlo
 
 
-def parsed(program: bytes) -> ir.Module:
+def parse_program(program: bytes) -> ir.Module:
     """Return the operations of a serialised program.
 
     Raises:

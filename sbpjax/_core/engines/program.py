@@ -22,7 +22,7 @@ from sbpjax.errors import EngineError
 
 from .by_iree import run_by_iree
 from .options import Engine
-from .runtimes import Run, check, compiled, module
+from .runtimes import Run, check, compile_model, module
 
 log = logging.getLogger("sbpjax._core.engines")
 
@@ -74,28 +74,28 @@ class EngineProgram:
     def _first(self, inputs: Sequence[Any]) -> list[Any]:
         if self._held is not None:
             log.warning("%s: a weight was written; %s gets the model anew", self._asked, self._engine.name)
-        run = self._made(inputs)
+        run = self._make_run(inputs)
         outs = self._outputs(run, inputs)
         if self._engine.verify:
             self._compare(outs, self._reference(*inputs))
         self._run, self._held = run, [inputs[i] for i in self._weights]
         return outs
 
-    def _made(self, inputs: Sequence[Any]) -> Any:
+    def _make_run(self, inputs: Sequence[Any]) -> Any:
         weights = {i: inputs[i] for i in self._weights}
         if self._engine.name == "xla":
-            return _folded(self._exported, weights, len(inputs))
+            return _fold_weights(self._exported, weights, len(inputs))
         if self._engine.name == "iree":
             return run_by_iree(self._exported, {i: np.asarray(a) for i, a in weights.items()}, self._asked)
         model = onnx_model(self._asked, self._exported, {i: np.asarray(a) for i, a in weights.items()})
-        return compiled(model, self._engine, self._asked)
+        return compile_model(model, self._engine, self._asked)
 
     def _outputs(self, run: Any, inputs: Sequence[Any]) -> list[Any]:
         if self._engine.name == "xla":
             return run(*[inputs[i] for i in self._others])
-        return [jax.numpy.asarray(array) for array in run(self._given({i: inputs[i] for i in self._others}))]
+        return [jax.numpy.asarray(array) for array in run(self._given_arrays({i: inputs[i] for i in self._others}))]
 
-    def _given(self, inputs: dict[int, Any]) -> list[np.ndarray]:
+    def _given_arrays(self, inputs: dict[int, Any]) -> list[np.ndarray]:
         return [np.asarray(inputs[i], self._dtypes[i]) for i in self._kept if i in inputs]
 
     def arrays(self, given: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -106,7 +106,7 @@ class EngineProgram:
         """
         if self._engine.name == "xla":
             return [np.array(out) for out in self._run(*given)]  # to be written: DLPack shares nothing else
-        return self._run(self._given(dict(zip(self._others, given, strict=True))))
+        return self._run(self._given_arrays(dict(zip(self._others, given, strict=True))))
 
     def _compare(self, found: Sequence[Any], wanted: Sequence[Any]) -> None:
         for number, (a, b) in enumerate(zip(found, wanted, strict=True)):
@@ -148,7 +148,7 @@ def onnx_model(
     Raises:
         EngineError: an operation has no counterpart.
     """
-    from .modules import parsed
+    from .modules import parse_program
     from .onnx import UnsupportedError, convert
 
     module("onnx", asked)
@@ -157,7 +157,7 @@ def onnx_model(
     outputs = outputs or [f"output_{i}" for i in range(len(exported.out_avals))]
     constants = {place: weights[i] for place, i in enumerate(kept) if i in weights}
     try:
-        return convert(parsed(exported.mlir_module_serialized), constants, [names[i] for i in kept], outputs)
+        return convert(parse_program(exported.mlir_module_serialized), constants, [names[i] for i in kept], outputs)
     except UnsupportedError as error:
         raise EngineError(
             asked,
@@ -167,7 +167,7 @@ def onnx_model(
         ) from None
 
 
-def _folded(exported: Any, weights: dict[int, Any], count: int) -> Run:
+def _fold_weights(exported: Any, weights: dict[int, Any], count: int) -> Run:
     """Return the program of XLA with its weights as constants."""
     others = [i for i in range(count) if i not in weights]
 

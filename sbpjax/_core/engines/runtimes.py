@@ -64,7 +64,7 @@ def _no_telemetry() -> Iterator[None]:
             sys.modules["openvino_telemetry"] = known
 
 
-def compiled(model: Any, engine: Engine, asked: str) -> Run:
+def compile_model(model: Any, engine: Engine, asked: str) -> Run:
     """Return a function that runs a model.
 
     Args:

@@ -11,7 +11,7 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import PlacementDevice
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap, wrap_any
-from sbpjax._core.tensor.storage.payload import become, is_array, is_traced, payload, refreshed
+from sbpjax._core.tensor.storage.payload import become, is_array, is_traced, payload, refresh_tensor
 from sbpjax.errors import MixedTensorError, OpTypeError
 
 from .elementwise import clone, to_dtype
@@ -19,7 +19,7 @@ from .elementwise import clone, to_dtype
 
 def to_device(self: Tensor, target) -> Tensor:
     """Return the tensor on another device; itself if it is on it."""
-    refreshed(self)
+    refresh_tensor(self)
     target = Device(target)
     if isinstance(target, PlacementDevice):
         same = self.layout is not None and len(self.layout.placement.hierarchy) == len(target.placement.hierarchy)
@@ -172,7 +172,7 @@ def cuda(self: Tensor, device=None, non_blocking: bool = False, memory_format=No
 def _deepcopy(self: Tensor, memo: dict) -> Tensor:
     """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
     if not self.is_leaf:
-        refreshed(self)
+        refresh_tensor(self)
         memo[id(self)] = copied = wrap_any(payload(self), self.layout)
         return copied
     out = Tensor.__new__(self.__class__)

@@ -47,7 +47,7 @@ def _sum_of(*terms):
     return total
 
 
-def _added(terms: tuple, alpha, inplace: bool, out):
+def _add_terms(terms: tuple, alpha, inplace: bool, out):
     """Return the sum of any number of tensors, as one op."""
     if alpha != 1 or any(not isinstance(term, Tensor) for term in terms):
         seen = (
@@ -90,7 +90,7 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
         if not more and not isinstance(terms, (list, tuple)):
             rule = "two terms, or a list of tensors"
             raise OpTypeError("add(...)", f"one {type(terms).__name__}", rule, "add(x, y)")
-        return _added((input, other, *more) if more else tuple(terms), alpha, inplace, out)
+        return _add_terms((input, other, *more) if more else tuple(terms), alpha, inplace, out)
     if inplace:
         return input.add_(other, alpha=alpha)
     op = _ADD if alpha == 1 and alpha is not True else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
@@ -221,7 +221,7 @@ def einsum(equation: Any, *operands) -> Tensor:
         (sbpjax.Size([4, 4]), (sbpjax.sbp.partial_sum,))
     """
     if isinstance(equation, Tensor) and operands and not isinstance(operands[0], Tensor):
-        equation, operands = _einsum.spelled((equation, *operands))
+        equation, operands = _einsum.spell_equation((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not isinstance(equation, str):

@@ -39,20 +39,20 @@ def _float_of(x: Tensor):
 
 def apply_(self: Tensor, callable) -> Tensor:
     """Write a Python function of each element into this tensor, on the host."""
-    return _mapped(self, callable, ())
+    return _map_elements(self, callable, ())
 
 
 def map_(self: Tensor, tensor: Tensor, callable) -> Tensor:
     """Write a Python function of each element and another tensor's into this tensor, on the host."""
-    return _mapped(self, callable, (tensor,))
+    return _map_elements(self, callable, (tensor,))
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable) -> Tensor:
     """Write a Python function of each element and those of two other tensors into this tensor, on the host."""
-    return _mapped(self, callable, (x, y))
+    return _map_elements(self, callable, (x, y))
 
 
-def _mapped(self: Tensor, function, others: tuple) -> Tensor:
+def _map_elements(self: Tensor, function, others: tuple) -> Tensor:
     sources = [np.broadcast_to(host(x.detach()), tuple(self.shape)).reshape(-1).tolist() for x in (self, *others)]
     values = np.array([function(*each) for each in zip(*sources, strict=True)]).astype(self.dtype.np)
     return self.copy_(with_layout_of(values.reshape(tuple(self.shape)), self))

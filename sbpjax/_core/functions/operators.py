@@ -36,12 +36,12 @@ def _reciprocal_times(x, y, /):
     return arithmetic.div(y, x)
 
 
-def _swapped(fn):
-    def swapped(x, y, /):
+def _swap_operands(fn):
+    def swap(x, y, /):
         return fn(y, x)
 
-    swapped.__name__ = f"r{fn.__name__}"
-    return swapped
+    swap.__name__ = f"r{fn.__name__}"
+    return swap
 
 
 RDIV = Op(_reciprocal_times, name="div")
@@ -95,9 +95,9 @@ def _attach() -> None:
         "__truediv__": DIV,
         "__rtruediv__": RDIV,
         "__floordiv__": op_of(arithmetic.floor_divide),
-        "__rfloordiv__": Op(_swapped(arithmetic.floor_divide)),
+        "__rfloordiv__": Op(_swap_operands(arithmetic.floor_divide)),
         "__mod__": op_of(arithmetic.remainder),
-        "__rmod__": Op(_swapped(arithmetic.remainder)),
+        "__rmod__": Op(_swap_operands(arithmetic.remainder)),
         "__eq__": op_of(compare.eq),
         "__ne__": op_of(compare.ne),
         "__lt__": op_of(compare.lt),
@@ -137,7 +137,7 @@ def _attach() -> None:
 
 _SQUARE = op_of(arithmetic.pow_scalar, (("exponent", 2),))
 _POW = op_of(arithmetic.pow)
-_RPOW = Op(_swapped(arithmetic.pow))
+_RPOW = Op(_swap_operands(arithmetic.pow))
 
 
 def power(self: Tensor, exponent) -> Tensor:

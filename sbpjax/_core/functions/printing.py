@@ -17,7 +17,7 @@ from sbpjax._core import naming
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, attach
-from sbpjax._core.tensor.storage.payload import is_array, is_traced, node_of, refreshed
+from sbpjax._core.tensor.storage.payload import is_array, is_traced, node_of, refresh_tensor
 
 
 @dataclass
@@ -222,7 +222,7 @@ def _default_device():
 
 def text_of(x: Tensor) -> str:
     """Return the printed form of a tensor."""
-    refreshed(x)
+    refresh_tensor(x)
     if is_traced(x):
         where = f", placement={x.placement!r}" if x.layout is not None else ""
         return f"tensor(..., shape={tuple(x.shape)}, dtype={x.dtype!r}{where}, traced)"

@@ -7,14 +7,14 @@ import numpy as np
 from sbpjax._core.ops import compare
 from sbpjax._core.tensor.dispatch.op import Op
 from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap
-from sbpjax._core.tensor.storage.payload import payload, refreshed
+from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import MixedTensorError
 
-from .operators import _in_place, _operator, _swapped
+from .operators import _in_place, _operator, _swap_operands
 
 
 def _one_device(x: Tensor, asked: str):
-    refreshed(x)
+    refresh_tensor(x)
     if x.layout is not None:
         seen = f"a global tensor on {x.placement!r}"
         raise MixedTensorError(asked, seen, "DLPack hands one device's memory on", "x.to_local()")
@@ -114,8 +114,8 @@ attach(
     __div__=Tensor.__truediv__,
     __rdiv__=Tensor.__rtruediv__,
     __idiv__=Tensor.__itruediv__,
-    __rlshift__=_operator(Op(_swapped(compare.bitwise_left_shift))),
-    __rrshift__=_operator(Op(_swapped(compare.bitwise_right_shift))),
+    __rlshift__=_operator(Op(_swap_operands(compare.bitwise_left_shift))),
+    __rrshift__=_operator(Op(_swap_operands(compare.bitwise_right_shift))),
     __ilshift__=_in_place("bitwise_left_shift_"),
     __irshift__=_in_place("bitwise_right_shift_"),
     __reversed__=lambda self: self.flip(*range(self.ndim)) if self.ndim else self,

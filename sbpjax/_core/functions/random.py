@@ -284,7 +284,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None, dtype=No
         raise OpError("bernoulli(x, p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "bernoulli(x, 0.5)")
     _check_probabilities("bernoulli(x)", input if p is None else None)
     key = generator_or_default(generator).key()
-    probabilities = input if p is None else _filled(input, p)  # on the tape, as in torch, where its gradient is 0
+    probabilities = input if p is None else _fill_like(input, p)  # on the tape, as in torch, where its gradient is 0
     return dispatch.apply(_random.bernoulli, key, probabilities)
 
 
@@ -293,7 +293,7 @@ def _check_probabilities(asked: str, x) -> None:
     every(asked, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)")
 
 
-def _filled(x: Tensor, value) -> Tensor:
+def _fill_like(x: Tensor, value) -> Tensor:
     from sbpjax._core.tensor.creation.like import full_like
 
     return full_like(x, value)

@@ -115,7 +115,7 @@ def _shape_of(name: str, n: int, **options) -> np.ndarray:
     return np.kaiser(n, options["beta"])
 
 
-def _made(name, length, periodic, dtype, place, requires_grad, **options) -> Tensor:
+def _make_window(name, length, periodic, dtype, place, requires_grad, **options) -> Tensor:
     if length < 0:
         rule = f"window_length must be non-negative, got {length}"
         raise OpError(f"{name}_window({length})", f"{length}", rule, "a length of at least 0")
@@ -135,7 +135,7 @@ def hann_window(
 ) -> Tensor:  # fmt: skip
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
     place = (device, placement, sbp)
-    return _made("cosine", window_length, periodic, dtype, place, requires_grad, alpha=0.5, beta=0.5)
+    return _make_window("cosine", window_length, periodic, dtype, place, requires_grad, alpha=0.5, beta=0.5)
 
 
 def hamming_window(
@@ -144,7 +144,7 @@ def hamming_window(
 ) -> Tensor:  # fmt: skip
     """Return ``alpha - beta cos``, one period long."""
     place = (device, placement, sbp)
-    return _made("cosine", window_length, periodic, dtype, place, requires_grad, alpha=alpha, beta=beta)
+    return _make_window("cosine", window_length, periodic, dtype, place, requires_grad, alpha=alpha, beta=beta)
 
 
 def blackman_window(
@@ -152,7 +152,7 @@ def blackman_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return Blackman's window."""
-    return _made("blackman", window_length, periodic, dtype, (device, placement, sbp), requires_grad)
+    return _make_window("blackman", window_length, periodic, dtype, (device, placement, sbp), requires_grad)
 
 
 def bartlett_window(
@@ -160,7 +160,7 @@ def bartlett_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return a triangle from 0 to 1 and back."""
-    return _made("bartlett", window_length, periodic, dtype, (device, placement, sbp), requires_grad)
+    return _make_window("bartlett", window_length, periodic, dtype, (device, placement, sbp), requires_grad)
 
 
 def kaiser_window(
@@ -169,7 +169,7 @@ def kaiser_window(
 ) -> Tensor:  # fmt: skip
     """Return Kaiser's window with shape parameter ``beta``."""
     place = (device, placement, sbp)
-    return _made("kaiser", window_length, periodic, dtype, place, requires_grad, beta=beta)
+    return _make_window("kaiser", window_length, periodic, dtype, place, requires_grad, beta=beta)
 
 
 def fftfreq(

@@ -64,7 +64,7 @@ _VIEWS = """alias as_strided detach diagonal expand permute select slice split s
  unbind unfold unsqueeze view view_as_complex view_as_real""".split()
 
 
-def _copied(name: str):
+def _copy_variant(name: str):
     def function(input, *args, out=None, **options):
         from sbpjax._core import functions
 
@@ -90,7 +90,7 @@ def _alone(input):
 
 for _name in _VIEWS:
     if _name not in ("slice", "as_strided"):
-        globals()[f"{_name}_copy"] = _copied(_name)
+        globals()[f"{_name}_copy"] = _copy_variant(_name)
 
 
 def _slices(input: Tensor, several, asked: str) -> tuple:

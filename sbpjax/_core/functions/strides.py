@@ -45,7 +45,7 @@ def storage_offset(self: Tensor) -> int:
             options = dict(static)
             shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
             offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
-        elif fn is view_steps.strided:
+        elif fn is view_steps.read_strided:
             offset = dict(static)["offset"]
         elif fn in (view_steps.real_part, view_steps.imag_part, view_steps.as_real):
             offset = 2 * offset + (fn is view_steps.imag_part)
@@ -55,7 +55,7 @@ def storage_offset(self: Tensor) -> int:
     return offset
 
 
-def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
+def _check_view(asked: str, x: Tensor, size, stride, offset) -> tuple:
     size, stride = tuple(hashable(tuple(size))), tuple(hashable(tuple(stride)))
     offset = storage_offset(x) if offset is None else int(offset)
     if len(size) != len(stride):
@@ -76,8 +76,8 @@ def as_strided(
     input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
 ) -> Tensor:
     """Return a view of the storage with the sizes, strides and offset given, in elements."""
-    static = _checked("as_strided(x, ...)", input, size, stride, storage_offset)
-    return views.view_of(root_of(input), view_steps.strided, static)
+    static = _check_view("as_strided(x, ...)", input, size, stride, storage_offset)
+    return views.view_of(root_of(input), view_steps.read_strided, static)
 
 
 def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
@@ -100,11 +100,11 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
 ) -> Tensor:
     """Return a copy with ``src`` written into the part that `as_strided` selects."""
-    static = _checked("as_strided_scatter(x, ...)", input, size, stride, storage_offset or 0)
-    return dispatch.run(op_of(_scattered, static), (input, src))
+    static = _check_view("as_strided_scatter(x, ...)", input, size, stride, storage_offset or 0)
+    return dispatch.run(op_of(_scatter_strided, static), (input, src))
 
 
-def _scattered(x, value, /, size, stride, offset):
+def _scatter_strided(x, value, /, size, stride, offset):
     return view_steps._put_strided(x, value.astype(x.dtype), size, stride, offset)
 
 
@@ -267,7 +267,7 @@ def data_ptr(self: Tensor) -> int:
     nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
     long as a tensor whose address was read.
     """
-    return _address(self, _gathered)
+    return _address(self, _gather_memory)
 
 
 def _address(self: Tensor, of_parts) -> int:
@@ -295,7 +295,7 @@ class _Gathered:
 _GATHERED: weakref.WeakValueDictionary[int, _Gathered] = weakref.WeakValueDictionary()
 
 
-def _gathered(self: Tensor, root: Tensor) -> int:
+def _gather_memory(self: Tensor, root: Tensor) -> int:
     key = id(payload(root))
     found = _GATHERED.get(key)
     if found is None:

@@ -29,7 +29,7 @@ from sbpjax.graph.program.value_names import value_names
 from sbpjax.sbp import algebra
 
 from .display import Table
-from .equal_layers import folded
+from .equal_layers import fold_layers
 from .plan_table import COLLECTIVES, Explanation, short_dtype
 from .traffic import Traffic, planned_launches, traffic_of
 
@@ -116,8 +116,8 @@ class Communication(Explanation):
 
 def _of_layers(moves: Sequence[Move]) -> Iterable[Move]:
     """Yield one row for equal layers, by the module's name, or by that of the value in the column of lines."""
-    told = folded([(move.module, replace(move, module="")) for move in moves])
-    told = folded([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in told])
+    told = fold_layers([(move.module, replace(move, module="")) for move in moves])
+    told = fold_layers([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in told])
     for line, (module, move, layers), values in told:
         count = layers * values
         yield replace(move, module=module, line=line, bytes=move.bytes * count, times=move.times * count)

@@ -96,10 +96,10 @@ def microseconds(us: float) -> str:
 
 
 def _cells(row: Iterable[str], tag: str) -> str:
-    return "".join(f"<{tag}>{_indented(html.escape(cell))}</{tag}>" for cell in row)
+    return "".join(f"<{tag}>{_indent_cell(html.escape(cell))}</{tag}>" for cell in row)
 
 
-def _indented(cell: str) -> str:
+def _indent_cell(cell: str) -> str:
     """Return a cell whose leading spaces a browser keeps."""
     text = cell.lstrip(" ")
     return "&nbsp;" * (len(cell) - len(text)) + text

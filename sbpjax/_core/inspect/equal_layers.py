@@ -27,11 +27,11 @@ class _Numbered:
     number: int
     after: tuple[str, ...]
 
-    def named(self, number: str) -> str:
+    def full_name(self, number: str) -> str:
         return ".".join((*self.before, number, *self.after))
 
 
-def folded(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
+def fold_layers(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
     """Return rows with a name for all equal layers, and of how many layers each is.
 
     Args:
@@ -46,7 +46,7 @@ def folded(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
 
 def _folded_at(rows: list[tuple[str, Row, int]], level: int) -> list[tuple[str, Row, int]]:
     """Fold layers whose names differ in the number at a level, the outermost is 0."""
-    marked = [(_numbered(name, level), name, row, times) for name, row, times in rows]
+    marked = [(_parse_number(name, level), name, row, times) for name, row, times in rows]
     layers = [list(layer) for _, layer in groupby(marked, key=lambda m: m[0] and (m[0].before, m[0].number))]
     found: list[tuple[str, Row, int]] = []
     start = 0
@@ -56,7 +56,7 @@ def _folded_at(rows: list[tuple[str, Row, int]], level: int) -> list[tuple[str, 
             end += 1
         numbers = sorted(layer[0][0].number for layer in layers[start:end] if layer[0][0])
         for mark, name, row, times in layers[start]:
-            whole = mark.named(f"{numbers[0]}-{numbers[-1]}") if end - start > 1 else name
+            whole = mark.full_name(f"{numbers[0]}-{numbers[-1]}") if end - start > 1 else name
             found.append((whole, row, times * (end - start)))
         start = end
     return found
@@ -76,7 +76,7 @@ def _follows(before: list, this: list) -> bool:
     return said == says
 
 
-def _numbered(name: str, level: int) -> _Numbered | None:
+def _parse_number(name: str, level: int) -> _Numbered | None:
     parts = name.split(".")
     at = [i for i, part in enumerate(parts) if part.isdigit()]
     if level >= len(at):

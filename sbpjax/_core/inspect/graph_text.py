@@ -125,17 +125,23 @@ def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None,
 
 def _inputs(path: str, module: Any, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
     names = argument_paths(call.arguments, module.forward)
-    return [(n, _seen(path, x, sbps, "ins", places)) for n, x in zip(names, call.inputs, strict=True) if x is not None]
+    return [
+        (n, _describe_value(path, x, sbps, "ins", places))
+        for n, x in zip(names, call.inputs, strict=True)
+        if x is not None
+    ]
 
 
 def _results(path: str, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
     names = tree.paths(call.results, "output")
     return [
-        (n, _seen(path, x, sbps, "outs", places)) for n, x in zip(names, call.outputs, strict=True) if x is not None
+        (n, _describe_value(path, x, sbps, "outs", places))
+        for n, x in zip(names, call.outputs, strict=True)
+        if x is not None
     ]
 
 
-def _seen(path: str, seen: Any, sbps: Sbps | None, side: str, names: _Names | None = None) -> str:
+def _describe_value(path: str, seen: Any, sbps: Sbps | None, side: str, names: _Names | None = None) -> str:
     codes = None if sbps is None else sbps.find(path, side, seen.shape)
     return _tensor(seen.shape, seen.dtype, seen.placement, codes, names)
 
@@ -258,8 +264,8 @@ class Debug:
             if self.level < 1 and not any(v >= 0 and _inside(path, n) for n, v in self.modules.items()):
                 continue
             for call in calls:
-                ins = ", ".join(_seen(path, x, sbps, "ins") for x in call.inputs if x is not None)
-                outs = ", ".join(_seen(path, x, sbps, "outs") for x in call.outputs if x is not None)
+                ins = ", ".join(_describe_value(path, x, sbps, "ins") for x in call.inputs if x is not None)
+                outs = ", ".join(_describe_value(path, x, sbps, "outs") for x in call.outputs if x is not None)
                 print(f"[{graph.name}] (MODULE:{path}) {ins} → {outs}")
         self._equations(graph, program)
         if self.level >= 3 and program.plan is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import TensorSpec
-from sbpjax.graph.fitting import prepared
+from sbpjax.graph.fitting import prepare_program
 from sbpjax.graph.report_registry import shows
 
 from . import memory as _memory
@@ -71,7 +71,7 @@ def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | 
         zeros = iter(example_arguments(graph.program))
         found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
         args, kwargs = tree.unflatten(structure, found)
-    state, program, call = prepared(graph, args, kwargs)
+    state, program, call = prepare_program(graph, args, kwargs)
     return _profile(graph, program, state, list(call.tensors), steps, directory)
 
 

@@ -114,15 +114,15 @@ def _ops(program: Any, names: Names) -> dict[str, list[_Op]]:
         for eqn in program.flat.eqns:
             _add(found, eqn, names, "", 1, "")
     else:
-        _planned(found, program.plan, names, "", 1)
+        _collect_plan(found, program.plan, names, "", 1)
     return found
 
 
-def _planned(found: dict, plan: Any, names: Names, around: str, times: int) -> None:
+def _collect_plan(found: dict, plan: Any, names: Names, around: str, times: int) -> None:
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:
             inner = f"{around}/{eqn.source_info.name_stack}".strip("/")
-            _planned(found, plan.bodies[i], names, inner, times * eqn.params["length"])
+            _collect_plan(found, plan.bodies[i], names, inner, times * eqn.params["length"])
             continue
         ins = " | ".join(map(algebra.nd_name, plan.ins(i) if eqn.invars else ()))
         outs = " | ".join(map(algebra.nd_name, plan.outs(i) if eqn.outvars else ()))

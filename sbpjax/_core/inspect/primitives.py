@@ -82,7 +82,7 @@ def primitives() -> dict:
 def families() -> dict[str, list[str]]:
     """Return the primitives that have rules, by the file their rule is in."""
     found: dict[str, list[str]] = {}
-    for name, rule in sorted(table.registered().items()):
+    for name, rule in sorted(table.registered_rules().items()):
         found.setdefault(rule.__module__.rsplit(".", 1)[-1], []).append(name)
     return found
 

@@ -134,7 +134,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
     if ranks.size > 1:  # processes of one host would write one file
         folder = folder / f"rank{ranks.rank}"
     named = _with_own_names(program)
-    before, own = _held(state.tensors), program._compiled
+    before, own = _copy_payloads(state.tensors), program._compiled
     drawn = default_generator._counter
     program._compiled = named
     try:
@@ -190,7 +190,7 @@ def _with_own_names(program: Any):
 # -- the state is put back -------------------------------------------------------------------------------------------
 
 
-def _held(tensors: list[Tensor]) -> list[tuple]:
+def _copy_payloads(tensors: list[Tensor]) -> list[tuple]:
     """Return copies of payloads in the host's memory: a device may not have room for them."""
     found = []
     for t in tensors:

@@ -136,7 +136,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     if not isinstance(model, Module):
         seen, rule = f"a {type(model).__name__}", "a summary is of an nn.Module"
         raise GraphTypeError("summary(model, ...)", seen, rule, "sbpjax.summary(graph.model.to(nn.Module), x)")
-    results = _called(model, args, kwargs) if args or kwargs else {}
+    results = _record_calls(model, args, kwargs) if args or kwargs else {}
     seen: set[int] = set()
     rows = tuple(_rows("", model, results, seen))
     places = list(dict.fromkeys(t.layout.placement for t in _tensors(model) if t.layout is not None))
@@ -145,7 +145,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     return Summary(f"{type(model).__name__} on {where}", rows, trained)
 
 
-def _called(model: Module, args: tuple, kwargs: dict) -> dict[int, list]:
+def _record_calls(model: Module, args: tuple, kwargs: dict) -> dict[int, list]:
     """Return by the id of a module the results of its calls, of a forward on tensors without data."""
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, [_without_data(as_tensor(leaf)) for leaf in leaves])
@@ -192,7 +192,7 @@ def _rows(name: str, module: Module, results: dict[int, list], seen: set[int]) -
         for own, child in module._modules.items():
             if child is not None:
                 inside += _rows(f"{name}.{own}" if name else own, child, results, seen)
-    shapes, sbps = _told(calls[0] if calls else [])
+    shapes, sbps = _describe_tensors(calls[0] if calls else [])
     depth = name.count(".") + 1 if name else 0
     direct = [row for row in inside if row.name.count(".") == depth]
     parameters, held = sum(row.parameters for row in direct), sum(row.bytes for row in direct)
@@ -201,7 +201,7 @@ def _rows(name: str, module: Module, results: dict[int, list], seen: set[int]) -
 
 
 def _row(name: str, kind: str, tensor: Tensor, seen: set[int]) -> Row:
-    shapes, sbps = _told([tensor])
+    shapes, sbps = _describe_tensors([tensor])
     if id(tensor) in seen:
         return Row(name, kind, shapes, sbps, note="shared")
     seen.add(id(tensor))
@@ -210,7 +210,7 @@ def _row(name: str, kind: str, tensor: Tensor, seen: set[int]) -> Row:
     return Row(name, kind, shapes, sbps, count, _on_device(tensor), note)
 
 
-def _told(tensors: list[Tensor]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _describe_tensors(tensors: list[Tensor]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return dtype and shape of tensors, and the nd-sbp of those that are global."""
     shapes = tuple(f"{t.dtype.name}{list(t.shape)}" for t in tensors)
     return shapes, tuple(algebra.nd_name(t.layout.codes) for t in tensors if t.layout is not None)

@@ -21,7 +21,7 @@ from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, joi
 from .slopes import kept, slopes, without
 
 
-def _scaled(y, alpha):
+def _scale_operand(y, alpha):
     if isinstance(alpha, float) and not is_float(y.dtype):
         rule = "For integral input tensors, argument alpha must not be a floating point number"
         fail("shape", f"add(x, y, alpha={alpha})", f"tensors of {y.dtype}", rule, "y.float()")
@@ -45,7 +45,7 @@ def add(x, y, /, alpha=1):
         alpha: factor of ``y``.
     """
     x, y = _pair(x, y)
-    y = _scaled(y, alpha) if x.dtype != BOOL or isinstance(alpha, float) else y
+    y = _scale_operand(y, alpha) if x.dtype != BOOL or isinstance(alpha, float) else y
     return lax.bitwise_or(x, y) if x.dtype == BOOL else lax.add(x, y)
 
 
@@ -72,7 +72,7 @@ def sub(x, y, /, alpha=1):
 def difference(x, y, /, alpha=1):
     """Return x - alpha * y, where a bool beside another dtype counts as 0 or 1."""
     x, y = _pair(x, y)
-    return lax.sub(x, _scaled(y, alpha))
+    return lax.sub(x, _scale_operand(y, alpha))
 
 
 def rsub(x, y, /, alpha=1):
@@ -308,7 +308,7 @@ def maximum(x, y, /):
     return _maximum(*_pair(x, y))
 
 
-def _shared(t, x, y):
+def _share_tangent(t, x, y):
     """Return a tangent, halved where two arrays are equal."""
     equal = lax.eq(x, y)
     half = lax.mul(t, np.asarray(0.5, t.dtype))
@@ -316,16 +316,16 @@ def _shared(t, x, y):
 
 
 @slopes(
-    lambda t, out, x, y: without(_shared(t, x, y), lax.lt(x, y)),
-    lambda t, out, x, y: without(_shared(t, x, y), lax.gt(x, y)),
+    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.lt(x, y)),
+    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.gt(x, y)),
 )
 def _maximum(x, y):
     return lax.max(x, y)
 
 
 @slopes(
-    lambda t, out, x, y: without(_shared(t, x, y), lax.gt(x, y)),
-    lambda t, out, x, y: without(_shared(t, x, y), lax.lt(x, y)),
+    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.gt(x, y)),
+    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.lt(x, y)),
 )
 def _minimum(x, y):
     return lax.min(x, y)
@@ -485,7 +485,7 @@ def addcmul(x, a, b, /, value=1):
         tensor([4.])
     """
     x, a, b = _with_whole_factors(*promote(x, a, b))
-    return lax.add(x, _scaled(lax.mul(a, b), value))
+    return lax.add(x, _scale_operand(lax.mul(a, b), value))
 
 
 def addcdiv(x, a, b, /, value=1):
@@ -502,7 +502,7 @@ def addcdiv(x, a, b, /, value=1):
         rule = "Integer division with addcdiv is not supported"
         fail("shape", "addcdiv(x, a, b)", f"tensors of {x.dtype}", rule, "addcdiv(x.float(), a, b)")
     x, a, b = _with_whole_factors(*promote(x, a, b, float_result=True))
-    return lax.add(x, lax.div(_scaled(a, value), b))
+    return lax.add(x, lax.div(_scale_operand(a, value), b))
 
 
 def atan2(y, x, /):

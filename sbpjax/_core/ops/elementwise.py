@@ -310,7 +310,7 @@ def floor(x, /):
         >>> flow.floor(flow.tensor([-1.5, 1.5]))
         tensor([-2.,  1.])
     """
-    return _rounded(x, lax.floor)
+    return _apply_rounding(x, lax.floor)
 
 
 def ceil(x, /):
@@ -320,15 +320,15 @@ def ceil(x, /):
         >>> flow.ceil(flow.tensor([-1.5, 1.5]))
         tensor([-1.,  2.])
     """
-    return _rounded(x, lax.ceil)
+    return _apply_rounding(x, lax.ceil)
 
 
 def trunc(x, /):
     """Return x rounded towards zero; integers stay."""
-    return _rounded(x, lambda v: lax.select_n(lax.lt(v, _zero(v)), lax.floor(v), lax.ceil(v)))
+    return _apply_rounding(x, lambda v: lax.select_n(lax.lt(v, _zero(v)), lax.floor(v), lax.ceil(v)))
 
 
-def _rounded(x, function):
+def _apply_rounding(x, function):
     x = _not_bool(x, "rounding")
     no_complex(x, "rounding")
     return function(x) if is_float(x.dtype) else x
@@ -348,18 +348,18 @@ def round(x, /, decimals: int = 0):
         (tensor([0., 2., 2.]), tensor([3.1400]))
     """
     if decimals == 0:
-        return _rounded(x, lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN))
+        return _apply_rounding(x, lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN))
     if category(x.dtype) == 1:
         seen = f"{x.dtype}{list(x.shape)}"
         fail("type", f"round(x, decimals={decimals})", seen, "integers have no decimals", "x.float()")
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
 
-    def scaled(v):
+    def round_scaled(v):
         factor = np.asarray(scale, v.dtype)
         up, down = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
         return down(lax.round(up(v, factor), lax.RoundingMethod.TO_NEAREST_EVEN), factor)
 
-    return _rounded(x, scaled)
+    return _apply_rounding(x, round_scaled)
 
 
 def frac(x, /):

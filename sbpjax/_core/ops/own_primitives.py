@@ -25,10 +25,10 @@ def register(primitive, shapes: Callable, run: Callable) -> None:
     primitive.def_abstract_eval(shapes)
 
     @functools.lru_cache(maxsize=64)
-    def jitted(params: tuple):
+    def jit_primitive(params: tuple):
         return jax.jit(lambda *operands: primitive.bind(*operands, **dict(params)))
 
-    primitive.def_impl(lambda *operands, **params: jitted(tuple(params.items()))(*operands))
+    primitive.def_impl(lambda *operands, **params: jit_primitive(tuple(params.items()))(*operands))
     for platform in ("cpu", "tpu", "cuda"):
         here = functools.partial(run, platform=platform)
         mlir.register_lowering(primitive, mlir.lower_fun(here, multiple_results=True), platform=platform)

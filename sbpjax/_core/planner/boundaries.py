@@ -108,7 +108,7 @@ def _has_modules(program: Program) -> bool:
 def _candidates(program: Program, around: str, loops: tuple, scoped: bool) -> Iterator[tuple]:
     """Yield ``(loops, equation, position, name)``."""
     forward = forward_of(program)
-    path = {i: _joined(around, module_of(program.eqns[i])) for i in forward}
+    path = {i: _join_paths(around, module_of(program.eqns[i])) for i in forward}
     readers: dict[Var, list[str]] = {}
     for i in forward if scoped else ():
         for v in program.eqns[i].invars:
@@ -143,7 +143,7 @@ def forward_of(program: Program) -> list[int]:
     return found
 
 
-def _joined(around: str, inner: str) -> str:
+def _join_paths(around: str, inner: str) -> str:
     if not around or inner == around or inner.startswith(f"{around}."):
         return inner or around
     return f"{around}.{inner}" if inner else around

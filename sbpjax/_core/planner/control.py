@@ -15,7 +15,7 @@ from sbpjax._core.programs.normalise import Program, normalise, scan_counts, whi
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.primitives import CONTROL
 from sbpjax._core.programs.rules.table import Strategy, rule
-from sbpjax.sbp.algebra import B, P, shifted
+from sbpjax.sbp.algebra import B, P, shift_splits
 
 Codes = tuple[int, ...]
 
@@ -94,8 +94,8 @@ def body_plans(eqn, sizes: Codes, ins, outs) -> list:
     if eqn.primitive.name == "scan":
         consts, carry = scan_counts(params)
         held = consts + carry
-        body_in = (*ins[:held], *(shifted(c, -1) for c in ins[held:]))
-        body_out = (*outs[:carry], *(shifted(c, -1) for c in outs[carry:]))
+        body_in = (*ins[:held], *(shift_splits(c, -1) for c in ins[held:]))
+        body_out = (*outs[:carry], *(shift_splits(c, -1) for c in outs[carry:]))
         return [body_plan(params["jaxpr"], sizes, body_in, body_out)]
     if eqn.primitive.name == "while":
         nc, nb = while_counts(params)
@@ -173,13 +173,15 @@ def scan_strategies(eqn, size: int) -> list[Strategy]:
     for i, seed in _seeds([v.aval for v in closed.jaxpr.invars]):
         # An earlier strategy that splits this operand so answers the seed, too. For short bodies planning again is
         # cheap and may find another strategy.
-        if long and any((*strategy.ins[:held], *shifted(strategy.ins[held:], -1))[i] == seed for strategy in found):
+        if long and any(
+            (*strategy.ins[:held], *shift_splits(strategy.ins[held:], -1))[i] == seed for strategy in found
+        ):
             continue
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, plan = _fixed_point(closed, size, codes, {o: consts + o for o in range(carry)})
-        ins = (*codes[:held], *shifted(tuple(codes[held:]), 1))
-        outs = (*codes[consts:held], *(shifted(c, 1)[0] for c in plan.out_codes[carry:]))
+        ins = (*codes[:held], *shift_splits(tuple(codes[held:]), 1))
+        outs = (*codes[consts:held], *(shift_splits(c, 1)[0] for c in plan.out_codes[carry:]))
         found.append(Strategy(tuple(ins), tuple(outs)))
     return found
 

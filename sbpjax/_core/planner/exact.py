@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from sbpjax._core.jax_private import DropVar, Literal, Var
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax._core.programs.rules import Strategy, jointly_legal, moved_inside, refused, strategies_of
+from sbpjax._core.programs.rules import Strategy, is_refused, jointly_legal, moved_inside, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
 
@@ -67,7 +67,7 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
         cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
         found.append(Candidate(chosen, ins, outs, cost))
     axes = tuple(range(len(sizes)))
-    return [c for c in found if not refused(eqn, c.strategies, axes)] or found
+    return [c for c in found if not is_refused(eqn, c.strategies, axes)] or found
 
 
 def hidden_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
@@ -122,7 +122,7 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     # quadratic.
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
     for position, eqn in enumerate(part.eqns):
-        options = _charged(candidates(eqn, sizes), eqn, part.uniform)
+        options = _charge_conversions(candidates(eqn, sizes), eqn, part.uniform)
         reads = [(i, v) for i, v in enumerate(eqn.invars) if isinstance(v, Var) and v not in part.uniform]
         made = [
             (o, v)
@@ -130,8 +130,8 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
             if v in part.live and v not in part.uniform and not isinstance(v, DropVar)
         ]
         # Cheapest first, so that a state is only held against cheaper ones; the sort is stable: ties keep table order.
-        ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
-        states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
+        ranked = sorted(_rank_options(states, options, reads, sizes), key=lambda entry: entry[0])
+        states = _drop_dominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
     # No layout is invented for the caller: where he split nothing, a divided result only defers a gather to its
     # readers.
     unpinned = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
@@ -141,7 +141,7 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
         for v, pin in part.pins:
             if pin not in env.get(v, (everywhere,)):
                 total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, env[v], pin)
-        total += _CONVERSION * _invented(env, free, unpinned)
+        total += _CONVERSION * _count_invented(env, free, unpinned)
         if best is None or total < best:
             best, trail = total, options
     result = []
@@ -151,14 +151,14 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     return result[::-1]
 
 
-def _invented(env: dict, free: set, unpinned: list[int]) -> int:
+def _count_invented(env: dict, free: set, unpinned: list[int]) -> int:
     """Return the number of axes on which outputs are divided or partial although every input is broadcast."""
     if not unpinned:
         return 0
     return sum(codes[a] != B for v in free if v in env for codes in env[v] for a in unpinned)
 
 
-def _charged(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
+def _charge_conversions(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
     """Charge a conversion for each number that is wanted as a partial sum: ``x * 2`` of a broadcast stays broadcast."""
     numbers = [i for i, v in enumerate(eqn.invars) if isinstance(v, Literal) or v in uniform]
     if not numbers:
@@ -169,7 +169,7 @@ def _charged(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
     ]
 
 
-def _ranked(states, options, reads, sizes: Codes):
+def _rank_options(states, options, reads, sizes: Codes):
     """Yield ``(cost, state, option)`` for every state and every n-D strategy of one equation."""
     for state in states:
         cost, env, _ = state
@@ -205,7 +205,7 @@ def _successors(ranked, reads, made, dead):
         yield total, after, (trail, option)
 
 
-def _undominated(states, sizes: Codes, most: int) -> list:
+def _drop_dominated(states, sizes: Codes, most: int) -> list:
     """Keep the states, cheapest first, that no cheaper one reaches within the difference of their costs."""
     kept: list = []
     for state in states:

@@ -25,7 +25,7 @@ from .components import uniform_values
 from .control import body_program
 from .loop_boundary import Loop, Region
 from .prices.launches import groups
-from .shared_variables import tied
+from .shared_variables import tie_equations
 
 # Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
 Node = tuple[int, int]
@@ -148,7 +148,7 @@ def build(
     free = set(free_inputs)
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
     uniform = uniform_values(program, given, everywhere)
-    pins = _resolved(program, in_codes, out_pins, free)
+    pins = _resolve_pins(program, in_codes, out_pins, free)
     # Layers whose parameters have different layouts are not equal: pins are part of the comparison.
     marks: dict = {("in", v): str(c) for v, c in given.items()}
     for v, pin in pins:
@@ -211,7 +211,7 @@ class _Builder:
                 self.nodes.append(Group([], numbers[i], times=times))
             # Where the user gave a layout, the axis is in use: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
-                self.asked.append(self._pinned(eqn.params["codes"]))
+                self.asked.append(self._complete_pin(eqn.params["codes"]))
             region.nodes.append(what)
             if isinstance(what, Loop):
                 ins, outs = what.ins, what.outs
@@ -225,7 +225,7 @@ class _Builder:
             ends.update(zip(eqn.outvars, outs, strict=True))
         return region, readers
 
-    def _pinned(self, codes: Codes) -> Codes:
+    def _complete_pin(self, codes: Codes) -> Codes:
         """Return the codes of a pin, with broadcast on the axes that it leaves open."""
         known = zip_longest(codes[: len(self.everywhere)], self.everywhere, fillvalue=FREE)
         return tuple(e if c == FREE else c for c, e in known)  # shorter codes cover the outer axes only
@@ -235,7 +235,7 @@ class _Builder:
         numbers = [self.forms.number(e) for e in program.eqns]
         loops = {i: self._labels(e, marks) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
         labels = {i: (ins, outs) for i, (_, ins, outs) in loops.items()}
-        return numbers, tied(numbers, program, marks, labels), loops
+        return numbers, tie_equations(numbers, program, marks, labels), loops
 
     def _labels(self, eqn, marks: dict) -> tuple[dict, list[int], list[int]]:
         """Return the marks of a loop's body, and a label for each of its operands and outputs."""
@@ -327,7 +327,7 @@ class _Builder:
         self.apart.update((v, ((number, *group), times)) for v, group in groups(program, members).items())
 
 
-def _resolved(program: Program, in_codes, out_pins, free: set) -> list:
+def _resolve_pins(program: Program, in_codes, out_pins, free: set) -> list:
     """Return ``(variable, pin)`` of every output; a pin to an input that is not free becomes that input's nd-sbp."""
     result = []
     for v, pin in zip(program.outvars, out_pins, strict=True):

@@ -29,7 +29,7 @@ from sbpjax.sbp.layout import local_shape
 
 from .graph import Fixed, Value
 from .problem import OVER_LIMIT_US_PER_BYTE, Assignment, Problem, codes_of, gives_for_free
-from .solver import Basis, Linear, branched, solve
+from .solver import Basis, Linear, branch_and_bound, solve
 
 # Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
 _GAP = 1e-3
@@ -307,7 +307,7 @@ class _Assembly:
             whole = np.zeros(len(cost))
             for a, options in zip(self.first, self.options):
                 whole[a : a + len(options)] = 1
-            result = branched(program, whole, {"mip_rel_gap": _GAP, "node_limit": _NODES})
+            result = branch_and_bound(program, whole, {"mip_rel_gap": _GAP, "node_limit": _NODES})
             chosen = result.x if result.x is not None else chosen
             bound = max(bound, (result.mip_dual_bound or -math.inf) / scale + self.constant)
         if chosen is None:  # the solver gave up: every choice is feasible, so broadcast everywhere is one

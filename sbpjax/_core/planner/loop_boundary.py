@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.rules import Strategy
-from sbpjax.sbp.algebra import B, P, shifted
+from sbpjax.sbp.algebra import B, P, shift_splits
 
 KINDS = ("shared", "sliced", "carried", "stacked")
 
@@ -76,7 +76,7 @@ def port_strategies(kind: str, aval) -> list[Strategy]:
         codes.append(P)
     strategies = []
     for code in (*codes, B):  # the stacked dim itself is never split: an iteration would have its slice on one rank
-        (stack,) = shifted((code,), 1)
+        (stack,) = shift_splits((code,), 1)
         ins, outs = {
             "shared": ((code,), (code,)),
             "sliced": ((stack,), (code,)),

@@ -57,11 +57,11 @@ def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pi
     if not axes:
         return _everywhere(program, sizes, in_codes, pins)
 
-    def kept(codes):
+    def keep(codes):
         return None if codes is None else tuple(codes[a] for a in axes)
 
-    small = plan_program(program, kept(sizes), [*map(kept, in_codes)], [*map(kept, pins)], cost=_BYTES)
-    return _widened(small, sizes, axes)
+    small = plan_program(program, keep(sizes), [*map(keep, in_codes)], [*map(keep, pins)], cost=_BYTES)
+    return _widen_plan(small, sizes, axes)
 
 
 def _has_long_loop(program: Program) -> bool:
@@ -98,7 +98,7 @@ def _everywhere(program: Program, sizes: Codes, in_codes, pins) -> Plan:
     return Plan(program, sizes, in_codes, strategies, outs)
 
 
-def _widened(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
+def _widen_plan(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
     """Return a plan on some of the axes as one on all of them, broadcast on the others."""
     if len(axes) == len(sizes):
         return plan
@@ -117,6 +117,6 @@ def _widened(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
         in_codes=tuple(map(codes, plan.in_codes)),
         strategies=[strategies(e, r) for e, r in zip(plan.program.eqns, plan.strategies, strict=True)],
         out_codes=tuple(map(codes, plan.out_codes)),
-        bodies={i: _widened(body, sizes, axes) for i, body in plan.bodies.items()},
+        bodies={i: _widen_plan(body, sizes, axes) for i, body in plan.bodies.items()},
         _boxings=None,
     )

@@ -19,7 +19,7 @@ from .boundaries import Activation
 from .control import body_program
 
 
-def pinned(program: Program, marks: Mapping[Activation, Codes], placement: Placement) -> Program:
+def pin_values(program: Program, marks: Mapping[Activation, Codes], placement: Placement) -> Program:
     """Return the program with a pin after each of some values.
 
     Args:
@@ -27,10 +27,10 @@ def pinned(program: Program, marks: Mapping[Activation, Codes], placement: Place
         marks: activation → its nd-sbp.
         placement: where the program runs.
     """
-    return _pinned(program, {(a.loops, a.eqn, a.position): c for a, c in marks.items()}, placement)
+    return _pin_program(program, {(a.loops, a.eqn, a.position): c for a, c in marks.items()}, placement)
 
 
-def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
+def _pin_program(program: Program, marks: dict, placement: Placement) -> Program:
     renamed: dict[Var, Var] = {}
     eqns = []
     here = {(eqn, position): codes for (loops, eqn, position), codes in marks.items() if not loops}
@@ -42,7 +42,9 @@ def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
         if any(isinstance(v, Var) and v in renamed for v in eqn.invars):
             eqn = eqn.replace(invars=[renamed.get(v, v) if isinstance(v, Var) else v for v in eqn.invars])
         if i in inside:
-            body = _closed(eqn.params["jaxpr"], _pinned(body_program(eqn.params["jaxpr"]), inside[i], placement))
+            body = _close_body(
+                eqn.params["jaxpr"], _pin_program(body_program(eqn.params["jaxpr"]), inside[i], placement)
+            )
             eqn = eqn.replace(params={**eqn.params, "jaxpr": body})
         eqns.append(eqn)
         for position, v in enumerate(eqn.outvars):
@@ -57,7 +59,7 @@ def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
     return dataclasses.replace(program, eqns=eqns, outvars=outvars)
 
 
-def _closed(old, body: Program):
+def _close_body(old, body: Program):
     """Return a closed jaxpr of a body, in the place of the one it was made from."""
     jaxpr = old.jaxpr.replace(constvars=list(body.consts), invars=body.invars, outvars=body.outvars, eqns=body.eqns)
     return ClosedJaxpr(jaxpr, list(body.consts.values()))

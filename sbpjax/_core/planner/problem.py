@@ -18,7 +18,7 @@ from sbpjax._core.planner.prices.cost import CostModel, products_us
 from sbpjax._core.planner.prices.local_work import local_bytes
 from sbpjax._core.planner.prices.slack import VISIBLE
 from sbpjax._core.programs.plan import Codes
-from sbpjax._core.programs.rules import Strategy, jointly_legal, moved_inside, refused, strategies_of
+from sbpjax._core.programs.rules import Strategy, is_refused, jointly_legal, moved_inside, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import local_shape
@@ -106,7 +106,7 @@ class Problem:
         )
         own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
         own += self._stored_us(node, chosen, axes)
-        if refused(eqn, chosen, axes):
+        if is_refused(eqn, chosen, axes):
             own += _REFUSED * (work + self.model.interconnect_us(sum(_nbytes(v.aval) for v in eqn.invars)))
         return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
 
@@ -154,12 +154,12 @@ class Problem:
         return tuple(self.sizes[a] for a in axes)
 
     @functools.cached_property
-    def _stored(self) -> dict:
+    def _stored_operands(self) -> dict:
         return stored_operands(self.graph) if self.model.tiles else {}
 
     def _stored_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time of one member of a node to read inputs and write new state; see `input_output_traffic`."""
-        found = self._stored.get(node, ())
+        found = self._stored_operands.get(node, ())
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
     def _held_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
@@ -320,7 +320,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
     total = sum(map(problem.launch_us, launched_by(problem, assignment)))
     for node, group in enumerate(problem.graph.nodes):
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
-    for value, source, target, count in _converted(problem, assignment):
+    for value, source, target, count in _paid_conversions(problem, assignment):
         total += count * problem.conversion(value, axes, source, target)[0]
     if problem.model.memory_us_per_byte:
         total += problem.model.memory_us_per_byte * memory(problem, assignment)
@@ -329,7 +329,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
     return total
 
 
-def _converted(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value, Codes, Codes, int]]:
+def _paid_conversions(problem: Problem, assignment: Assignment) -> Iterator[tuple[Value, Codes, Codes, int]]:
     """Yield every paid conversion of a plan: value, source, target, and count."""
     axes = assignment.axes
     for value, count in problem.graph.values.items():
@@ -350,7 +350,7 @@ def launched_by(problem: Problem, assignment: Assignment) -> Counter:
     """Return the combined launches of a plan, with the number of members of values in each."""
     found: Counter = Counter()
     if problem.combines:
-        for value, source, target, count in _converted(problem, assignment):
+        for value, source, target, count in _paid_conversions(problem, assignment):
             for launch in problem.launches(value, assignment.axes, source, target):
                 found[launch] += count
     return found

@@ -223,7 +223,7 @@ def _alternate(
         # Alternation can end with a part of the program on swapped axes, its tokens over tensor and its hidden units
         # over data: neither axis can fix it without the other.
         if stale >= len(order):
-            exchanged = _exchanged(problem, assignment, us)
+            exchanged = _exchange_axes(problem, assignment, us)
             if exchanged is None:
                 break
             (assignment, us), stale = exchanged, 0
@@ -263,7 +263,7 @@ def _alike(problem: Problem) -> Assignment | None:
     return Assignment(strategies)
 
 
-def _exchanged(problem: Problem, assignment: Assignment, us: float) -> tuple[Assignment, float] | None:
+def _exchange_axes(problem: Problem, assignment: Assignment, us: float) -> tuple[Assignment, float] | None:
     """Return the best exchange of two axes and its modelled time, None if none improves on ``us``."""
     found = [exchange(problem, assignment, *pair) for pair in itertools.combinations(assignment.axes, 2)]
     after, place = min(((total_us(problem, f), i) for i, f in enumerate(found)), default=(math.inf, 0))

@@ -3,7 +3,7 @@
 The list of equation forms of a 48-layer GPT step holds three long repetitions: the forward layers, the backward layers
 and the optimizer's update of the layers' parameters. `classes` gives equations at the same place of a repetition
 (`_core.programs.repeated_layers`) the same class, so a plan's size does not grow with depth. Not all layers of equal
-form are equal to the planner: `tied` also compares the pins, there and nearby.
+form are equal to the planner: `tie_equations` also compares the pins, there and nearby.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LAYER = 12
 _ROUNDS = 4
 
 
-def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = None) -> list[int]:
+def tie_equations(numbers: Sequence[int], program, marks: dict, labels: dict | None = None) -> list[int]:
     """Return for every equation of a program the class it is tied to.
 
     A long repetition is tied from its first iteration to its last, but for equations whose neighbours differ: those of

@@ -91,11 +91,11 @@ def solve(problem: Linear, start: Basis | None = None) -> Found:
         else:
             if found.x is not None:
                 return found
-    result = branched(problem, None, {})
+    result = branch_and_bound(problem, None, {})
     return Found(result.x, result.fun if result.x is not None else np.inf)
 
 
-def branched(problem: Linear, whole: np.ndarray | None, options: dict):
+def branch_and_bound(problem: Linear, whole: np.ndarray | None, options: dict):
     """Return the solution of a program by `scipy.optimize.milp`.
 
     Args:
@@ -137,7 +137,7 @@ def _direct(h, problem: Linear, start: Basis | None) -> Found:
         return Found(None, np.inf)
     info = solver.getInfo()
     x = np.asarray(solver.getSolution().col_value)
-    basis = _kept(h, problem, solver.getBasis()) if problem.columns else None
+    basis = _extract_basis(h, problem, solver.getBasis()) if problem.columns else None
     return Found(x, info.objective_function_value, basis, info.simplex_iteration_count)
 
 
@@ -167,7 +167,7 @@ def _basis(h, problem: Linear, start: Basis):
     return basis
 
 
-def _kept(h, problem: Linear, basis) -> Basis:
+def _extract_basis(h, problem: Linear, basis) -> Basis:
     lower, basic = h.HighsBasisStatus.kLower, h.HighsBasisStatus.kBasic
     return Basis(
         {n: s for n, s in zip(problem.columns, basis.col_status, strict=True) if s != lower},

@@ -95,7 +95,7 @@ def with_batch_counts(
     search = _Search(closed, losses, rows, drawn, changing, count)
     for place in losses:
         search.walk(search.outvars[place])
-    return search.replaced()
+    return search.replace_scalars()
 
 
 class _Search:
@@ -130,7 +130,7 @@ class _Search:
             eqn = eqns.pop()
             if any(v in now for v in eqn.invars if not isinstance(v, Literal)):
                 eqn = eqn.replace(invars=[v if isinstance(v, Literal) else now.get(v, v) for v in eqn.invars])
-            inner = self._opened(eqn, counted)
+            inner = self._open_call(eqn, counted)
             if inner is not None:
                 body: list = []
                 results = body_of(inner).splice(eqn.invars, eqn.source_info, body, self.consts)
@@ -145,7 +145,7 @@ class _Search:
             self.eqns.append(eqn)
         return [v if isinstance(v, Literal) else now.get(v, v) for v in jaxpr.outvars]
 
-    def _opened(self, eqn, counted: set[str]):
+    def _open_call(self, eqn, counted: set[str]):
         """Return the program inside a call that is to be inlined, or None.
 
         A block of a model that returns a loss (`sbpjax.graph.repeated_layers`) is two calls, ``Head`` and
@@ -332,7 +332,7 @@ class _Search:
 
     # -- the values of the batch -----------------------------------------------------------------------------------
 
-    def replaced(self) -> Replaced:
+    def replace_scalars(self) -> Replaced:
         """Return the program with the scalars that were found as inputs."""
         whole = _Whole(self)
         chosen = []

@@ -6,9 +6,9 @@ bfloat16 and then casts it:
     dot_general → bf16[256, 64] → transpose → cast_back → f32[64, 256]
 
 Under data parallelism each rank holds a part of the sum, and a planner that minimizes bytes adds the parts up in
-bfloat16, which rounds to 8 bits at every rank. `widened` moves the cast to the start: the product gives float32, at no
-cost where products accumulate in float32 anyway, and sums between ranks and over micro-batches are float32, as
-PyTorch's DistributedDataParallel reduces it.
+bfloat16, which rounds to 8 bits at every rank. `widen_gradients` moves the cast to the start: the product gives
+float32, at no cost where products accumulate in float32 anyway, and sums between ranks and over micro-batches are
+float32, as PyTorch's DistributedDataParallel reduces it.
 
 A cast that ends in another kind of equation stays a cast. A transpose that exchanges the factors of a product becomes a
 product of the exchanged factors: XLA:CPU joins the two, and has no kernel for the joined product of bfloat16 batches
@@ -44,7 +44,7 @@ def cast_back(x: Any, dtype: Any) -> Any:
     return cast_back_p.bind(x, new_dtype=np.dtype(dtype))
 
 
-def widened(closed: ClosedJaxpr) -> ClosedJaxpr:
+def widen_gradients(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a program whose gradients of cast weights are float32 from where they are summed; none is cast back."""
     return rewritten(closed, _change)
 
@@ -93,7 +93,7 @@ class _Pass:
                 self._instead[i] = []
                 self._renamed[eqn.outvars[0]] = self._wide(v, dtype)
             else:
-                self._instead[i] = [converted(eqn, v, eqn.outvars[0], dtype)]
+                self._instead[i] = [make_cast(eqn, v, eqn.outvars[0], dtype)]
         found = [e for i, eqn in enumerate(self._eqns) for e in self._instead.get(i, (eqn,))]
         return [e.replace(invars=[self.now(v) for v in e.invars]) for e in found]
 
@@ -121,7 +121,7 @@ class _Pass:
         name = eqn.primitive.name
         wide = Var(ShapedArray(_shape(v), dtype))
         made_by = self._maker.get(eqn.invars[0]) if name == "transpose" else None
-        if made_by is not None and (product := _exchanged(self._eqns[made_by], eqn.params["permutation"])):
+        if made_by is not None and (product := _exchange_factors(self._eqns[made_by], eqn.params["permutation"])):
             params = {**product.params, "preferred_element_type": dtype}
             self._instead[made_by], self._instead[i] = [], [product.replace(outvars=[wide], params=params)]
         elif name in MOVES or name == "add_any":
@@ -135,12 +135,12 @@ class _Pass:
                 terms = self._wide(terms, dtype)
             else:
                 terms = Var(ShapedArray(_shape(terms), dtype))
-                casts.append(converted(eqn, eqn.invars[0], terms, dtype))
+                casts.append(make_cast(eqn, eqn.invars[0], terms, dtype))
             self._instead[i] = [*casts, eqn.replace(invars=[terms], outvars=[wide])]
         return wide
 
 
-def _exchanged(product, permutation: tuple[int, ...]):
+def _exchange_factors(product, permutation: tuple[int, ...]):
     """Return a product with exchanged factors, or None if a permutation of its result is not such an exchange."""
     if product.primitive.name != "dot_general":
         return None
@@ -161,7 +161,7 @@ def _shape(v: Any) -> tuple[int, ...]:
     return v.aval.shape
 
 
-def converted(like, source, target: Var, dtype):
+def make_cast(like, source, target: Var, dtype):
     """Return the equation that casts a variable into another, at the place of the equation `like`."""
     params = {"new_dtype": np.dtype(dtype), "weak_type": False, "sharding": None}
     return like.replace(primitive=jax.lax.convert_element_type_p, invars=[source], outvars=[target], params=params)

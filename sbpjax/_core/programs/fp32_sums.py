@@ -18,7 +18,7 @@ from jax.core import ShapedArray
 
 from sbpjax._core.jax_private import ClosedJaxpr, Var
 
-from .fp32_gradients import converted
+from .fp32_gradients import make_cast
 from .rewrite import rewritten
 
 _NARROW = frozenset(map(np.dtype, (jnp.bfloat16, np.float16)))
@@ -36,9 +36,9 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
         if eqn.primitive.name == "reduce_sum" and eqn.invars[0].aval.dtype in _NARROW:
             terms, (total,) = eqn.invars[0], eqn.outvars
             wide = [Var(ShapedArray(v.aval.shape, np.dtype(np.float32))) for v in (terms, total)]
-            eqns.append(converted(eqn, terms, wide[0], np.float32))
+            eqns.append(make_cast(eqn, terms, wide[0], np.float32))
             eqns.append(eqn.replace(invars=[wide[0]], outvars=[wide[1]]))
-            eqns.append(converted(eqn, wide[1], total, total.aval.dtype))
+            eqns.append(make_cast(eqn, wide[1], total, total.aval.dtype))
         else:
             eqns.append(inside(eqn))
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):

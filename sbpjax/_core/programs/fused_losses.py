@@ -45,7 +45,7 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     if any(eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") for eqn in eqns):
         # Without dead equations: losses of which only the gradient was wanted are still there after autodiff, and would
         # count as readers of the logits.
-        eqns, outvars = _fused(live(_untransposed(eqns), outvars), outvars, constants)
+        eqns, outvars = _fuse_losses(live(_drop_transposes(eqns), outvars), outvars, constants)
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
     names = jaxpr.debug_info.with_unknown_names()
@@ -54,7 +54,7 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     return ClosedJaxpr(changed, [*closed.consts, *constants.values()])
 
 
-def _untransposed(eqns: list) -> list:
+def _drop_transposes(eqns: list) -> list:
     """Return equations that read values themselves, where they read the transpose of their transpose."""
     maker, source, changed = {}, {}, []
     for eqn in eqns:
@@ -74,7 +74,7 @@ def _untransposed(eqns: list) -> list:
     return changed
 
 
-def _fused(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:
+def _fuse_losses(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:
     """Return the equations and results of a program after all the changes that it allows."""
     seen: set = set()
     while True:
@@ -86,7 +86,7 @@ def _fused(eqns: list, outvars: list, constants: dict) -> tuple[list, list]:
                 seen.add(eqn.invars[0])
                 found = _match(program, eqn.invars[0])
                 if found is not None:
-                    eqns, outvars = _replaced(program, found, constants)
+                    eqns, outvars = _replace_match(program, found, constants)
                     break
         else:
             return eqns, outvars
@@ -273,7 +273,7 @@ def _end(eqn, number: int, v, product) -> _End | None:
     return None
 
 
-def _replaced(program: _Program, found: _Match, constants: dict) -> tuple[list, list]:
+def _replace_match(program: _Program, found: _Match, constants: dict) -> tuple[list, list]:
     """Return equations and results with one match replaced."""
     eqns, now = program.eqns, {}
     positions = [i for i in (found.forward, found.backward) if i is not None]

@@ -57,7 +57,7 @@ def _value(env: dict, v):
     return v.val if isinstance(v, Literal) else env[v]
 
 
-def _typed(env: dict, v) -> jax.Array:
+def _cast_value(env: dict, v) -> jax.Array:
     """Return a value as an array of its variable's dtype."""
     # Of the first layer the carry may be a number of the program's text, and of the others an array; a call has one
     # signature.
@@ -66,13 +66,13 @@ def _typed(env: dict, v) -> jax.Array:
 
 def _calls(program: Program, env: dict, loop: LayerLoop) -> None:
     """Run the iterations of a loop as calls of its first iteration's equations."""
-    carry = [_typed(env, v) for _, v in loop.carried]
+    carry = [_cast_value(env, v) for _, v in loop.carried]
     shared = [env[v] for v in loop.shared]
     pieces = _pieces(program, loop)
     for k in range(loop.iterations):
         values: dict = {("carry", i): x for i, x in enumerate(carry)}
         values.update((("shared", i), x) for i, x in enumerate(shared))
-        values.update((("own", i), _typed(env, iterations[k])) for i, iterations in enumerate(loop.own))
+        values.update((("own", i), _cast_value(env, iterations[k])) for i, iterations in enumerate(loop.own))
         for piece in pieces:
             piece.run(values)
         carry = [values["iteration", producer] for producer, _ in loop.carried]
@@ -106,13 +106,13 @@ class _Piece:
             if self._call is None:
                 # Traced once and bound for every layer, so that all layers call one function of the module and not
                 # equal ones.
-                (self._call,) = jax.make_jaxpr(jax.jit(self._named()))(*operands).jaxpr.eqns
+                (self._call,) = jax.make_jaxpr(jax.jit(self._make_layer()))(*operands).jaxpr.eqns
             # The mark is on the call alone: around the trace it would be on every operation of the layer.
             with set_xla_metadata(inlineable="false"):
                 results = bind(self._call, operands)
         values.update((("iteration", producer), x) for producer, x in zip(self.gives, results, strict=True))
 
-    def _named(self):
+    def _make_layer(self):
         # A function of its own per piece, as `jax.jit` keeps programs by function; and the name that profiles show.
         def layer(*operands):
             return self._compute(*operands)

@@ -53,13 +53,13 @@ class RowKinds:
             open_.pop()
             for out, kind in zip(eqn.outvars, self._of(eqn), strict=True):
                 self._kinds[out] = kind
-        return self._known(v)
+        return self._find_kind(v)
 
-    def _known(self, v) -> Any:
+    def _find_kind(self, v) -> Any:
         return STEADY if isinstance(v, Literal) else self._kinds.get(v, STEADY)
 
     def _of(self, eqn) -> list:
-        kinds = [self._known(v) for v in eqn.invars]
+        kinds = [self._find_kind(v) for v in eqn.invars]
         if eqn.primitive.name == "optimization_barrier":
             return kinds
         count = len(eqn.outvars)

@@ -7,9 +7,10 @@ shared values stay outside. The backward layers scan over the stacks of the forw
 of the program has one size at any depth: 48 layers are traced, planned and compiled in 1.1 times the time of 4. A loop
 in the program, such as gradient accumulation, has its body rolled too.
 
-`rolled` works on a traced program before it is planned. Inputs and outputs that a caller may keep as stacks (weights,
-optimizer state) become stacks, so nothing is copied into one in a step, and an optimizer's update of them is a loop as
-well. Other values are stacked in the program; a stretch without a contraction is not worth that and stays as it is.
+`roll_layers` works on a traced program before it is planned. Inputs and outputs that a caller may keep as stacks
+(weights, optimizer state) become stacks, so nothing is copied into one in a step, and an optimizer's update of them is
+a loop as well. Other values are stacked in the program; a stretch without a contraction is not worth that and stays as
+it is.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Rolled:
     outputs: list[tuple[int, ...]]
 
 
-def rolled(
+def roll_layers(
     closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_iterations: int = LEAST_ITERATIONS
 ) -> Rolled:
     """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
@@ -85,7 +86,7 @@ def _inner(eqn, least_iterations: int) -> Rolled | None:
     # from the iteration, and its stack with it.
     for i, v in enumerate(params["jaxpr"].jaxpr.invars[: consts + carry]):
         resident[i] = ((i < consts, str(v.aval)), None if i < consts else i - consts)
-    body = rolled(params["jaxpr"], resident, least_iterations)
+    body = roll_layers(params["jaxpr"], resident, least_iterations)
     return None if body.closed is params["jaxpr"] else body
 
 

@@ -356,7 +356,7 @@ def stop(text: str) -> None:
     halt()
 
 
-def stopped() -> str | None:
+def find_stop_reason() -> str | None:
     """Return the difference that ended the agreement of the ranks, None while there is none."""
     return _switch.text
 

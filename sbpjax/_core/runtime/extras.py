@@ -21,7 +21,7 @@ def pip_install(extra: str) -> str:
     Args:
         extra: a name of ``[project.optional-dependencies]`` in `pyproject.toml`.
     """
-    return f"pip install {' '.join(_quoted(text) for text in packages_of(extra))}"
+    return f"pip install {' '.join(_quote(text) for text in packages_of(extra))}"
 
 
 def packages_of(extra: str) -> list[str]:
@@ -40,5 +40,5 @@ def packages_of(extra: str) -> list[str]:
     return list(dict.fromkeys(found)) or [f".[{extra}]"]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text if re.fullmatch(r"[\w.-]+", text) else f'"{text}"'

@@ -63,13 +63,13 @@ def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
         text = f"{function.__qualname__} is deprecated since {since} and will be gone in {gone}: write {instead}"
 
         @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             warnings.warn(text, FutureWarning, stacklevel=2)
             return function(*args, **kwargs)
 
-        called.__deprecated__ = text  # type: ignore[attr-defined]
-        called.__doc__ = _with_note(function, f"Deprecated since {since}, gone in {gone}: write `{instead}`.")
-        return called  # type: ignore[return-value]
+        wrapper.__deprecated__ = text  # type: ignore[attr-defined]
+        wrapper.__doc__ = _with_note(function, f"Deprecated since {since}, gone in {gone}: write `{instead}`.")
+        return wrapper  # type: ignore[return-value]
 
     return mark
 

@@ -134,7 +134,7 @@ class World:
         """
         with self._posted:
             if not self._posted.wait_for(lambda: key in self._board, deadline - time.monotonic()):
-                raise lost(f"waiting for {key}", [rank], range(self.size), f"waited {timeout_s():g} s")
+                raise lost_rank_error(f"waiting for {key}", [rank], range(self.size), f"waited {timeout_s():g} s")
             return self._board[key]
 
     def drop_post(self, key: str) -> None:
@@ -225,7 +225,7 @@ class Processes(World):
             try:
                 for rank in ordered:
                     if rank != self.rank:
-                        given[rank] = self._awaited(asked, f"{base}/{number}", rank, ordered, deadline)
+                        given[rank] = self._await_value(asked, f"{base}/{number}", rank, ordered, deadline)
             except LostRankError:  # the meeting did not take place: later ranks must not assume that it did
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     self.store.drop(mine)
@@ -233,7 +233,7 @@ class Processes(World):
                         self.store.replace(calls.key_of(ordered), None)
                 self._counts[ordered] = number
                 raise
-            values = agreed({rank: (what, value) for rank, (what, value, _) in given.items()})
+            values = agree_values({rank: (what, value) for rank, (what, value, _) in given.items()})
         swap = functools.partial(self._accounts, f"{base}/{number}")
         calls.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
         return values
@@ -260,11 +260,13 @@ class Processes(World):
                 return self.store.wait(f"{POSTS}/{key}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
-                    raise lost(asked, [0], range(self.size), f"the coordinator does not answer: {error}") from None
+                    raise lost_rank_error(
+                        asked, [0], range(self.size), f"the coordinator does not answer: {error}"
+                    ) from None
             if ended:
-                raise lost(asked, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
+                raise lost_rank_error(asked, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
-                raise lost(asked, [rank], range(self.size), f"waited {timeout_s():g} s")
+                raise lost_rank_error(asked, [rank], range(self.size), f"waited {timeout_s():g} s")
 
     def drop_post(self, key):
         with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
@@ -272,25 +274,25 @@ class Processes(World):
 
     def ended(self, rank: int) -> bool:
         """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
-        return self._given(f"{ENDED}/{rank}")
+        return self._has_key(f"{ENDED}/{rank}")
 
-    def _awaited(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
+    def _await_value(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
         while True:
             try:
                 return self.store.wait(f"{base}/{rank}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
-                    raise lost(asked, [0], members, f"the coordinator does not answer: {error}") from None
+                    raise lost_rank_error(asked, [0], members, f"the coordinator does not answer: {error}") from None
             calls.raise_difference()
             if self.failure is not None:
-                raise lost(asked, [], members, self.failure)
-            if self.ended(rank) and not self._given(f"{base}/{rank}"):
-                raise lost(asked, [rank], members, f"rank {rank} {AT_ITS_END}")
+                raise lost_rank_error(asked, [], members, self.failure)
+            if self.ended(rank) and not self._has_key(f"{base}/{rank}"):
+                raise lost_rank_error(asked, [rank], members, f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
-                missing = [r for r in members if r != self.rank and not self._given(f"{base}/{r}")]
-                raise lost(asked, missing or [rank], members, f"waited {timeout_s():g} s")
+                missing = [r for r in members if r != self.rank and not self._has_key(f"{base}/{r}")]
+                raise lost_rank_error(asked, missing or [rank], members, f"waited {timeout_s():g} s")
 
-    def _given(self, key: str) -> bool:
+    def _has_key(self, key: str) -> bool:
         try:
             self.store.look(key)
         except (jax.errors.JaxRuntimeError, ForeignMessageError):
@@ -306,7 +308,7 @@ def by_value(told: dict[int, Any]) -> dict[Any, list[int]]:
     return ranks
 
 
-def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
+def agree_values(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     """Return the values of a meeting, keyed by rank in order.
 
     Raises:
@@ -321,7 +323,7 @@ def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     return {rank: given[rank][1] for rank in sorted(given)}
 
 
-def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
+def lost_rank_error(asked: str, missing: list[int], members, why: str) -> LostRankError:
     """Return the error for ranks that did not come to a meeting."""
     seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
     return LostRankError(
@@ -347,7 +349,7 @@ def raise_for_ranks(error: BaseException) -> None:
         time.sleep(0.02)
     calls.raise_difference()
     seen = f"{world.failure or 'a rank ended without a word'}; here {str(error).splitlines()[0]}"
-    raise lost("a program of several ranks", [], range(world.size), seen) from error
+    raise lost_rank_error("a program of several ranks", [], range(world.size), seen) from error
 
 
 def _state() -> Any:
@@ -372,10 +374,10 @@ def current() -> World:
         return world
     if _processes is not None:
         return _processes
-    return _found() if _state().client is not None else _alone
+    return _find_world() if _state().client is not None else _alone
 
 
-def _found() -> World:
+def _find_world() -> World:
     """Return the world of processes that the user's own `jax.distributed.initialize` connected."""
     global _processes
     _processes = Processes()

@@ -84,7 +84,7 @@ class Store:
 
     def _read(self, name: str, data: bytes) -> Any:
         try:
-            return encoding.decode(signing.verified(self._key, name, data))
+            return encoding.decode(signing.verify_signature(self._key, name, data))
         except (SignatureError, EncodingError):
             raise ForeignMessageError(
                 f"reading {name} from the store of the coordinator",

@@ -55,9 +55,9 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
     except (OverflowError, ValueError) as error:
         if isinstance(error, EncodingError):
             raise
-        raise _refused("encoding a value", f"{type(error).__name__}: {error}") from None
+        raise _encoding_error("encoding a value", f"{type(error).__name__}: {error}") from None
     if len(data) > limit:
-        raise _refused("encoding a value", f"{len(data)} bytes, where at most {limit} are taken")
+        raise _encoding_error("encoding a value", f"{len(data)} bytes, where at most {limit} are taken")
     return data
 
 
@@ -68,14 +68,14 @@ def decode(data: bytes, limit: int = MAX_BYTES) -> Any:
         EncodingError: these are no such bytes, they are more than `limit`, or nested too deep.
     """
     if len(data) > limit:
-        raise _refused("decoding a value", f"{len(data)} bytes, where at most {limit} are taken")
+        raise _encoding_error("decoding a value", f"{len(data)} bytes, where at most {limit} are taken")
     options: dict[str, Any] = {"ext_hook": _mark, "object_pairs_hook": _no_map, "unicode_errors": "surrogatepass"}
     try:
         return _value(_msgpack().unpackb(data, **options), 0)
     except EncodingError:
         raise
     except Exception as error:  # bytes that are no value end in errors of MessagePack, NumPy and Python itself
-        raise _refused("decoding a value", f"{type(error).__name__}: {str(error)[:200]}") from None
+        raise _encoding_error("decoding a value", f"{type(error).__name__}: {str(error)[:200]}") from None
 
 
 def _msgpack() -> Any:
@@ -84,7 +84,7 @@ def _msgpack() -> Any:
     return msgpack
 
 
-def _refused(asked: str, seen: str) -> EncodingError:
+def _encoding_error(asked: str, seen: str) -> EncodingError:
     rule = f"a plain value of at most {MAX_DEPTH} levels, as sbpjax._core.serialization.encoding.encode writes it"
     return EncodingError(asked, seen, rule, "send less at once, or look at who wrote these bytes")
 
@@ -93,15 +93,15 @@ def _refused(asked: str, seen: str) -> EncodingError:
 
 
 @functools.cache
-def _marked(code: int) -> Any:
+def _make_mark(code: int) -> Any:
     return _msgpack().ExtType(code, b"")
 
 
 def _large(value: Any) -> list:
     """Return an integer of more than 64 bits, for which MessagePack calls this; nothing else comes here."""
     if type(value) is not int:
-        raise _refused("encoding a value", f"a {type(value).__name__}")
-    return [_marked(_INTEGER), value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)]
+        raise _encoding_error("encoding a value", f"a {type(value).__name__}")
+    return [_make_mark(_INTEGER), value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)]
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
@@ -110,7 +110,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
     if kind in _AS_THEY_ARE:
         return value
     if depth >= MAX_DEPTH:
-        raise _refused("encoding a value", f"{where[:80]}…: more than {MAX_DEPTH} levels")
+        raise _encoding_error("encoding a value", f"{where[:80]}…: more than {MAX_DEPTH} levels")
     if kind is list:
         return _entries(value, where, depth)
     write = _WRITERS.get(kind)
@@ -134,11 +134,11 @@ def _entries(values: Any, where: str, depth: int) -> list:
 
 
 def _tuple(value: tuple, where: str, depth: int) -> list:
-    return [_marked(_TUPLE), *_entries(value, where, depth)]
+    return [_make_mark(_TUPLE), *_entries(value, where, depth)]
 
 
 def _dict(value: dict, where: str, depth: int) -> list:
-    found = [_marked(_DICT), *_entries(value, f"a key of {where}, list(keys)", depth)]
+    found = [_make_mark(_DICT), *_entries(value, f"a key of {where}, list(keys)", depth)]
     if _AS_THEY_ARE.issuperset(map(type, value.values())):
         return found + list(value.values())
     return found + [_plain(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()]
@@ -149,11 +149,11 @@ def _set(value: set | frozenset, where: str, depth: int) -> list:
     packed = _msgpack().packb
     entries = _entries(value, f"{where}, list(set)", depth)
     entries.sort(key=lambda v: packed(v, default=_large, unicode_errors="surrogatepass"))
-    return [_marked(_SET if type(value) is set else _FROZENSET), *entries]
+    return [_make_mark(_SET if type(value) is set else _FROZENSET), *entries]
 
 
 def _complex(value: complex, where: str, depth: int) -> list:
-    return [_marked(_COMPLEX), value.real, value.imag]
+    return [_make_mark(_COMPLEX), value.real, value.imag]
 
 
 def _name(dtype: np.dtype, where: str) -> str:
@@ -166,12 +166,12 @@ def _name(dtype: np.dtype, where: str) -> str:
 
 def _array(value: np.ndarray, where: str, depth: int) -> list:
     name = _name(value.dtype, where)
-    return [_marked(_ARRAY), name, list(value.shape), _little(value, _DTYPES[name]).tobytes()]
+    return [_make_mark(_ARRAY), name, list(value.shape), _little(value, _DTYPES[name]).tobytes()]
 
 
 def _number(value: np.generic, where: str, depth: int) -> list:
     name = _name(value.dtype, where)
-    return [_marked(_NUMBER), name, _little(np.asarray(value), _DTYPES[name]).tobytes()]
+    return [_make_mark(_NUMBER), name, _little(np.asarray(value), _DTYPES[name]).tobytes()]
 
 
 def _little(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -200,12 +200,12 @@ class _Mark:
 
 def _mark(code: int, data: bytes) -> _Mark:
     if data or code not in _READERS:
-        raise _refused("decoding a value", f"an extension {code} of {len(data)} bytes")
+        raise _encoding_error("decoding a value", f"an extension {code} of {len(data)} bytes")
     return _Mark(code)
 
 
 def _no_map(pairs: Any) -> Any:
-    raise _refused("decoding a value", "a map of MessagePack, which is never written")
+    raise _encoding_error("decoding a value", "a map of MessagePack, which is never written")
 
 
 def _value(found: Any, depth: int) -> Any:
@@ -214,9 +214,9 @@ def _value(found: Any, depth: int) -> Any:
     if kind in _AS_THEY_ARE:
         return found
     if kind is not list:
-        raise _refused("decoding a value", f"a {kind.__name__} out of its place")
+        raise _encoding_error("decoding a value", f"a {kind.__name__} out of its place")
     if depth >= MAX_DEPTH:
-        raise _refused("decoding a value", f"more than {MAX_DEPTH} levels")
+        raise _encoding_error("decoding a value", f"more than {MAX_DEPTH} levels")
     mark = found[0] if found else None
     if type(mark) is _Mark:
         return _READERS[mark.code](_read(found[1:], depth))

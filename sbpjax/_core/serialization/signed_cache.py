@@ -49,7 +49,7 @@ def read(folder: pathlib.Path, name: str) -> bytes | None:
         data = (folder / name).read_bytes()
     except FileNotFoundError:
         return None
-    return signing.verified(key, f"{folder.name}/{name}", data)
+    return signing.verify_signature(key, f"{folder.name}/{name}", data)
 
 
 def write(folder: pathlib.Path, name: str, body: bytes) -> bool:

@@ -38,7 +38,7 @@ def sign(key: bytes, context: str, body: bytes) -> bytes:
     return _tag(key, context, body) + body
 
 
-def verified(key: bytes, context: str, data: bytes) -> bytes:
+def verify_signature(key: bytes, context: str, data: bytes) -> bytes:
     """Return the body of signed bytes.
 
     Raises:
@@ -55,18 +55,18 @@ def verified(key: bytes, context: str, data: bytes) -> bytes:
     return body
 
 
-def derived(key: bytes, *names: str) -> bytes:
+def derive_key(key: bytes, *names: str) -> bytes:
     """Return a key of its own for a purpose."""
-    return hmac.digest(key, _framed("\0".join(("derived", *names))), "sha256")
+    return hmac.digest(key, _frame_context("\0".join(("derived", *names))), "sha256")
 
 
 def _tag(key: bytes, context: str, body: bytes) -> bytes:
-    made = hmac.new(key, _framed(context), "sha256")
+    made = hmac.new(key, _frame_context(context), "sha256")
     made.update(body)
     return made.digest()
 
 
-def _framed(context: str) -> bytes:
+def _frame_context(context: str) -> bytes:
     text = context.encode("utf-8", "surrogatepass")
     return len(text).to_bytes(8, "little") + text
 
@@ -215,9 +215,9 @@ def job_key() -> bytes:
         secret = private_bytes(os.environ[SECRET_FILE]).strip()
     if not secret and not os.environ.get(SECRET_FILE):
         names = [f"{name}={os.environ[name]}" for name in _JOB_NAMES if os.environ.get(name)]
-        return derived(private_key(), "job", *names)
+        return derive_key(private_key(), "job", *names)
     if len(secret) < _LEAST_SECRET:
         rule = f"a secret has at least {_LEAST_SECRET} characters that no one can guess"
         fix = f'export {SECRET}="$(openssl rand -hex 32)", the same on every rank'
         raise SignatureError("the secret of this job", f"{source} with {len(secret)}", rule, fix)
-    return derived(secret, "job")
+    return derive_key(secret, "job")

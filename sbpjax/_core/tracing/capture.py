@@ -4,8 +4,8 @@ A training step reads parameters, writes them in place, and moves optimizer stat
 lists those tensors, puts tracers into their handles while the function is traced, reads the values that the function
 left there, and puts the arrays back: a trace, even one that fails, changes nothing.
 
-Every call checks whether a program still fits, so the check is cheap: `State.unchanged` compares identities (the same
-tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
+Every call checks whether a program still fits, so the check is cheap: `State.is_unchanged` compares identities (the
+same tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class State:
             self.names.append(name)
 
     def _watch(self) -> None:
-        """Record the contents of every table by identity, for `unchanged`."""
+        """Record the contents of every table by identity, for `is_unchanged`."""
         tables = [m.__dict__ for m in self.modules]
         tables += [fields[name] for fields in tables for name in _TABLES]
         tables += [tensors for o in self.optimizers for tensors in o.state.values()]
@@ -146,7 +146,7 @@ class State:
         self._params = [(group["params"], list(group["params"])) for o in self.optimizers for group in o.param_groups]
         self._scales = [(s, s.state_tensors()) for s in self._scalers]
 
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Return whether the same tensors still sit in the same places, in the same modes."""
         if any(self._empty):
             return False
@@ -171,7 +171,7 @@ class State:
         return True
 
     def watch(self) -> None:
-        """Record the tables again for `unchanged`, after a run stored tensors in them."""
+        """Record the tables again for `is_unchanged`, after a run stored tensors in them."""
         self._watch()
 
     def holds_scalers(self) -> bool:
@@ -179,7 +179,7 @@ class State:
         return not self._scales or all(_same(s.state_tensors(), held) for s, held in self._scales)
 
     def reports_changes(self) -> bool:
-        """Return whether all changes seen by `unchanged`, but for loss scalers, move the mark."""
+        """Return whether all changes seen by `is_unchanged`, but for loss scalers, move the mark."""
         return (
             not self._containers
             and all(map(_module_reports, self.modules))

@@ -74,7 +74,7 @@ class Captured:
             self._showing.clear()
 
     def _capture(self, tensor: Tensor):
-        key, shown = id(tensor), _shown(tensor)
+        key, shown = id(tensor), _storage_facts(tensor)
         if key not in self._values and shown:
             key = self._showing.get(shown, key)
         self._read.add(key)
@@ -104,7 +104,7 @@ class Captured:
         # gathered.
         return jnp.zeros(known.shape, known.dtype)
 
-    def settled(self, last: bool = False) -> bool:
+    def settle_inputs(self, last: bool = False) -> bool:
         """Take the tensors that outlived the trace among the inputs; return whether the trace is final.
 
         Args:
@@ -142,7 +142,7 @@ class Captured:
         return closed.replace(jaxpr=jaxpr.replace(invars=kept, debug_info=jaxpr.debug_info.with_unknown_names()))
 
 
-def _shown(tensor: Tensor) -> tuple:
+def _storage_facts(tensor: Tensor) -> tuple:
     """Return the storage that a tensor shows and whether it is a leaf of its own; () if no other tensor can show it."""
     edge = node_of(tensor)
     if storage_of(tensor) is None or is_traced(tensor):

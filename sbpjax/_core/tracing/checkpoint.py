@@ -10,7 +10,7 @@ from typing import Any
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, restore, wrap_any
-from sbpjax._core.tensor.nodes.node import FREED, Node, freed, record
+from sbpjax._core.tensor.nodes.node import FREED, Node, freed_error, record
 from sbpjax._core.tensor.storage.payload import as_leaf, edge_of, edges_of, payload
 from sbpjax._core.tensor.tape import engine
 
@@ -35,7 +35,7 @@ class CheckpointNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.inputs is FREED:
-            raise freed("checkpoint")
+            raise freed_error("checkpoint")
         inputs = list(self.inputs)
         for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
             array, layout = inputs[i]

@@ -1,4 +1,4 @@
-"""`compiled`: one program per signature of a function or module, on the tape, as ``torch.compile``.
+"""`compile_function`: one program per signature of a function or module, on the tape, as ``torch.compile``.
 
 Worked case: ``fast = compiled(model)``; ``fast(x).sum().backward()`` runs two programs, the model's and its backward,
 and the parameters get their gradients. Buffers that the model writes (statistics of batch norm) are outputs of the
@@ -27,7 +27,7 @@ from .signature import Call, signature_of
 from .transform import Function, Trace
 
 
-def compiled(fn: Any, *, fullgraph: bool = False) -> Any:
+def compile_function(fn: Any, *, fullgraph: bool = False) -> Any:
     """Return ``fn`` as one compiled program per signature of its arguments, with gradients.
 
     Args:
@@ -86,7 +86,7 @@ class CompiledFunction:
                     raise
                 self._say(error)
                 return self._fn(*args, **kwargs)
-        return function.results.filled(trace.run(call.tensors))
+        return function.results.fill_places(trace.run(call.tensors))
 
     def _fitting(self, owners: list, call: Call, args, kwargs, attempt: int) -> tuple[Function, Trace]:
         """Return the program for a call, that of an earlier call if there is one.
@@ -97,7 +97,7 @@ class CompiledFunction:
         key = self._key(owners, call)
         found = self._traces.get(key)
         if found is None:
-            found = self._traced(owners, args, kwargs, attempt)
+            found = self._trace_call(owners, args, kwargs, attempt)
             key = self._key(owners, call)
             if len(self._traces) >= self._MOST:
                 self._traces.pop(next(iter(self._traces)))
@@ -122,8 +122,8 @@ class CompiledFunction:
         Raises:
             Recaptured: it is another program; the stored tensors are the user's own from here on.
         """
-        kept = _kept(owners)
-        _, further = self._traced(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)
+        kept = _collect_kept(owners)
+        _, further = self._trace_call(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)
         kept.restore()
         kept.undo([t for t in (output.tensor() for output in further.left) if t is not None])
         if further.unsettled != trace.unsettled:
@@ -132,9 +132,9 @@ class CompiledFunction:
             raise Recaptured
         trace.unsettled = None
 
-    def _traced(self, owners: list, args, kwargs, attempt: int, kept: Kept | None = None) -> tuple[Function, Trace]:
+    def _trace_call(self, owners: list, args, kwargs, attempt: int, kept: Kept | None = None) -> tuple[Function, Trace]:
         function = Function(self._fn, args, kwargs)
-        kept = _kept(owners) if kept is None else kept
+        kept = _collect_kept(owners) if kept is None else kept
         name = getattr(self._fn, "__name__", type(self._fn).__name__)
         body = lambda arrays: function.on_arrays(arrays)[0]  # noqa: E731
         last = attempt == MOST_ATTEMPTS - 1
@@ -178,7 +178,7 @@ class CompiledModule(Module):
             return getattr(self._modules["_orig_mod"], name)
 
 
-def _kept(owners: list) -> Kept:
+def _collect_kept(owners: list) -> Kept:
     return Kept([m for owner in owners for m in owner.modules()])
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch.traced import logical, unpinned
+from sbpjax._core.tensor.dispatch.traced import logical, unpin_layout
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, record, sequence
@@ -118,7 +118,7 @@ class _Branch:
                     "both functions return a tensor or a tuple of tensors",
                     "wrap numbers: sbpjax.tensor(1.0)",
                 )
-        self.layout = next((unpinned(x.layout) for x in outs if x.layout is not None), None)
+        self.layout = next((unpin_layout(x.layout) for x in outs if x.layout is not None), None)
         self.sources = _sources([x for x in outs if x.requires_grad], first)
         return outs
 

@@ -44,7 +44,7 @@ def _run(asked: str, func: Callable, inputs: tuple) -> tuple[bool, tuple]:
     return _tuple(asked, "outputs of the function", func(*inputs))
 
 
-def _checked(asked: str, strict: bool, found, inputs: tuple, what: str) -> tuple:
+def _check_grads(asked: str, strict: bool, found, inputs: tuple, what: str) -> tuple:
     """Return gradients with zeros for None, which is an error if ``strict``."""
     if strict and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
@@ -87,7 +87,7 @@ def _direction(asked: str, v, like: tuple, of: str) -> tuple:
     return values
 
 
-def _done(values: tuple, several: bool, create_graph: bool) -> Any:
+def _finish_values(values: tuple, several: bool, create_graph: bool) -> Any:
     values = values if create_graph else tuple(x.detach() for x in values)
     return values if several else values[0]
 
@@ -110,8 +110,8 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         sources = _inputs(values, create_graph)
         out_several, outputs = _run("vjp", func, sources)
         v = _direction("vjp", v, outputs, "the output")
-        found = _checked("vjp", strict, _walk(outputs, sources, v, create_graph), sources, "the output")
-    return _done(outputs, out_several, create_graph), _done(found, several, create_graph)
+        found = _check_grads("vjp", strict, _walk(outputs, sources, v, create_graph), sources, "the output")
+    return _finish_values(outputs, out_several, create_graph), _finish_values(found, several, create_graph)
 
 
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -121,15 +121,15 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         sources = _inputs(values, create_graph)
         v = _direction("jvp", v, sources, "the input")
         out_several, outputs = _run("jvp", func, sources)
-        pushed = _pushed("jvp", outputs, sources, v, strict, create_graph)
-    return _done(outputs, out_several, create_graph), _done(pushed, out_several, create_graph)
+        pushed = _push_forward("jvp", outputs, sources, v, strict, create_graph)
+    return _finish_values(outputs, out_several, create_graph), _finish_values(pushed, out_several, create_graph)
 
 
-def _pushed(asked: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
+def _push_forward(asked: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
     """Return ``J v`` of recorded outputs, by walking back twice."""
     probes = tuple((o.detach() * 0).requires_grad_() for o in outputs)
-    back = _checked(asked, strict, _walk(outputs, sources, probes, True), sources, "the output")
-    return _checked(asked, False, _walk(back, probes, v, create_graph), probes, "the gradient")
+    back = _check_grads(asked, strict, _walk(outputs, sources, probes, True), sources, "the output")
+    return _check_grads(asked, False, _walk(back, probes, v, create_graph), probes, "the gradient")
 
 
 def jacobian(
@@ -159,7 +159,7 @@ def jacobian(
             f"jacobian(strategy={strategy!r})", "vectorize=False", "forward mode is vectorized", "vectorize=True"
         )
     if vectorize:
-        return _vectorized(func, values, several, create_graph, strategy)
+        return _vectorize_jacobian(func, values, several, create_graph, strategy)
     with enable_grad():
         sources = _inputs(values, create_graph)
         out_several, outputs = _run("jacobian", func, sources)
@@ -169,22 +169,22 @@ def jacobian(
             flat = out.reshape(-1)
             for k in range(flat.numel()):
                 found = _walk((flat[k],), sources, (flat[k].detach() * 0 + 1,), create_graph)
-                found = _checked("jacobian", strict, found, sources, f"output {i}")
+                found = _check_grads("jacobian", strict, found, sources, f"output {i}")
                 for block, g in zip(blocks, found, strict=True):
                     block.append(g)
-            rows.append(tuple(_stacked(b, out, x) for b, x in zip(blocks, sources, strict=True)))
-    found = tuple(_done(row, several, create_graph) for row in rows)
+            rows.append(tuple(_stack_rows(b, out, x) for b, x in zip(blocks, sources, strict=True)))
+    found = tuple(_finish_values(row, several, create_graph) for row in rows)
     return found if out_several else found[0]
 
 
-def _stacked(rows: list, out: Tensor, x: Tensor) -> Tensor:
+def _stack_rows(rows: list, out: Tensor, x: Tensor) -> Tensor:
     from sbpjax._core.functions import stack
 
     shape = (*out.shape, *x.shape)
     return stack(rows).reshape(shape) if rows else x.new_zeros(shape)
 
 
-def _vectorized(func, values: tuple, several: bool, create_graph: bool, strategy: str):
+def _vectorize_jacobian(func, values: tuple, several: bool, create_graph: bool, strategy: str):
     from .jacobians import jacfwd, jacrev
 
     transform = jacrev if strategy == "reverse-mode" else jacfwd
@@ -193,7 +193,7 @@ def _vectorized(func, values: tuple, several: bool, create_graph: bool, strategy
         found = transform(func, argnums=tuple(range(len(values))))(*sources)
     out_several = isinstance(found[0], tuple) if found else False
     rows = found if out_several else (found,)
-    rows = tuple(_done(tuple(row), several, create_graph) for row in rows)
+    rows = tuple(_finish_values(tuple(row), several, create_graph) for row in rows)
     return rows if out_several else rows[0]
 
 
@@ -237,7 +237,7 @@ def _gradient_of(asked: str, func: Callable, sources: tuple, strict: bool) -> tu
             "return its sum",
         )
     ones = tuple(o.detach() * 0 + 1 for o in outputs)
-    return outputs, _checked(asked, strict, _walk(outputs, sources, ones, True), sources, "the output")
+    return outputs, _check_grads(asked, strict, _walk(outputs, sources, ones, True), sources, "the output")
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -247,8 +247,8 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         sources = _inputs(values, create_graph)
         v = _direction("vhp", v, sources, "the input")
         outputs, gradient = _gradient_of("vhp", func, sources, strict)
-        found = _checked("vhp", strict, _walk(gradient, sources, v, create_graph), sources, "the gradient")
-    return _done(outputs, False, create_graph), _done(found, several, create_graph)
+        found = _check_grads("vhp", strict, _walk(gradient, sources, v, create_graph), sources, "the gradient")
+    return _finish_values(outputs, False, create_graph), _finish_values(found, several, create_graph)
 
 
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -258,5 +258,5 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         sources = _inputs(values, create_graph)
         v = _direction("hvp", v, sources, "the input")
         outputs, gradient = _gradient_of("hvp", func, sources, strict)
-        found = _pushed("hvp", gradient, sources, v, strict, create_graph)
-    return _done(outputs, False, create_graph), _done(found, several, create_graph)
+        found = _push_forward("hvp", gradient, sources, v, strict, create_graph)
+    return _finish_values(outputs, False, create_graph), _finish_values(found, several, create_graph)

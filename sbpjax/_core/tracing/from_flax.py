@@ -127,7 +127,7 @@ def _plain(x):
     return jax.random.key_data(x) if _is_key(x) else x
 
 
-def _said(train: str | None, training: bool, kwargs: dict) -> dict:
+def _add_train_flag(train: str | None, training: bool, kwargs: dict) -> dict:
     if train is None or train in kwargs:
         return kwargs
     return {**kwargs, train: training if train in _TRAINS else not training}
@@ -155,7 +155,7 @@ def _from_nnx(module, train: str | None) -> FlaxModule:
         )
         if train is None:
             (whole.train if training else whole.eval)()
-        outs = whole(*args, **_said(train, training, kwargs))
+        outs = whole(*args, **_add_train_flag(train, training, kwargs))
         _, _, after = nnx.split(whole, nnx.Param, ...)
         return outs, [_plain(x) for x in jax.tree_util.tree_leaves(after)]
 
@@ -184,7 +184,7 @@ def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -
     inputs = jax.tree_util.tree_map(lambda x: payload(x) if isinstance(x, Tensor) else x, example)
     rngs = jax.random.key(0) if rngs is None else rngs
     try:
-        variables = module.init(rngs, *inputs, **_said(train, False, kwargs))
+        variables = module.init(rngs, *inputs, **_add_train_flag(train, False, kwargs))
     except Exception as error:  # of any class: it comes from the module's own code
         raise _not_initialised(module, example, error) from error
     params = variables.get("params", {})
@@ -207,7 +207,7 @@ def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -
         }
         stream = jax.random.wrap_key_data(jnp.stack(key))
         outs, after = module.apply(
-            state, *args, **_said(train, training, kwargs), mutable=list(rest), rngs={"dropout": stream}
+            state, *args, **_add_train_flag(train, training, kwargs), mutable=list(rest), rngs={"dropout": stream}
         )
         return outs, jax.tree_util.tree_leaves(after)
 

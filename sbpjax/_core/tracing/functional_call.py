@@ -45,12 +45,12 @@ def functional_call(
             )
         given.update(d)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with swapped(module, given, tie_weights, strict):
+    with swap_tensors(module, given, tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
-def swapped(module, given: dict[str, Tensor], tie_weights: bool = True, strict: bool = False):
+def swap_tensors(module, given: dict[str, Tensor], tie_weights: bool = True, strict: bool = False):
     """Put tensors in the place of a module's parameters and buffers within the block."""
     tables: dict[str, tuple[dict, str]] = {}
     names_of: dict[int, list[str]] = {}
@@ -120,7 +120,7 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
             "model.train() or model.eval() for each",
         )
 
-    def stacked(name: str, tensors: list):
+    def stack_tensors(name: str, tensors: list):
         if len({t.requires_grad for t in tensors}) > 1:
             raise OpError(
                 "stack_module_state(models)",
@@ -131,7 +131,7 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
         return stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
 
     parameters = {
-        k: stacked(k, [dict(m.named_parameters())[k] for m in models]) for k, _ in models[0].named_parameters()
+        k: stack_tensors(k, [dict(m.named_parameters())[k] for m in models]) for k, _ in models[0].named_parameters()
     }
     buffers = {k: stack([dict(m.named_buffers())[k] for m in models]) for k, _ in models[0].named_buffers()}
     return parameters, buffers

@@ -46,7 +46,7 @@ def _leaves_of(asked: str, value) -> list:
     return leaves
 
 
-def _tracked(x: Tensor) -> Tensor:
+def _track_tensor(x: Tensor) -> Tensor:
     """Return a tensor of the same value that requires grad, on the tape after ``x`` if that is on one."""
     if x.requires_grad and mode.grad:
         return x.view_as(x) if x.is_leaf else x.clone()
@@ -78,7 +78,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             for place in places:
                 _leaves_of("grad(func)", args[place])
                 leaves, structure = tree.flatten(args[place])
-                inputs = [_tracked(x) for x in leaves]
+                inputs = [_track_tensor(x) for x in leaves]
                 wrapped[place] = tree.unflatten(structure, inputs)
                 flat += inputs
                 structures.append((structure, len(inputs)))
@@ -165,7 +165,7 @@ def vjp(func: Callable, *primals, has_aux: bool = False) -> Any:
     with enable_grad():
         _leaves_of("vjp(func, *primals)", primals)
         leaves, structure = tree.flatten(primals)
-        inputs = [_tracked(x) for x in leaves]
+        inputs = [_track_tensor(x) for x in leaves]
         result = func(*tree.unflatten(structure, inputs))
     outputs, aux = result if has_aux else (result, None)
     flat, out_structure = tree.flatten(outputs)

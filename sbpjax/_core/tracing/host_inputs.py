@@ -23,7 +23,7 @@ import numpy as np
 
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun, partial_eval
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.dispatch.op_calls import inlined
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import is_traced, payload, put
@@ -146,8 +146,8 @@ class HostInputs:
         self._keys = []
         info = jaxpr.debug_info.with_unknown_names()
         keys = closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[-n:], debug_info=info))
-        flat = inlined(keys)
-        # After `inlined` the constants are still those of the program, which a smaller one may leave unread.
+        flat = inline_calls(keys)
+        # After `inline_calls` the constants are still those of the program, which a smaller one may leave unread.
         small, used = partial_eval.dce_jaxpr(flat.jaxpr, [True] * n, instantiate=False)
         self._needed = [i for i, is_used in enumerate(used) if is_used]
         if any(not first <= i < first + count for i in self._needed):

@@ -62,8 +62,8 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
     found = run("jvp(...)", body, [*function.tensors, *directions])
     k = counts[0]
-    outs, pushed = function.results.filled(found[:k]), function.results.filled(found[k : 2 * k])
-    return (outs, pushed, function.along.filled(found[2 * k :])) if has_aux else (outs, pushed)
+    outs, pushed = function.results.fill_places(found[:k]), function.results.fill_places(found[k : 2 * k])
+    return (outs, pushed, function.along.fill_places(found[2 * k :])) if has_aux else (outs, pushed)
 
 
 def linearize(func: Callable, *primals) -> tuple:
@@ -96,8 +96,8 @@ def _jacobian(transform, asked: str, func: Callable, argnums, has_aux: bool) -> 
         found = run(f"{asked}(...)", body, function.tensors)
         n, m = counts[0], len(wanted)
         rows = [_like_arguments(args, places, found[i * m : (i + 1) * m], argnums) for i in range(n)]
-        result = function.results.filled(rows)
-        return (result, function.along.filled(found[n * m :])) if has_aux else result
+        result = function.results.fill_places(rows)
+        return (result, function.along.fill_places(found[n * m :])) if has_aux else result
 
     return wrapper
 

@@ -31,7 +31,7 @@ from jax.core import Tracer
 
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun, partial_eval
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.dispatch.op_calls import inlined
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import (
@@ -42,7 +42,7 @@ from sbpjax._core.tensor.storage.payload import (
     leave_tape,
     mark_kept,
     payload,
-    refreshed,
+    refresh_tensor,
 )
 from sbpjax._core.tracing.capture import STORED
 from sbpjax.sbp import multi_host as spread
@@ -147,7 +147,7 @@ class Kept:
                 new = _get(container, key)
                 if new is old or not is_traced(new) or not alike(new, old) or kept_as(old) == "constant":
                     continue
-                keep(old, payload(new), refreshed(new).layout, written=True)
+                keep(old, payload(new), refresh_tensor(new).layout, written=True)
                 Place(container, key).put(old)
 
     def left(self) -> list[Tensor]:
@@ -253,7 +253,9 @@ def inputs_read(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[Close
     """
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info.with_unknown_names()
-    some = inlined(closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[first : first + count], debug_info=info)))
+    some = inline_calls(
+        closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[first : first + count], debug_info=info))
+    )
     found = []
     for i in range(count):
         small, used = partial_eval.dce_jaxpr(some.jaxpr, [k == i for k in range(count)], instantiate=False)
@@ -261,7 +263,7 @@ def inputs_read(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[Close
     return found
 
 
-def evaluated(program: ClosedJaxpr, tensors: Sequence[Tensor]) -> Any:
+def evaluate_program(program: ClosedJaxpr, tensors: Sequence[Tensor]) -> Any:
     """Return the one output of a small program of tensors as an array; None if one of them has no data."""
     if any(isinstance(facts(t), Abstract) or is_traced(t) for t in tensors):
         return None
@@ -279,7 +281,7 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
         placement: where the step runs: a tensor that it made local is the same on all ranks, and becomes broadcast
             there.
     """
-    known = refreshed(tensor).layout
+    known = refresh_tensor(tensor).layout
     if known is None and (placement is None or not array.ndim):
         keep(tensor, array, None)
         mark_kept(tensor, "constant")
@@ -339,7 +341,7 @@ class Output:
             mark_kept(tensor, None)
 
 
-def settled(
+def settle_kept(
     kept: Kept,
     left: list[Tensor],
     closed: ClosedJaxpr,
@@ -375,7 +377,7 @@ def settled(
         old = None if place is None else kept.before(place)
         was = kept_as(old) if isinstance(old, Tensor) else None
         read = [inputs[n] for n in numbers]
-        value = None if any(t is None for t in read) else evaluated(program, read)
+        value = None if any(t is None for t in read) else evaluate_program(program, read)
         if value is not None:
             settle(tensor, value, placement)
             constants[i] = tensor

@@ -42,7 +42,7 @@ class OutsideWrites:
         if id(x) in self._owned:
             return
         if not isinstance(x, Tensor):
-            raise self._unnamed(f"{type(x).__name__}.step()", "an optimizer that is not in its state")
+            raise self._unnamed_error(f"{type(x).__name__}.step()", "an optimizer that is not in its state")
         if id(x) in self._written or is_traced(x):
             return
         self._written[id(x)] = weakref.ref(x), Snapshot(x, weakly=True)
@@ -72,9 +72,9 @@ class OutsideWrites:
         Args:
             returned: the ids of the results.
         """
-        if self._left(returned):
+        if self._unreturned_tensors(returned):
             gc.collect()
-        left = self._left(returned)
+        left = self._unreturned_tensors(returned)
         return [] if any(x.requires_grad or base_of(x) is not None or kept_as(x) for x in left) else left
 
     def check(self, asked: str, returned: Collection[int] = ()) -> None:
@@ -87,13 +87,13 @@ class OutsideWrites:
         Raises:
             AutogradError: the function changes a tensor that is not in ``state=``.
         """
-        if self._left(returned):
+        if self._unreturned_tensors(returned):
             gc.collect()
-        left = self._left(returned)
+        left = self._unreturned_tensors(returned)
         if left:
             x = left[0]
             kind = "the grad of a tensor" if x.requires_grad and x.is_leaf else "a tensor"
-            raise self._unnamed(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in its state")
+            raise self._unnamed_error(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in its state")
         self.check_storage(asked)
 
     def check_storage(self, asked: str) -> None:
@@ -102,19 +102,19 @@ class OutsideWrites:
         Raises:
             AutogradError: there is one.
         """
-        if self._shown():
+        if self._is_shown():
             gc.collect()
-        if self._shown():
-            raise self._unnamed(asked, "it writes an alias of a tensor that is not in its state")
+        if self._is_shown():
+            raise self._unnamed_error(asked, "it writes an alias of a tensor that is not in its state")
 
-    def _left(self, returned: Collection[int]) -> list[Tensor]:
+    def _unreturned_tensors(self, returned: Collection[int]) -> list[Tensor]:
         return [x for x, _ in self.written() if id(x) not in returned]
 
-    def _shown(self) -> bool:
+    def _is_shown(self) -> bool:
         """Return whether somebody shows the storage of a written tensor that is gone."""
         return any(ref() is None and saved.storage() is not None for ref, saved in self._written.values())
 
-    def _unnamed(self, asked: str, seen: str) -> AutogradError:
+    def _unnamed_error(self, asked: str, seen: str) -> AutogradError:
         return AutogradError(asked, seen, _RULE, self._fix)
 
 

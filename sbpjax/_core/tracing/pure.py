@@ -35,7 +35,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         Array([2.], dtype=float32)
     """
     from . import tree
-    from .functional_call import swapped  # builds on this package
+    from .functional_call import swap_tensors  # builds on this package
 
     own = {k: _array(v) for k, v in module.named_buffers()}
     params = {k: _array(v) for k, v in module.named_parameters()}
@@ -51,7 +51,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         if mode.closure is None:  # an `autograd.Function` gives JAX its own backward
             mode.closure = lambda x: payload(x)
         try:
-            with swapped(module, given, strict=True) if not _tied(module) else swapped(module, given):
+            with swap_tensors(module, given, strict=True) if not _has_tied(module) else swap_tensors(module, given):
                 if key is None:
                     outs = module(*args, **kwargs)
                 else:
@@ -65,7 +65,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
     return apply, params
 
 
-def _tied(module) -> bool:
+def _has_tied(module) -> bool:
     return len(list(module.named_parameters())) < len(list(module.named_parameters(remove_duplicate=False)))
 
 

@@ -209,8 +209,8 @@ def difference(old: Signature, new: Signature, paths: list[str], places: Sequenc
     for place, before, after in zip(places, old.tensors, new.tensors, strict=True):
         if before != after:
             found.append(f"{paths[place]}: {describe(before, after)} → {describe(after, before)}")
-    found += _named(old.state, new.state, describe)
-    found += _named(old.modes, new.modes, _attributes)
+    found += _name_changes(old.state, new.state, describe)
+    found += _name_changes(old.modes, new.modes, _attributes)
     if old.fixed != new.fixed:
         found.append("the options of an optimizer")
     if old.options != new.options:
@@ -219,7 +219,7 @@ def difference(old: Signature, new: Signature, paths: list[str], places: Sequenc
     return "; ".join(found[:3]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _named(old: tuple, new: tuple, text: Callable) -> list[str]:
+def _name_changes(old: tuple, new: tuple, text: Callable) -> list[str]:
     before, after = dict(old), dict(new)
     found = []
     for name, value in after.items():

@@ -23,7 +23,7 @@ from . import tree
 from .capture import State
 from .captured import example
 from .host_inputs import HostInputs
-from .kept import MOST_ATTEMPTS, Kept, Output, Recaptured, common_placement, is_of, settled, text_of
+from .kept import MOST_ATTEMPTS, Kept, Output, Recaptured, common_placement, is_of, settle_kept, text_of
 from .outside_writes import OWN_STATE, OutsideWrites
 from .signature import Call
 from .traced import Traced
@@ -165,7 +165,7 @@ class TracedStep(Traced):
         first, count = len(self.written) + len(self.layouts) - len(self._left), len(self.layouts) - len(self._left)
         last = state.attempt == MOST_ATTEMPTS - 1
         place = common_placement((*state.tensors, *call.tensors))
-        self.closed, outputs = settled(self._kept, self._left, self.closed, first, inputs, place, last)
+        self.closed, outputs = settle_kept(self._kept, self._left, self.closed, first, inputs, place, last)
         laid = zip(self.layouts[count:], outputs, strict=True)
         self.layouts = self.layouts[:count] + [layout for layout, output in laid if output.constant is None]
         return outputs

@@ -14,7 +14,7 @@ import jax
 
 from sbpjax._core.tensor.amp.casting import fresh
 from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch.op_calls import called
+from sbpjax._core.tensor.dispatch.op_calls import trace_calls
 from sbpjax.errors import SbpjaxError
 
 from .captured import Captured
@@ -75,12 +75,12 @@ class Traced:
                     return outs if more is None else outs + more(writes)
 
             try:
-                with called():
+                with trace_calls():
                     closed = jax.make_jaxpr(pure)(*seed, *examples, *found.examples())
             except SbpjaxError as error:
                 error.__notes__ = []  # JAX's notes about its own frames help no user
                 raise error from None
-            stands = found.settled(last=number == _MOST_TRACES - 1)
+            stands = found.settle_inputs(last=number == _MOST_TRACES - 1)
             check(writes)
             if stands:
                 break

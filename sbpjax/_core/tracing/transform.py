@@ -24,18 +24,18 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op
-from sbpjax._core.tensor.dispatch.op_calls import inlined
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical, note_per_process
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
-from sbpjax._core.tensor.storage.payload import payload, put_from, refreshed
+from sbpjax._core.tensor.storage.payload import payload, put_from, refresh_tensor
 from sbpjax._core.tracing.captured import Captured, example
 from sbpjax._core.tracing.traced import Traced
 from sbpjax.errors import OpError, OpTypeError
 from sbpjax.sbp import broadcast
 
 from . import tree
-from .kept import Kept, Output, common_placement, is_of, settled, text_of
+from .kept import Kept, Output, common_placement, is_of, settle_kept, text_of
 from .outside_writes import OutsideWrites
 from .signature import Call
 
@@ -67,7 +67,7 @@ class Function:
         self.has_aux = has_aux
         self._call = Call(args, kwargs)
         self.places = self._call.places
-        self.tensors = [refreshed(t) for t in self._call.tensors]
+        self.tensors = [refresh_tensor(t) for t in self._call.tensors]
 
     def on_arrays(self, arrays) -> tuple[list, list]:
         """Run the function on arrays in the place of its tensors; return those of the outputs and of the rest."""
@@ -180,10 +180,10 @@ class Trace:
             written = set(map(id, self.written))
             inputs = [None] * (2 + len(tensors)) + [None if id(t) in written else t for t in self._captured]
             place = common_placement((*tensors, *self._captured))
-            traced.closed, self.left = settled(kept, stored, traced.closed, self._count, inputs, place, last)
+            traced.closed, self.left = settle_kept(kept, stored, traced.closed, self._count, inputs, place, last)
             if any(output.constant is None for output in self.left):
                 self.unsettled = text_of(traced.closed)
-        closed = inlined(traced.closed)
+        closed = inline_calls(traced.closed)
         self._consts = list(closed.consts)
         self.op = _op(closed, asked)
 

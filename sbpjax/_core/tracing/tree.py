@@ -124,7 +124,7 @@ class Skeleton(NamedTuple):
     structure: Any
     static: list
 
-    def filled(self, tensors) -> Any:
+    def fill_places(self, tensors) -> Any:
         """Return the value with these tensors, or their substitutes, in their places."""
         rest = iter(tensors)
         return unflatten(self.structure, [next(rest) if leaf is None else leaf[0] for leaf in self.static])

@@ -49,13 +49,13 @@ def vmap(
         )
 
     @functools.wraps(func)
-    def batched(*args, **kwargs):
+    def call_batched(*args, **kwargs):
         dims = _input_dims(in_dims, args)
         if chunk_size is None:
             return _whole(func, args, kwargs, dims, out_dims, randomness)
         return _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size)
 
-    return batched
+    return call_batched
 
 
 def _input_dims(in_dims, args: tuple) -> list:
@@ -154,7 +154,7 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
         return [out if d == 0 else jax.numpy.moveaxis(out, 0, d) for out, d in zip(outs, placed, strict=True)]
 
     found = run("vmap(...)", body, function.tensors)
-    return function.results.filled(found)
+    return function.results.fill_places(found)
 
 
 def _output_dims(out_dims, function: Function, count: int) -> list[int]:

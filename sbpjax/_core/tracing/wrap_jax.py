@@ -28,7 +28,7 @@ from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
-from sbpjax._core.tensor.storage.payload import payload, refreshed
+from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import (
     DataDependentError,
     OpTypeError,
@@ -105,13 +105,13 @@ def _jvp(primals, tangents, *, sbp_rule: Rule):
     return outs, list(pushed)
 
 
-def _batched(arrays, dims, *, sbp_rule: Rule):
+def _batch_call(arrays, dims, *, sbp_rule: Rule):
     outs = jax.vmap(sbp_rule.call, in_axes=tuple(dims))(*arrays)
     return list(outs), [0] * len(outs)
 
 
 ad.primitive_jvps[ruled_call_p] = _jvp
-batching.primitive_batchers[ruled_call_p] = _batched
+batching.primitive_batchers[ruled_call_p] = _batch_call
 mlir.register_lowering(
     ruled_call_p,
     mlir.lower_fun(lambda *arrays, sbp_rule: list(sbp_rule.call(*arrays)), multiple_results=True),
@@ -156,12 +156,12 @@ class Wrapped:
                 "pass tensors, numbers, strings or None",
             ) from None
         if found is None:
-            found = self._ops[key] = self._made(structure, places, rest, avals)
+            found = self._ops[key] = self._make_op(structure, places, rest, avals)
         op, out_structure = found
         outs = dispatch.run(op, tuple(tensors))
         return jax.tree_util.tree_unflatten(out_structure, outs if isinstance(outs, tuple) else (outs,))
 
-    def _made(self, structure, places: list, rest: tuple, avals: tuple) -> tuple[Op, Any]:
+    def _make_op(self, structure, places: list, rest: tuple, avals: tuple) -> tuple[Op, Any]:
         held: dict = {}
 
         def flat(*arrays):
@@ -173,13 +173,15 @@ class Wrapped:
             return tuple([jnp.asarray(o) for o in outs])
 
         flat.__name__ = self.__name__
-        call = flat if self._strategies is None else self._ruled(flat, self._strategies, self.__name__, len(avals))
+        call = (
+            flat if self._strategies is None else self._apply_rules(flat, self._strategies, self.__name__, len(avals))
+        )
         if self._backward is not None:
             call = self._with_backward(call)
         try:
             jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
         except (TypeError, ValueError, AttributeError) as error:
-            told = _told(error, self.__name__, avals)
+            told = _convert_error(error, self.__name__, avals)
             if told is None:
                 raise
             raise told from error
@@ -187,7 +189,7 @@ class Wrapped:
         op.check = self.check
         return op, held["structure"]
 
-    def _ruled(self, flat: Callable, strategies: tuple[Strategy, ...], name: str, count: int) -> Callable:
+    def _apply_rules(self, flat: Callable, strategies: tuple[Strategy, ...], name: str, count: int) -> Callable:
         for strategy in strategies:
             if len(strategy.ins) != count:
                 raise SbpError(
@@ -222,7 +224,7 @@ class Wrapped:
             run = back
             if self._backward_strategies is not None:
                 name = f"{self.__name__}_backward"
-                run = self._ruled(back, self._backward_strategies, name, len(arrays) + len(cotangents))
+                run = self._apply_rules(back, self._backward_strategies, name, len(arrays) + len(cotangents))
             return tuple(run(*arrays, *cotangents))
 
         with_backward.defvjp(forward, backward)
@@ -230,7 +232,7 @@ class Wrapped:
         return with_backward
 
 
-def _told(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
+def _convert_error(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
     """Return JAX's error about a function's arrays in four parts; None for an error that is the function's own."""
     arrays = ", ".join(f"{jnp.dtype(dtype).name}{list(shape)}" for shape, dtype in avals)
     asked, what = f"{name}({arrays}), a function of JAX arrays", str(error).partition("\n")[0]
@@ -254,7 +256,7 @@ def _told(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
 
 def _tensor(x) -> Tensor:
     if isinstance(x, Tensor):
-        return refreshed(x)
+        return refresh_tensor(x)
     return wrap_any(x if isinstance(x, jax.Array) else jnp.asarray(x))
 
 

@@ -130,7 +130,7 @@ def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _imported(full: str, kind: type) -> Any:
+def _find_class(full: str, kind: type) -> Any:
     """Return a class by its full name if the program has imported it and it is of a kind, else None."""
     module, _, name = full.rpartition(".")
     found = getattr(sys.modules.get(module), name, None)
@@ -170,12 +170,12 @@ def _encode_time(value: Any, walk: Walk, name: str) -> Code:
 
 
 def _decode_time(kind: Any) -> Callable[[Code, Walk], Any]:
-    def decoded(code: Code, walk: Walk) -> Any:
+    def decode(code: Code, walk: Walk) -> Any:
         value = kind.fromisoformat(code["value"])
         zone = code.get("zone")
         return value if zone is None else value.replace(tzinfo=zoneinfo.ZoneInfo(zone), fold=code["fold"])
 
-    return decoded
+    return decode
 
 
 def _decode_numpy(code: Code, walk: Walk) -> Any:
@@ -183,7 +183,7 @@ def _decode_numpy(code: Code, walk: Walk) -> Any:
 
 
 def _decode_enum(code: Code, walk: Walk) -> Any:
-    kind = _imported(code["class"], enum.Enum)
+    kind = _find_class(code["class"], enum.Enum)
     if kind is not None and code["name"] in kind.__members__:
         return kind.__members__[code["name"]]
     note(f"a checkpoint holds members of {code['class']}, which is not imported: they are read as their values")
@@ -192,7 +192,7 @@ def _decode_enum(code: Code, walk: Walk) -> Any:
 
 def _decode_namedtuple(code: Code, walk: Walk) -> Any:
     fields, values = tuple(code["fields"]), [walk(v) for v in code["items"]]
-    kind = _imported(code["class"], tuple)
+    kind = _find_class(code["class"], tuple)
     if kind is None or getattr(kind, "_fields", None) != fields:
         name = str(code["class"]).rpartition(".")[2]
         if not name.isidentifier() or keyword.iskeyword(name):

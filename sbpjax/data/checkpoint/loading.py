@@ -25,7 +25,7 @@ from sbpjax.sbp.placement import placement as Placement
 from . import tree as document
 from .collective_io import together
 from .reader import Contents
-from .restore_plan import Finish, Fit, entries_of, refused
+from .restore_plan import Finish, Fit, entries_of, mismatch_error
 
 
 def verify(path: str | os.PathLike) -> None:
@@ -77,11 +77,11 @@ def load(
             the text lists names, shapes and dtypes.
     """
 
-    def opened() -> tuple[Contents, Any]:
+    def open_contents() -> tuple[Contents, Any]:
         found = Contents(path)
         return found, found.state if part is None else _part(found, part)
 
-    def planned() -> tuple[dict[str, Layout | None], Fit | None, Finish | None]:
+    def plan_layouts() -> tuple[dict[str, Layout | None], Fit | None, Finish | None]:
         names = {n: n for n in contents.tensors}
         if part is not None:
             names = {n.removeprefix(f"{part}/"): n for n in document.names_of(state)}
@@ -90,17 +90,17 @@ def load(
             return {n: _target(contents, n, placement, sbp) for n in wanted}, None, None
         fit = Fit(contents, wanted, cast, pattern is not None, part)
         done = fit.walk(into, state, strict=strict)
-        error = refused(fit, strict)
+        error = mismatch_error(fit, strict)
         if error is not None:
             raise error
         return fit.targets, fit, done
 
-    (contents, state), told = together("loading a checkpoint", opened, lambda found: [str(found[0].directory)])
+    (contents, state), told = together("loading a checkpoint", open_contents, lambda found: [str(found[0].directory)])
     _alike(told)
     if check:
         contents.verify()
     (targets, fit, done), told = together(
-        "loading a checkpoint", planned, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
+        "loading a checkpoint", plan_layouts, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
     _alike(told)
     arrays = contents.read(targets)

@@ -99,7 +99,7 @@ class Manager:
 
     def best(self) -> int | None:
         """Return the step with the best metric, None without one."""
-        ranked = self._ranked()
+        ranked = self._rank_steps()
         return ranked[0] if ranked else None
 
     def save(self, step: int, state: Any, *, metric: float | None = None) -> None:
@@ -175,7 +175,7 @@ class Manager:
             if STEP.match(entry.name) and entry.is_dir() and not (entry / CHECKSUMS).exists():
                 note(f"{entry} was not written to the end (or its {CHECKSUMS} is gone): it is ignored")
 
-    def _ranked(self) -> list[int]:
+    def _rank_steps(self) -> list[int]:
         metrics = {step: metric for step in self.steps() if (metric := self._metric(step)) is not None}
         return sorted(metrics, key=lambda s: (metrics[s] if self.better == "min" else -metrics[s], -s))
 
@@ -195,7 +195,7 @@ class Manager:
         if self.keep_last is None:
             return
         steps = self.steps()
-        kept = {*steps[-self.keep_last :], *(self._ranked()[: self.keep_best] if self.keep_best else ())}
+        kept = {*steps[-self.keep_last :], *(self._rank_steps()[: self.keep_best] if self.keep_best else ())}
         for path in [self.path(step) for step in steps if step not in kept]:
             for found in (path.with_name(path.name + ".old"), path):
                 gone = path.with_name(path.name + ".partial")  # no half of it counts as a checkpoint

@@ -96,7 +96,7 @@ def fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
     return None
 
 
-def damaged(directory: Path, seen: str) -> CheckpointError:
+def damaged_error(directory: Path, seen: str) -> CheckpointError:
     """Return the error for a checkpoint with changed files."""
     return CheckpointError(
         f"loading the checkpoint {str(directory)!r}",

@@ -163,12 +163,12 @@ def _whole(value: Any) -> int:
 def _only(kinds: tuple[type, ...], make: Callable) -> Callable:
     """Return a function that takes arguments of these classes alone."""
 
-    def called(*arguments: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         if not all(type(a) in kinds for a in arguments):
             raise pickle.UnpicklingError(f"{make.__name__} of something else than {[k.__name__ for k in kinds]}")
         return make(*arguments)
 
-    return called
+    return call
 
 
 _ZONES = (bytes, int, type(None), datetime.timezone)
@@ -275,7 +275,7 @@ def read_oneflow(path: str | os.PathLike, make: Make, parameter: Callable[[Any],
     directory = Path(path)
     try:
         names = Names(FUNCTIONS, VALUES, CLASSES)
-        found = Machine((directory / PICKLE).read_bytes(), names, _refused, _nothing).load()
+        found = Machine((directory / PICKLE).read_bytes(), names, _rejection_error, _nothing).load()
         if type(found) is not dict or found.get("protocol_version") != 1 or "data" not in found:
             raise ValueError("its pickle holds no protocol_version 1 and data")
         return _Reader(directory, make, parameter).real(found["data"])
@@ -290,7 +290,7 @@ def read_oneflow(path: str | os.PathLike, make: Make, parameter: Callable[[Any],
         ) from None
 
 
-def _refused(name: str) -> CheckpointError:
+def _rejection_error(name: str) -> CheckpointError:
     rule = "plain values, containers, dates, paths, namespaces and OneFlow's own are read; nothing is imported or run"
     fix = "in OneFlow: save dict(value), vars(value) or object.state_dict() in its place"
     return CheckpointError("reading a directory of OneFlow", f"its pickle names {name[:200]}", rule, fix)

@@ -19,11 +19,11 @@ from sbpjax.sbp import Layout
 from . import blocks, manifest
 from . import tree as document
 from .codec import numpy_dtype
-from .manifest import CHECKSUMS, STATE, STEP, damaged
+from .manifest import CHECKSUMS, STATE, STEP, damaged_error
 from .saving import on_disk
 
 
-def located(path: str | os.PathLike) -> Path:
+def locate_checkpoint(path: str | os.PathLike) -> Path:
     """Return the path of a checkpoint, or the one beside it left by a crash between the two renames of a save.
 
     Raises:
@@ -54,7 +54,7 @@ class _Reading:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, CheckpointError):
             seen = f"{self._what}: {type(error).__name__}: {str(error)[:300]}"
-            raise damaged(self._directory, seen) from None
+            raise damaged_error(self._directory, seen) from None
 
 
 class Contents:
@@ -73,7 +73,7 @@ class Contents:
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
-        self.directory = located(path)
+        self.directory = locate_checkpoint(path)
         with self.reading(CHECKSUMS):
             version, self._files = manifest.read(self.directory)
             self._check_version(version)
@@ -99,7 +99,7 @@ class Contents:
             raise ValueError(f"{CHECKSUMS} does not name {name}")
         fault = manifest.fault(self.directory, name, *self._files[name])
         if fault is not None:
-            raise damaged(self.directory, fault)
+            raise damaged_error(self.directory, fault)
         if name != STATE:
             process = int(Path(name).stem)
             if name != blocks.names(process)[1]:
@@ -142,7 +142,7 @@ class Contents:
         faults = [f for theirs in told.values() for f in theirs]
         if faults:
             more = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
-            raise damaged(self.directory, "; ".join(faults[:4]) + more)
+            raise damaged_error(self.directory, "; ".join(faults[:4]) + more)
 
     def _fault(self, name: str, size: int, crc: int | None) -> str | None:
         return manifest.fault(self.directory, name, size, crc)

@@ -18,7 +18,7 @@ import numpy as np
 from sbpjax._core.tensor.creation.from_data import tensor
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
-from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tensor.storage.payload import refresh_tensor
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import CheckpointError
 from sbpjax.nn.module import Module
@@ -77,7 +77,7 @@ class Fit:
             return self._sequence(target, items, name, strict)
         if isinstance(target, (dict, list, tuple)) and names_of(document) + _tensors(target):
             self.wrong.append(
-                f"{name or 'the state'}: a {type(target).__name__} here, {_said(document)} in the checkpoint"
+                f"{name or 'the state'}: a {type(target).__name__} here, {_describe_entry(document)} in the checkpoint"
             )
             return lambda: target
         return lambda: self._value(document, target)
@@ -85,14 +85,14 @@ class Fit:
     def _value(self, document: Any, kept: Any = MISSING) -> Any:
         if self.parts and kept is not MISSING and not self.names & set(names_of(document)):
             return kept
-        return unpack(document, self._made)
+        return unpack(document, self._make_target)
 
-    def _made(self, name: str) -> Any:
+    def _make_target(self, name: str) -> Any:
         return self._make(name) if name in self.targets else MISSING
 
     def _leaf(self, target: Any, document: Any, name: str) -> Finish:
         if not isinstance(document, dict) or document.get("") not in LEAVES:
-            self.wrong.append(f"{name}: a tensor here, {_said(document)} in the checkpoint")
+            self.wrong.append(f"{name}: a tensor here, {_describe_entry(document)} in the checkpoint")
             return lambda: target
         stored = document["name"]
         if stored not in self.names:
@@ -108,7 +108,7 @@ class Fit:
             self.wrong.append(f"{name}: {list(target.shape)} here, {list(shape)} in the checkpoint")
         elif not self.cast and not holds(here, dtype):
             self.wrong.append(f"{name}: {here.name} here, {dtype.name} in the checkpoint; cast=True allows the loss")
-        layout = refreshed(target).layout if isinstance(target, Tensor) else None
+        layout = refresh_tensor(target).layout if isinstance(target, Tensor) else None
         self.targets[stored] = layout and Layout(layout.placement, layout.sbp, shape, dtype)
 
     def _write(self, target: Any, stored: str) -> Any:
@@ -127,7 +127,7 @@ class Fit:
             self.missing += [below(name, k) for k in target if k not in entries]
         else:
             self.missing += [n for k in target if k not in entries for n in _tensors(target[k], below(name, k))]
-        self._unexpected([(below(name, k), v) for k, v in entries.items() if k not in target])
+        self._add_unexpected([(below(name, k), v) for k, v in entries.items() if k not in target])
         done = {k: self.walk(v, entries[k], below(name, k), strict) for k, v in target.items() if k in entries}
 
         def finish() -> dict:
@@ -142,7 +142,7 @@ class Fit:
     def _sequence(self, target: Any, items: list, name: str, strict: bool) -> Finish:
         count = min(len(target), len(items))
         self.missing += [below(name, i) for i in range(count, len(target))]
-        self._unexpected([(below(name, i), items[i]) for i in range(count, len(items))])
+        self._add_unexpected([(below(name, i), items[i]) for i in range(count, len(items))])
         done = [self.walk(target[i], items[i], below(name, i), strict) for i in range(count)]
 
         def finish() -> Any:
@@ -154,7 +154,7 @@ class Fit:
 
         return finish
 
-    def _unexpected(self, entries: list[tuple[str, Any]]) -> None:
+    def _add_unexpected(self, entries: list[tuple[str, Any]]) -> None:
         for name, document in entries:
             found = [stored.removeprefix(self._above) for stored in names_of(document)]
             if not self.parts:
@@ -167,7 +167,7 @@ class Fit:
         own = target.state_dict()
         if isinstance(target, Module) and (entries := entries_of(document)) is not None:
             self.missing += [below(name, k) for k in own if k not in entries]
-            self._unexpected([(below(name, k), v) for k, v in entries.items() if k not in own])
+            self._add_unexpected([(below(name, k), v) for k, v in entries.items() if k not in own])
         self._like(document, own, name, _parameters(target))
         options = (
             {"strict": False} if not strict and "strict" in inspect.signature(target.load_state_dict).parameters else {}
@@ -189,7 +189,7 @@ class Fit:
             if isinstance(own, Tensor):
                 self._want(stored, own, name)
                 return
-            layout = refreshed(owner).layout if isinstance(owner, Tensor) else None
+            layout = refresh_tensor(owner).layout if isinstance(owner, Tensor) else None
             shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
             fits = layout is not None and layout.shape == shape
             self.targets[stored] = Layout(layout.placement, layout.sbp, shape, dtype) if fits else None  # type: ignore
@@ -201,7 +201,7 @@ class Fit:
             self._like(part, inner, below(name, key), who)
 
 
-def refused(fit: Fit, strict: bool) -> CheckpointError | None:
+def mismatch_error(fit: Fit, strict: bool) -> CheckpointError | None:
     """Return the error for all mismatches, None if there are none."""
     seen = list(fit.wrong)
     if strict or fit.parts:
@@ -272,7 +272,7 @@ def _tensors(target: Any, name: str = "") -> list[str]:
     return [n for k, v in pairs for n in _tensors(v, below(name, k))]
 
 
-def _said(document: Any) -> str:
+def _describe_entry(document: Any) -> str:
     if isinstance(document, dict):
         kind = document.get("", "dict")
         return f"a {kind}" if isinstance(kind, str) else "something else"

@@ -25,7 +25,7 @@ from sbpjax._core.runtime import processes as _world
 from sbpjax._core.tensor.creation.from_data import tensor
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
-from sbpjax._core.tensor.storage.payload import refreshed
+from sbpjax._core.tensor.storage.payload import refresh_tensor
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import CheckpointError, nearest
 from sbpjax.sbp.placement import placement as Placement
@@ -53,15 +53,15 @@ def open_safetensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """
     path = Path(path)
     if not path.is_dir():
-        return _mapped(path)
+        return _map_file(path)
     index = sorted(path.glob("*.safetensors.index.json"))
     if index:
         files = _weight_map(index[0])
-        parts = {name: _mapped(path / name) for name in sorted(set(files.values()))}
-        return {name: _found(parts[file], name, path / file) for name, file in files.items()}
+        parts = {name: _map_file(path / name) for name in sorted(set(files.values()))}
+        return {name: _find_array(parts[file], name, path / file) for name, file in files.items()}
     found: dict[str, np.ndarray] = {}
     for file in sorted(path.glob("*.safetensors")):
-        found.update(_mapped(file))
+        found.update(_map_file(file))
     if not found:
         raise _no_file(path, "no *.safetensors in that directory")
     return found
@@ -90,7 +90,7 @@ def _weight_map(index: Path) -> dict[str, str]:
     return files
 
 
-def _found(part: dict, name: str, file: Path) -> np.ndarray:
+def _find_array(part: dict, name: str, file: Path) -> np.ndarray:
     if name not in part:
         raise _no_file(file, f"no tensor {name!r}, which the index lists")
     return part[name]
@@ -101,7 +101,7 @@ def _no_file(path: Path, seen: str) -> CheckpointError:
     return CheckpointError(f"reading {str(path)!r}", seen, rule, "check the path, or download the file again")
 
 
-def _mapped(path: Path) -> dict[str, np.ndarray]:
+def _map_file(path: Path) -> dict[str, np.ndarray]:
     try:
         size = path.stat().st_size
         with open(path, "rb") as file:
@@ -138,7 +138,7 @@ def _check_spans(spans: list[tuple[int, int]], size: int) -> None:
         raise ValueError(f"tensors to byte {at} of {size}")
 
 
-def renamed(arrays: Mapping[str, Any], names: Names) -> dict[str, Any]:
+def rename_arrays(arrays: Mapping[str, Any], names: Names) -> dict[str, Any]:
     """Return arrays under other names.
 
     Args:
@@ -166,7 +166,7 @@ def _renaming(names: Any) -> Callable[[str], Any]:
     return rename
 
 
-def placed(
+def place_arrays(
     arrays: Mapping[str, np.ndarray],
     into: Mapping[str, Tensor] | None,
     placement: Placement | None,
@@ -180,7 +180,7 @@ def placed(
             not hold all values of the array's; nothing is written then.
     """
     if into is None:
-        return {name: _placed(array, placement, sbp) for name, array in arrays.items()}
+        return {name: _place_array(array, placement, sbp) for name, array in arrays.items()}
     for name, x in into.items():
         if name not in arrays:
             raise _not_there(name, into, arrays)
@@ -196,8 +196,8 @@ def placed(
             )
             raise CheckpointError("loading weights", seen, rule, "cast=True allows the loss")
     for name, x in into.items():
-        layout = refreshed(x).layout
-        made = _placed(arrays[name], *((None, None) if layout is None else (layout.placement, layout.sbp)))
+        layout = refresh_tensor(x).layout
+        made = _place_array(arrays[name], *((None, None) if layout is None else (layout.placement, layout.sbp)))
         with no_grad():
             x.copy_(made.to(x.dtype) if made.dtype != x.dtype else made)
     return dict(into)
@@ -214,7 +214,7 @@ def _not_there(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.nd
     return CheckpointError("loading weights", seen, "every tensor of `into` is in the file, under its name", fix)
 
 
-def _placed(array: np.ndarray, placement: Placement | None, sbp: Any) -> Tensor:
+def _place_array(array: np.ndarray, placement: Placement | None, sbp: Any) -> Tensor:
     if placement is None:
         return tensor(np.array(array))
     return wrap_any(*conversions.from_logical(array, placement, fitting(sbp, placement, array.ndim)))
@@ -238,17 +238,17 @@ def load_safetensors(
         placement: without ``into``: make the tensors global there; else they are local.
         sbp: with ``placement``, their nd-sbp; broadcast by default.
         pattern: load only the (new) names that match.
-        names: how names change, see `renamed`.
+        names: how names change, see `rename_arrays`.
         cast: allow dtypes in ``into`` that do not hold all values of the file's: float32 into bfloat16.
 
     Raises:
         CheckpointError: the file is damaged, or does not fit ``into``; nothing is written then.
     """
-    arrays = renamed(open_safetensors(path), names)
+    arrays = rename_arrays(open_safetensors(path), names)
     wanted = chosen(arrays, pattern)
     if into is not None and pattern is not None:
         into = {name: x for name, x in into.items() if name in wanted}
-    return placed({name: arrays[name] for name in wanted}, into, placement, sbp, cast)
+    return place_arrays({name: arrays[name] for name in wanted}, into, placement, sbp, cast)
 
 
 def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metadata: dict[str, str] | None = None):
@@ -275,7 +275,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
     world, path = _world.current(), Path(path)
     partial = path.with_name(path.name + ".partial")
     values = (np.ascontiguousarray(x.detach().numpy()) for x in state.values())
-    error = _written(partial, path, text, values) if world.rank == 0 else None
+    error = _write_file(partial, path, text, values) if world.rank == 0 else None
     for _ in values:  # reading a global tensor is collective: all ranks take part, even if rank 0's disk is full
         pass
     told = world.exchange(f"save_safetensors({str(path)!r})", error)
@@ -284,7 +284,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
         raise CheckpointError(f"save_safetensors(state, {str(path)!r})", told[0], "rank 0 can write there", fix)
 
 
-def _written(partial: Path, path: Path, header: bytes, values: Iterator[np.ndarray]) -> str | None:
+def _write_file(partial: Path, path: Path, header: bytes, values: Iterator[np.ndarray]) -> str | None:
     """Write a file and rename it; on failure, return the error and leave no file."""
     try:
         with open(partial, "wb") as file:

@@ -33,7 +33,7 @@ from sbpjax._core.compiler.between_placements import travelling
 from sbpjax._core.runtime import processes as _world
 from sbpjax._core.runtime.processes import World
 from sbpjax._core.tensor.handle.tensor import Tensor
-from sbpjax._core.tensor.storage.payload import payload, refreshed
+from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import CheckpointError, LostRankError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra, broadcast, split
@@ -174,7 +174,7 @@ def begin(
         return text, found, uuid.uuid4().hex
 
     try:
-        (text, found, _), told = together(f"saving {target}", prepare, lambda made: (_shared(made[1]), made[2]))
+        (text, found, _), told = together(f"saving {target}", prepare, lambda made: (_shared_facts(made[1]), made[2]))
         for rank, (theirs, _) in told.items():
             if theirs != told[0][0]:
                 raise _other_state(target, rank, told[0][0], theirs)
@@ -271,7 +271,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
     """
     world = _world.current()
     if isinstance(value, Tensor):
-        refreshed(value)
+        refresh_tensor(value)
     layout = value.layout if isinstance(value, Tensor) else None
     if layout is None:
         if world.rank != 0:
@@ -299,7 +299,7 @@ def on_disk(layout: Layout) -> Layout:
     return travelling(layout)
 
 
-def _shared(found: dict[str, Any]) -> dict[str, Any]:
+def _shared_facts(found: dict[str, Any]) -> dict[str, Any]:
     """Return the data that must be equal on all ranks: names, and shape, dtype and layout of global tensors."""
     return {n: facts_of(x) if isinstance(x, Tensor) and x.is_global else None for n, x in found.items()}
 

@@ -32,12 +32,12 @@ class Anything(pickle.Unpickler):
         return self._persistent(pid)
 
 
-def allowed() -> dict[str, Any]:
+def allowed_objects() -> dict[str, Any]:
     """Return the objects that `add_safe_globals` allowed, by full name."""
-    return {full: value for value, full in map(_named, _safe)}
+    return {full: value for value, full in map(_name_entry, _safe)}
 
 
-def _named(entry: Any) -> tuple[Any, str]:
+def _name_entry(entry: Any) -> tuple[Any, str]:
     """Return an entry of the safe names and its full name: it may be a pair of both."""
     if isinstance(entry, tuple):
         return entry

@@ -28,8 +28,8 @@ from sbpjax.errors import CheckpointError, PlacementError, SbpjaxError
 from sbpjax.sbp.placement import placement as Placement
 
 from .safetensors import Names as Renaming
-from .safetensors import placed, renamed
-from .torch_allowed import Anything, allowed
+from .safetensors import place_arrays, rename_arrays
+from .torch_allowed import Anything, allowed_objects
 from .torch_pickle import PLAIN, Machine, Names
 from .tree import chosen
 
@@ -178,12 +178,12 @@ def names_of(archive: TorchArchive, make: Make, parameter: Callable[[Any, bool],
     """
 
     def v2(storage, offset, shape, stride, requires_grad=False, hooks=None, metadata=None) -> Any:
-        return marked(make(archive.view(storage, offset, shape, stride)), requires_grad)
+        return mark_grad(make(archive.view(storage, offset, shape, stride)), requires_grad)
 
     def v3(storage, offset, shape, stride, requires_grad, hooks, dtype, metadata=None) -> Any:
         if not isinstance(dtype, dtypes.dtype):
             raise ValueError(f"a tensor of dtype {type(dtype).__name__}")
-        return marked(make(archive.view(storage, offset, shape, stride, dtype)), requires_grad)
+        return mark_grad(make(archive.view(storage, offset, shape, stride, dtype)), requires_grad)
 
     def of_data(data, requires_grad=True, hooks=None) -> Any:
         if not isinstance(data, (Tensor, np.ndarray)):
@@ -198,7 +198,7 @@ def names_of(archive: TorchArchive, make: Make, parameter: Callable[[Any, bool],
     return Names(functions, VALUES, classes)
 
 
-def marked(tensor: Any, requires_grad: Any) -> Any:
+def mark_grad(tensor: Any, requires_grad: Any) -> Any:
     """Return a tensor with ``requires_grad`` as in the file; arrays have no such flag."""
     return tensor.requires_grad_() if requires_grad is True and isinstance(tensor, Tensor) else tensor
 
@@ -216,7 +216,7 @@ def _device(kind: Any, index: Any = None) -> Device:
         raise ValueError(f"the device {kind[:40]!r}, {index}") from error
 
 
-def refused(name: str) -> CheckpointError:
+def rejection_error(name: str) -> CheckpointError:
     """Return the error for a name that is in no table."""
     return CheckpointError(
         "reading a PyTorch file",
@@ -248,17 +248,17 @@ def read_torch(
     """
     try:
         with TorchArchive(path) as archive:
-            names, text = names_of(archive, make, parameter, allowed()), archive.member("data.pkl")
+            names, text = names_of(archive, make, parameter, allowed_objects()), archive.member("data.pkl")
             if weights_only:
-                return Machine(text, names, refused, archive.storage).load()
+                return Machine(text, names, rejection_error, archive.storage).load()
             return Anything(text, names, archive.storage).load()
     except (SbpjaxError, FileNotFoundError):  # also those of `make`
         raise
     except Exception as error:  # a damaged archive or pickle raises nearly anything
-        raise damaged(f"reading the PyTorch file {str(path)!r}", error) from (None if weights_only else error)
+        raise damaged_error(f"reading the PyTorch file {str(path)!r}", error) from (None if weights_only else error)
 
 
-def damaged(asked: str, error: Exception) -> CheckpointError:
+def damaged_error(asked: str, error: Exception) -> CheckpointError:
     """Return the error for a file that cannot be read."""
     zipped = not isinstance(error, zipfile.BadZipFile)
     return CheckpointError(
@@ -302,8 +302,8 @@ def load_torch(
         keys = list(state)[:6] if isinstance(state, dict) else type(state).__name__
         rule = "a flat state is a dict of tensors"
         raise CheckpointError(f"loading {str(path)!r}", f"{keys}", rule, "key= names its place in the file")
-    arrays = renamed(state, names)
+    arrays = rename_arrays(state, names)
     wanted = chosen(arrays, pattern)
     if into is not None and pattern is not None:
         into = {name: x for name, x in into.items() if name in wanted}
-    return placed({name: arrays[name] for name in wanted}, into, placement, sbp, cast)
+    return place_arrays({name: arrays[name] for name in wanted}, into, placement, sbp, cast)

@@ -247,13 +247,13 @@ class Machine:
 
     def name(self) -> None:
         module = self._line()
-        self._named(module, self._line())
+        self._load_name(module, self._line())
 
     def stack_name(self) -> None:
         module, name = self._pop(2)
-        self._named(module, name)
+        self._load_name(module, name)
 
-    def _named(self, module: Any, name: Any) -> None:
+    def _load_name(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
             raise pickle.UnpicklingError(f"a {type(module).__name__} and a {type(name).__name__} as a name")
         full = f"{module}.{name}"
@@ -342,7 +342,7 @@ _OPCODES: dict[bytes, Callable[[Machine], None]] = {
 }  # fmt: skip
 
 
-def ordered(items: Iterable = ()) -> OrderedDict:
+def make_ordered(items: Iterable = ()) -> OrderedDict:
     """Build an OrderedDict for a file."""
     return OrderedDict((checked_key(key), value) for key, value in items)
 
@@ -368,7 +368,7 @@ def number(real: Any, imaginary: Any) -> complex:
     return complex(real, imaginary)
 
 
-def encoded(text: Any, encoding: Any = "latin1") -> bytes:
+def encode_text(text: Any, encoding: Any = "latin1") -> bytes:
     """Return the bytes that protocol 2 writes as text."""
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
         raise pickle.UnpicklingError("bytes that are not text in latin1")
@@ -377,11 +377,11 @@ def encoded(text: Any, encoding: Any = "latin1") -> bytes:
 
 def byte_array(text: Any = "", encoding: Any = "latin1") -> bytearray:
     """Build a bytearray for a file; never of a length alone, which would cost the file nothing."""
-    return bytearray(text if type(text) is bytes else encoded(text, encoding))
+    return bytearray(text if type(text) is bytes else encode_text(text, encoding))
 
 
 PLAIN = {
-    "collections.OrderedDict": ordered, "collections.Counter": counter, "builtins.set": set_of,
-    "__builtin__.set": set_of, "builtins.complex": number, "__builtin__.complex": number, "_codecs.encode": encoded,
+    "collections.OrderedDict": make_ordered, "collections.Counter": counter, "builtins.set": set_of,
+    "__builtin__.set": set_of, "builtins.complex": number, "__builtin__.complex": number, "_codecs.encode": encode_text,
     "builtins.bytearray": byte_array, "__builtin__.bytearray": byte_array,
 }  # fmt: skip

@@ -102,7 +102,7 @@ def _free(name: str, found: dict[str, Any]) -> str:
 def unpack(document: Any, make: Callable[[str], Any]) -> Any:
     """Return the state of a structure; ``make(name)`` gives its tensors and arrays, `MISSING` leaves one out."""
     if isinstance(document, list):
-        return _kept([unpack(item, make) for item in document])
+        return _drop_missing([unpack(item, make) for item in document])
     if not isinstance(document, dict):
         return document
     kind = document.get("")
@@ -111,7 +111,7 @@ def unpack(document: Any, make: Callable[[str], Any]) -> Any:
     if kind in LEAVES:
         return make(document["name"])
     if kind == "tuple":
-        return tuple(_kept([unpack(item, make) for item in document["items"]]))
+        return tuple(_drop_missing([unpack(item, make) for item in document["items"]]))
     if isinstance(document.get("items"), list) and kind in ("dict", "OrderedDict", "defaultdict"):
         pairs = [(unpack(k, make), k, item) for k, item in document["items"]]
         made = [(key, unpack(item, make)) for key, _, item in pairs]
@@ -121,7 +121,7 @@ def unpack(document: Any, make: Callable[[str], Any]) -> Any:
     return typed.decode(document, lambda part: None if (v := unpack(part, make)) is MISSING else v)
 
 
-def _kept(values: list) -> list:
+def _drop_missing(values: list) -> list:
     return [v for v in values if v is not MISSING]
 
 

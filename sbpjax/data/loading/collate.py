@@ -64,7 +64,7 @@ def default_collate(batch: list) -> Any:
         arrays = [np.asarray(sample) for sample in batch]
         if arrays[0].dtype.kind in "USO":
             raise _unknown(first)
-        return _sbpjax().from_numpy(_stacked(arrays))
+        return _sbpjax().from_numpy(_stack_arrays(arrays))
     if isinstance(first, bool):
         return _sbpjax().tensor(batch)
     if isinstance(first, float):
@@ -91,7 +91,7 @@ class _Unequal(DataTypeError, RuntimeError):
     pass
 
 
-def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
+def _stack_arrays(arrays: list[np.ndarray]) -> np.ndarray:
     _check_alike([a.shape for a in arrays])
     return np.stack(arrays)
 

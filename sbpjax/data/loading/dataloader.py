@@ -23,10 +23,10 @@ from sbpjax.errors import DataError, message
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
-from .fetcher import IterFetcher, MapFetcher, seeded
+from .fetcher import IterFetcher, MapFetcher, seed_both
 from .pool import Pool
 from .positions import Parts
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed, started
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed, start_order
 
 
 class _Endless(Sampler):
@@ -271,7 +271,7 @@ class _Iterator:
         )
         skipped = 0 if resume is None else resume["batches"]
         with self._parts.drawing_again(resumed):
-            self._indices = started(loader._indices, 0 if loader._iterable else skipped)
+            self._indices = start_order(loader._indices, 0 if loader._iterable else skipped)
         self._ahead: collections.deque[Any] = collections.deque()
         self._pool = loader._started_pool(self._seed) if loader.num_workers else None
         self._fetcher: Any = None
@@ -307,7 +307,7 @@ class _Iterator:
             return self._pool.next()
         index = next(self._indices)
         number, self._number = self._number, self._number + 1
-        with seeded(self._seed, number):
+        with seed_both(self._seed, number):
             if self._fetcher is None:
                 self._fetcher = self._loader._make_fetcher()(self._loader.dataset)
             return self._fetcher.fetch(index)

@@ -21,7 +21,7 @@ _KINDS = "biufc"
 _COPY = getattr(xla_client, "batched_device_put", None)
 
 
-def arrived(array: np.ndarray) -> Tensor:
+def adopt_array(array: np.ndarray) -> Tensor:
     """Return a tensor of an array that is no longer written to."""
     special = mode.everywhere is not None or mode.device is not None or mode.abstract
     special = special or array.dtype.kind not in _KINDS

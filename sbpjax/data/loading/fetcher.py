@@ -53,7 +53,7 @@ def seed_all(seed: int, number: int) -> None:
 
 
 @contextlib.contextmanager
-def seeded(seed: int, number: int) -> Iterator[None]:
+def seed_both(seed: int, number: int) -> Iterator[None]:
     """Seed both for the block, and put them back as they were."""
     before = random.getstate(), np.random.get_state()
     seed_all(seed, number)
@@ -83,13 +83,13 @@ class MapFetcher:
             DataError: the dataset raised StopIteration, which would end the epoch unnoticed.
         """
         if not self.batched:
-            return self.collate(_finished(self.dataset.__getitem__, index))
+            return self.collate(_get_item(self.dataset.__getitem__, index))
         if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.collate(_finished(self.dataset.__getitems__, index))
-        return self.collate([_finished(self.dataset.__getitem__, i) for i in index])
+            return self.collate(_get_item(self.dataset.__getitems__, index))
+        return self.collate([_get_item(self.dataset.__getitem__, i) for i in index])
 
 
-def _finished(get: Callable[[Any], Any], index: Any) -> Any:
+def _get_item(get: Callable[[Any], Any], index: Any) -> Any:
     try:
         return get(index)
     except StopIteration as error:

@@ -28,7 +28,7 @@ from sbpjax.sbp.layout import Layout, layout_of
 
 from .dataloader import DataLoader
 from .dataset import IterableDataset
-from .sampler import Sampler, started
+from .sampler import Sampler, start_order
 
 _MANY_DIMS = 64
 
@@ -79,7 +79,7 @@ class _Part(Sampler):
     def starting_at(self, place: int) -> Iterator[list[int]]:
         """Return the parts from a batch on."""
         self.sizes.clear()
-        return self._parts(started(self.batches, place))
+        return self._parts(start_order(self.batches, place))
 
     def _parts(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
         for batch in batches:

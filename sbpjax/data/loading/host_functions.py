@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .host_tensors import HostTensor, common_dtype, size_of, wrapped
+from .host_tensors import HostTensor, common_dtype, size_of, wrap_arrays
 
 # ---------------------------------------------------------------------------------------------------------- creation
 
@@ -59,20 +59,20 @@ def as_tensor(data: Any, dtype: Any = None) -> HostTensor:
     return tensor(data, dtype) if dtype is not None or not isinstance(data, np.ndarray) else from_numpy(data)
 
 
-def _made(values: Any, dtype: Any) -> HostTensor:
+def _make_host_tensor(values: Any, dtype: Any) -> HostTensor:
     return np.asarray(values).astype(np.float32 if dtype is None else dtype, copy=False).view(HostTensor)
 
 
 @_creation
 def zeros(*args: Any, size: Any = None, dtype: Any = None) -> HostTensor:
     """Return zeros."""
-    return _made(np.zeros(_shape(args, size), dtype or np.float32), dtype)
+    return _make_host_tensor(np.zeros(_shape(args, size), dtype or np.float32), dtype)
 
 
 @_creation
 def ones(*args: Any, size: Any = None, dtype: Any = None) -> HostTensor:
     """Return ones."""
-    return _made(np.ones(_shape(args, size), dtype or np.float32), dtype)
+    return _make_host_tensor(np.ones(_shape(args, size), dtype or np.float32), dtype)
 
 
 @_creation
@@ -102,25 +102,25 @@ def full_like(input: Any, fill_value: Any, dtype: Any = None) -> HostTensor:
 @_creation
 def eye(n: int, m: int | None = None, dtype: Any = None) -> HostTensor:
     """Return ones on the diagonal."""
-    return _made(np.eye(n, m), dtype)
+    return _make_host_tensor(np.eye(n, m), dtype)
 
 
 @_creation
 def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> HostTensor:
     """Return a range of numbers, of float32 if one of its ends is a float."""
     array = np.arange(*args) if args else np.arange(start, end, step)
-    return _made(array, dtype or (np.float32 if array.dtype == np.float64 else array.dtype))
+    return _make_host_tensor(array, dtype or (np.float32 if array.dtype == np.float64 else array.dtype))
 
 
 @_creation
 def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> HostTensor:
     """Return evenly spaced numbers, both ends included."""
-    return _made(np.linspace(start, end, steps), dtype)
+    return _make_host_tensor(np.linspace(start, end, steps), dtype)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """Return the coordinates of a grid."""
-    return wrapped(tuple(np.meshgrid(*[np.asarray(t) for t in size_of(tensors)], indexing=indexing)))  # type: ignore
+    return wrap_arrays(tuple(np.meshgrid(*[np.asarray(t) for t in size_of(tensors)], indexing=indexing)))  # type: ignore
 
 
 # ------------------------------------------------------------------------------------------------------------ random
@@ -151,13 +151,13 @@ def _stream(generator: Generator | None) -> Any:
 def rand(*args: Any, size: Any = None, generator: Any = None, dtype: Any = None) -> HostTensor:
     """Return uniform numbers in [0, 1)."""
     whole = _stream(generator).randint(0, 1 << 24, _shape(args, size))  # 24 bits: the resolution of float32 below 1
-    return _made(np.asarray(whole) * 2.0**-24, dtype)
+    return _make_host_tensor(np.asarray(whole) * 2.0**-24, dtype)
 
 
 @_creation
 def randn(*args: Any, size: Any = None, generator: Any = None, dtype: Any = None) -> HostTensor:
     """Return numbers of the standard normal distribution."""
-    return _made(_stream(generator).standard_normal(_shape(args, size)), dtype)
+    return _make_host_tensor(_stream(generator).standard_normal(_shape(args, size)), dtype)
 
 
 @_creation
@@ -179,24 +179,24 @@ def randint(
     """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
-    return _made(_stream(generator).randint(low, high, tuple(size)), dtype)
+    return _make_host_tensor(_stream(generator).randint(low, high, tuple(size)), dtype)
 
 
 @_creation
 def randperm(n: int, *, generator: Any = None, dtype: Any = np.int64) -> HostTensor:
     """Return the integers below n in random order."""
-    return _made(_stream(generator).permutation(n), dtype)
+    return _make_host_tensor(_stream(generator).permutation(n), dtype)
 
 
 @_creation
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> HostTensor:
     """Return normal numbers of these means and deviations."""
-    return _made(_stream(generator).normal(mean, std, size), None)
+    return _make_host_tensor(_stream(generator).normal(mean, std, size), None)
 
 
 def bernoulli(input: Any, *, generator: Any = None) -> HostTensor:
     """Return 1 with the probabilities given, else 0."""
-    return _made(_stream(generator).random_sample(input.shape) < np.asarray(input), input.dtype)
+    return _make_host_tensor(_stream(generator).random_sample(input.shape) < np.asarray(input), input.dtype)
 
 
 # ------------------------------------------------------------------------------------------------ putting together
@@ -204,7 +204,7 @@ def bernoulli(input: Any, *, generator: Any = None) -> HostTensor:
 
 def _together(join: Callable, tensors: Any, dim: int) -> HostTensor:
     arrays = [np.asarray(t) for t in tensors]
-    return wrapped(join(arrays, dim).astype(common_dtype(arrays), copy=False))
+    return wrap_arrays(join(arrays, dim).astype(common_dtype(arrays), copy=False))
 
 
 def stack(tensors: Any, dim: int = 0) -> HostTensor:
@@ -221,7 +221,7 @@ def split(input: Any, split_size: Any, dim: int = 0) -> tuple:
     """Return the parts of a size, or of sizes, along a dim."""
     n = input.shape[dim]
     ends = range(split_size, n, split_size) if isinstance(split_size, int) else np.cumsum(split_size)[:-1]
-    return wrapped(tuple(np.split(np.asarray(input), list(ends), dim)))
+    return wrap_arrays(tuple(np.split(np.asarray(input), list(ends), dim)))
 
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple:
@@ -231,55 +231,55 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple:
 
 def unbind(input: Any, dim: int = 0) -> tuple:
     """Return the slices along a dim."""
-    return wrapped(tuple(np.moveaxis(np.asarray(input), dim, 0)))
+    return wrap_arrays(tuple(np.moveaxis(np.asarray(input), dim, 0)))
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> HostTensor:
     """Return some dims as one."""
     shape, last = input.shape, end_dim % max(1, input.ndim)
-    return wrapped(np.asarray(input).reshape(*shape[:start_dim], -1, *shape[last + 1 :]))
+    return wrap_arrays(np.asarray(input).reshape(*shape[:start_dim], -1, *shape[last + 1 :]))
 
 
 def flip(input: Any, *args: Any, dims: Any = None) -> HostTensor:
     """Return the values in reverse order along dims."""
-    return wrapped(np.flip(np.asarray(input), size_of(args or (dims,))))
+    return wrap_arrays(np.flip(np.asarray(input), size_of(args or (dims,))))
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> HostTensor:
     """Return the values moved on along dims, round the end."""
-    return wrapped(np.roll(np.asarray(input), shifts, dims))
+    return wrap_arrays(np.roll(np.asarray(input), shifts, dims))
 
 
 def repeat_interleave(input: Any, repeats: Any, dim: Any = None) -> HostTensor:
     """Return each value so many times in a row."""
-    return wrapped(np.repeat(np.asarray(input), np.asarray(repeats), dim))
+    return wrap_arrays(np.repeat(np.asarray(input), np.asarray(repeats), dim))
 
 
 def gather(input: Any, dim: int, index: Any) -> HostTensor:
     """Return the values at the places that ``index`` names along a dim."""
     array, places = np.asarray(input), np.asarray(index)
     part = array[tuple(slice(None) if d == dim % array.ndim else slice(n) for d, n in enumerate(places.shape))]
-    return wrapped(np.take_along_axis(part, places, dim))
+    return wrap_arrays(np.take_along_axis(part, places, dim))
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> HostTensor:
     """Return the tensor with a value where the mask holds."""
-    return wrapped(np.where(np.asarray(mask), np.asarray(value, input.dtype), np.asarray(input)))
+    return wrap_arrays(np.where(np.asarray(mask), np.asarray(value, input.dtype), np.asarray(input)))
 
 
 def tril(input: Any, diagonal: int = 0) -> HostTensor:
     """Return the values on and below a diagonal, 0 elsewhere."""
-    return wrapped(np.tril(np.asarray(input), diagonal))
+    return wrap_arrays(np.tril(np.asarray(input), diagonal))
 
 
 def triu(input: Any, diagonal: int = 0) -> HostTensor:
     """Return the values on and above a diagonal, 0 elsewhere."""
-    return wrapped(np.triu(np.asarray(input), diagonal))
+    return wrap_arrays(np.triu(np.asarray(input), diagonal))
 
 
 def einsum(equation: str, *operands: Any) -> HostTensor:
     """Return the sum of products that the equation names."""
-    return wrapped(np.einsum(equation, *[np.asarray(x) for x in size_of(operands)]))
+    return wrap_arrays(np.einsum(equation, *[np.asarray(x) for x in size_of(operands)]))
 
 
 # ---------------------------------------------------------------------------------------------- numbers of numbers
@@ -289,12 +289,12 @@ def _by_element(function: Callable) -> Callable:
     """Return NumPy's function of the same name, on tensors."""
 
     def call(input: Any, *others: Any) -> Any:
-        return wrapped(function(as_tensor(input), *others))
+        return wrap_arrays(function(as_tensor(input), *others))
 
     return call
 
 
-def _scaled(function: Callable) -> Callable:
+def _scale_second(function: Callable) -> Callable:
     """Return NumPy's sum or difference, of a multiple of the second tensor."""
 
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
@@ -317,25 +317,25 @@ def sigmoid(input: Any) -> HostTensor:
 
 def relu(input: Any) -> HostTensor:
     """Return the values, 0 in the place of negative ones."""
-    return wrapped(np.maximum(np.asarray(input), np.asarray(0, input.dtype)))
+    return wrap_arrays(np.maximum(np.asarray(input), np.asarray(0, input.dtype)))
 
 
 def softmax(input: Any, dim: int = -1, dtype: Any = None) -> HostTensor:
     """Return ``exp(x)`` over its sum along a dim."""
     array = np.asarray(input if dtype is None else input.type(dtype))
     whole = np.exp(array - np.max(array, dim, keepdims=True))
-    return wrapped(whole / np.sum(whole, dim, keepdims=True))
+    return wrap_arrays(whole / np.sum(whole, dim, keepdims=True))
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """Return elements of one tensor where the condition holds, else of the other; alone, the indices where it holds."""
     if input is None:
-        return wrapped(np.nonzero(np.asarray(condition)))
+        return wrap_arrays(np.nonzero(np.asarray(condition)))
     chosen = np.where(np.asarray(condition), np.asarray(tensor(input)), np.asarray(tensor(other)))
-    return wrapped(chosen)
+    return wrap_arrays(chosen)
 
 
-def _reduced(name: str, **fixed: Any) -> Callable:
+def _make_reduction(name: str, **fixed: Any) -> Callable:
     """Return NumPy's reduction of a name, with the argument names of tensors."""
 
     def call(input: Any, dim: Any = None, *args: Any, keepdim: bool = False, **options: Any) -> Any:
@@ -353,7 +353,7 @@ def _reduced(name: str, **fixed: Any) -> Callable:
         dtype = options.pop("dtype", None)
         array = np.asarray(input if dtype is None else input.type(dtype))
         axis = dim if dim is None or isinstance(dim, int) else tuple(dim)
-        return wrapped(getattr(array, name)(axis=axis, keepdims=keepdim, **given, **options))
+        return wrap_arrays(getattr(array, name)(axis=axis, keepdims=keepdim, **given, **options))
 
     return call
 
@@ -368,13 +368,13 @@ def _extreme(pick: str, where: str) -> Callable:
         array = np.asarray(input)
         dim = options.get("other", options.get("axis", dim))
         if dim is None:
-            return wrapped(getattr(array, pick)())
+            return wrap_arrays(getattr(array, pick)())
         if not isinstance(dim, int):
-            return wrapped(getattr(np, f"{pick}imum")(array, np.asarray(dim)))
+            return wrap_arrays(getattr(np, f"{pick}imum")(array, np.asarray(dim)))
         places = np.expand_dims(getattr(array, where)(dim), dim)
         values = np.take_along_axis(array, places, dim)
         found = (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
-        return wrapped(_results[pick](*found))
+        return wrap_arrays(_results[pick](*found))
 
     return call
 
@@ -383,7 +383,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False) -> Any:
     """Return the values in order along a dim, and where they were; equal ones stay in order."""
     array = np.asarray(input)
     order = np.argsort(-array if descending else array, dim, kind="stable")
-    return wrapped(_results["sort"](np.take_along_axis(array, order, dim), order))
+    return wrap_arrays(_results["sort"](np.take_along_axis(array, order, dim), order))
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False) -> HostTensor:
@@ -400,24 +400,24 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True) -> Any:
 
 def nonzero(input: Any, as_tuple: bool = False) -> Any:
     """Return the places of values that are not 0: a row each, or a tensor for each dim."""
-    return wrapped(np.nonzero(np.asarray(input)) if as_tuple else np.argwhere(np.asarray(input)))
+    return wrap_arrays(np.nonzero(np.asarray(input)) if as_tuple else np.argwhere(np.asarray(input)))
 
 
 def unique(input: Any) -> HostTensor:
     """Return the values that occur, in order."""
-    return wrapped(np.unique(np.asarray(input)))
+    return wrap_arrays(np.unique(np.asarray(input)))
 
 
 def cumsum(input: Any, dim: Any = None, **options: Any) -> HostTensor:
     """Return the sums up to each place along a dim."""
-    return wrapped(np.cumsum(np.asarray(input), options.get("axis", dim)))
+    return wrap_arrays(np.cumsum(np.asarray(input), options.get("axis", dim)))
 
 
 def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False) -> HostTensor:
     """Return the p-norm of all values, or along a dim."""
     array = np.asarray(input)
     found = np.linalg.norm(array.ravel() if dim is None else array, 2 if p == "fro" else p, dim, keepdim)
-    return wrapped(np.asarray(found, array.dtype))
+    return wrap_arrays(np.asarray(found, array.dtype))
 
 
 # --------------------------------------------------------------------------------------------------- nn.functional
@@ -426,7 +426,7 @@ def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Host
 def one_hot(input: Any, num_classes: int = -1) -> HostTensor:
     """Return 1 at the place that each integer names, in a new last dim."""
     count = int(np.max(np.asarray(input))) + 1 if num_classes == -1 else num_classes
-    return wrapped(np.eye(count, dtype=np.int64)[np.asarray(input)])
+    return wrap_arrays(np.eye(count, dtype=np.int64)[np.asarray(input)])
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> HostTensor:
@@ -437,8 +437,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Host
     array, widths = np.asarray(input)[cut], [(max(0, a), max(0, b)) for a, b in widths]
     names: Any = {"replicate": "edge", "circular": "wrap", "reflect": "reflect"}
     if mode == "constant":
-        return wrapped(np.pad(array, widths, constant_values=0 if value is None else value))
-    return wrapped(np.pad(array, widths, names[mode]))
+        return wrap_arrays(np.pad(array, widths, constant_values=0 if value is None else value))
+    return wrap_arrays(np.pad(array, widths, names[mode]))
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> HostTensor:
@@ -490,10 +490,10 @@ _RENAMED = {
 }
 _BY_ELEMENT = {name: _by_element(getattr(np, name)) for name in _NUMPY.split()}
 _BY_ELEMENT |= {name: _by_element(getattr(np, theirs)) for name, theirs in _RENAMED.items()}
-_BY_ELEMENT |= {"add": _scaled(np.add), "sub": _scaled(np.subtract)}
+_BY_ELEMENT |= {"add": _scale_second(np.add), "sub": _scale_second(np.subtract)}
 _REDUCTIONS: dict[str, Callable] = {
-    **{name: _reduced(name) for name in ("sum", "mean", "prod", "argmax", "argmin", "any", "all")},
-    **{"std": _reduced("std", ddof=1), "var": _reduced("var", ddof=1)},
+    **{name: _make_reduction(name) for name in ("sum", "mean", "prod", "argmax", "argmin", "any", "all")},
+    **{"std": _make_reduction("std", ddof=1), "var": _make_reduction("var", ddof=1)},
     **{"max": _extreme("max", "argmax"), "min": _extreme("min", "argmin")},
 }
 _OF_TENSORS = (split, chunk, unbind, flatten, flip, roll, clamp, sigmoid, relu, softmax, sort, argsort, topk, nonzero)

@@ -45,14 +45,14 @@ class HostTensor(np.ndarray):
         return np.zeros(data, np.float32).view(cls)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        arrays = weakened([np.asarray(x) if isinstance(x, (HostTensor, np.generic)) else x for x in inputs])
+        arrays = weaken_scalars([np.asarray(x) if isinstance(x, (HostTensor, np.generic)) else x for x in inputs])
         if out is not None:
             kwargs["out"] = tuple(np.asarray(o) if isinstance(o, HostTensor) else o for o in out)
             kwargs.setdefault("casting", "same_kind")
         result = getattr(ufunc, method)(*arrays, **kwargs)
         if out is not None:
             return out[0] if len(out) == 1 else out
-        return wrapped(_narrowed(result, arrays))
+        return wrap_arrays(_narrow_floats(result, arrays))
 
     @property
     def size(self) -> Any:  # type: ignore[override]
@@ -212,17 +212,17 @@ class HostTensor(np.ndarray):
         return self.fill_(np.random.uniform(low, high, self.shape))
 
 
-def wrapped(value: Any) -> Any:
+def wrap_arrays(value: Any) -> Any:
     """Return arrays and NumPy scalars as host tensors, also in tuples; everything else as it is."""
     if isinstance(value, tuple):
-        made = [wrapped(v) for v in value]
+        made = [wrap_arrays(v) for v in value]
         return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value).view(HostTensor)
     return value
 
 
-def weakened(arrays: list) -> list:
+def weaken_scalars(arrays: list) -> list:
     """Return operands in which 0-d ones are plain numbers where they do not decide the dtype of the result."""
     whole = [_CATEGORY.get(x.dtype.kind, 0) for x in arrays if isinstance(x, np.ndarray) and x.ndim]
     if not whole:
@@ -240,10 +240,10 @@ def common_dtype(arrays: list) -> np.dtype:
     return np.result_type(*[a.dtype for a in arrays if _CATEGORY.get(a.dtype.kind, 0) == highest])
 
 
-def _narrowed(value: Any, arrays: list) -> Any:
+def _narrow_floats(value: Any, arrays: list) -> Any:
     """Return float64 that NumPy made of integers, or of float32 with integers, as the floats that tensors make."""
     if isinstance(value, tuple):
-        return tuple(_narrowed(v, arrays) for v in value)
+        return tuple(_narrow_floats(v, arrays) for v in value)
     if getattr(value, "dtype", None) != np.float64:
         return value
     floats = [x.dtype for x in arrays if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]

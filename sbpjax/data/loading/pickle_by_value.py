@@ -21,7 +21,7 @@ _HOME = "__sbpjax_worker__"  # the ``__module__`` of functions and classes in a 
 _MADE_ANEW = {"__dict__", "__weakref__", "__module__", "__abstractmethods__", "_abc_impl"}
 
 
-def reduced(obj: Any) -> Any:
+def reduce_object(obj: Any) -> Any:
     """Return how to pickle by value an object that a worker cannot import, or a module by name; else NotImplemented."""
     if isinstance(obj, types.ModuleType):
         return importlib.import_module, (obj.__name__,)
@@ -56,7 +56,7 @@ def _importable(function: types.FunctionType) -> bool:
 
 
 def _function(obj: types.FunctionType) -> tuple:
-    names = _named(obj.__code__)
+    names = _collect_names(obj.__code__)
     used = {name: obj.__globals__[name] for name in sorted(names & obj.__globals__.keys())}
     cells = () if obj.__closure__ is None else tuple(cell.cell_contents for cell in obj.__closure__)
     made = marshal.dumps(obj.__code__), obj.__name__, len(cells)
@@ -71,12 +71,12 @@ def _class(obj: type) -> tuple:
     return _empty_class, made, members, None, None, _fill_class
 
 
-def _named(code: types.CodeType) -> set[str]:
+def _collect_names(code: types.CodeType) -> set[str]:
     """Return the names that a function's code and the functions in it look up."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _named(constant)
+            names |= _collect_names(constant)
     return names
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from sbpjax.errors import SbpjaxError, WorkerError, WorkerTimeoutError, full_tracebacks
 
 from . import transport
-from .pickle_by_value import main_file, reduced
+from .pickle_by_value import main_file, reduce_object
 
 _END_S = 5.0  # how long a worker may take to end when its socket closes
 
@@ -53,10 +53,10 @@ class _JobPickler(pickle.Pickler):
             from .host_functions import from_numpy
 
             return from_numpy, (np.asarray(obj.detach().numpy()),)
-        return reduced(obj)
+        return reduce_object(obj)
 
 
-def _pickled(job: dict[str, Any]) -> bytes:
+def _pickle_job(job: dict[str, Any]) -> bytes:
     file = io.BytesIO()
     try:
         _JobPickler(file).dump(job)
@@ -155,9 +155,9 @@ class Pool:
     def __init__(self, job: dict[str, Any], workers: int, ahead: int, timeout_s: float, seed: int) -> None:
         self._iterable, self._ahead, self._timeout_s, self._seed = job["iterable"], ahead, timeout_s, seed
         _refuse_inside_a_worker()
-        pickled = _pickled(job)
+        pickled = _pickle_job(job)
         main = _main_module(pickled)
-        from .device_transfer import arrived  # needs JAX, which workers that import this module do not have
+        from .device_transfer import adopt_array  # needs JAX, which workers that import this module do not have
 
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
@@ -166,7 +166,7 @@ class Pool:
         path = [os.path.abspath(p) for p in sys.path]
         setup = {"path": path, "argv": sys.argv, "main": main, "job": pickled, "aliases": _aliases()}
         for number in range(workers):
-            self._workers.append(self._start(root, transport.Views(arrived)))
+            self._workers.append(self._start(root, transport.Views(adopt_array)))
             data = {**setup, "id": number, "workers": workers, "seed": seed}
             with contextlib.suppress(ConnectionError):
                 transport.send(self._workers[-1].sock, pickle.dumps(data))
@@ -277,24 +277,24 @@ class Pool:
             try:
                 data, descriptors = transport.receive(worker.sock)
             except (EOFError, ConnectionError):
-                raise self._died(worker) from None
+                raise self._death_error(worker) from None
             kind, number, value, where = pickle.loads(data)
             worker.outstanding -= 1
             if kind == "failed":
                 self.end()
-                raise self._raised(worker, value, " while it set up")
+                raise self._make_exception(worker, value, " while it set up")
             if kind == "ready":
                 continue
             self._owner.pop(number, None)
             if kind == "batch":
                 value = worker.views.unpack(value, where, descriptors)
             elif kind == "error":
-                value = self._raised(worker, value, "")
+                value = self._make_exception(worker, value, "")
             else:
                 worker.ended = True
             self._results[number] = kind, value
 
-    def _raised(self, worker: _Worker, told: tuple, when: str) -> Exception:
+    def _make_exception(self, worker: _Worker, told: tuple, when: str) -> Exception:
         """Return a worker's exception, with its traceback in the text; one in four parts needs none.
 
         A class that cannot be imported here, or takes other arguments than a text, becomes a WorkerError.
@@ -316,7 +316,7 @@ class Pool:
         rule = f"an exception is raised again as its class with one text, and {name} does not take one"
         return WorkerError("the next batch", seen, rule, f"look where it was raised.\nOriginal {trace}")
 
-    def _died(self, worker: _Worker) -> WorkerError:
+    def _death_error(self, worker: _Worker) -> WorkerError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             worker.process.wait(1.0)
         code = worker.process.returncode

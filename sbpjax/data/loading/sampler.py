@@ -50,7 +50,7 @@ class Sampler(Generic[T_co]):
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
-def started(sampler: Iterable, place: int) -> Iterator:
+def start_order(sampler: Iterable, place: int) -> Iterator:
     """Return a sampler's order after its first `place` items.
 
     They are skipped one by one, unless the class that defines ``__iter__`` also defines `starting_at`.
@@ -216,7 +216,7 @@ class BatchSampler(Sampler[list[int]]):
 
     def starting_at(self, place: int) -> Iterator[list[int]]:
         """Return the lists from a place on."""
-        return self._lists(started(self.sampler, place * self.batch_size))
+        return self._lists(start_order(self.sampler, place * self.batch_size))
 
     def _lists(self, indices: Iterator[int]) -> Iterator[list[int]]:
         while batch := list(itertools.islice(indices, self.batch_size)):

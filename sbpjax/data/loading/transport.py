@@ -161,7 +161,7 @@ class Arena:
         return {"region": region, "size": rounded, "dropped": dropped}, [descriptor]
 
 
-def _aligned(data: bytes) -> np.ndarray | None:
+def _align_bytes(data: bytes) -> np.ndarray | None:
     """Return bytes in memory of their own that begins at a multiple of `ALIGNMENT_BYTES`."""
     if not data:
         return None
@@ -193,7 +193,7 @@ class Views:
     def unpack(self, data: Any, where: dict[str, Any], descriptors: list[int]) -> Any:
         """Return the value that `Arena.pack` was given."""
         if "inline" in where:
-            plain = _aligned(where["inline"])
+            plain = _align_bytes(where["inline"])
             return _Unpacker(io.BytesIO(data), plain, self._make).load()
         number = where["region"]
         if descriptors:

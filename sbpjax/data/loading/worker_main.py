@@ -192,7 +192,7 @@ def main() -> None:
             if job["init"] is not None:
                 job["init"](setup["id"])
         except BaseException:
-            transport.send(sock, pickle.dumps(("failed", None, _told(), {})))
+            transport.send(sock, pickle.dumps(("failed", None, _describe_exception(), {})))
             return
         transport.send(sock, pickle.dumps(("ready", None, None, {})))
         _answer(sock, job, info, transport.Arena(host.HostTensor))
@@ -212,7 +212,7 @@ def _load_file(root: str, *names: str):
     return module
 
 
-def _told() -> tuple:
+def _describe_exception() -> tuple:
     """Return the current exception: the module of its class, its name, text and traceback."""
     kind, error, _ = sys.exc_info()
     assert kind is not None
@@ -250,7 +250,7 @@ def _answer(sock, job, info, arena) -> None:
                 ended = True
                 transport.send(sock, pickle.dumps(("end", number, None, {})))
                 continue
-            transport.send(sock, pickle.dumps(("error", number, _told(), {})))
+            transport.send(sock, pickle.dumps(("error", number, _describe_exception(), {})))
             continue
         transport.send(sock, pickle.dumps(("batch", number, data, where)), descriptors)
 

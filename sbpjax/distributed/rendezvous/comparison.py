@@ -67,7 +67,7 @@ class Comparison:
 
     def _run(self) -> None:
         before, pauses = None, 0
-        while calls.stopped() is None:
+        while calls.find_stop_reason() is None:
             calls.wake.wait(_HURRIED_S if self._hurries else _PAUSE_S)
             calls.wake.clear()
             if any(t.members[0] != self.world.rank for t in list(calls.trails.values())):
@@ -97,7 +97,7 @@ class Comparison:
                 leads = True
                 self._tell(trail, still, ended)
             else:
-                settled &= self._compared(trail, still, ended)
+                settled &= self._compare_trail(trail, still, ended)
         if leads and (still or ended or time.monotonic() - self._asked_s > _ASK_S):
             self._answer()
         return settled
@@ -131,7 +131,7 @@ class Comparison:
 
     # -- the others ------------------------------------------------------------------------------------------------
 
-    def _compared(self, trail: Trail, still: bool, ended: bool) -> bool:
+    def _compare_trail(self, trail: Trail, still: bool, ended: bool) -> bool:
         """Compare a trace with that of the first process; return whether both have ended alike."""
         leader, epoch, count = trail.members[0], trail.epoch, _count(trail, still)
         told = self.world.store.find(key_of(trail.members))
@@ -178,7 +178,7 @@ class Comparison:
         calls.wake.set()
         if self._thread.ident is not None:
             self._thread.join(_ANSWER_S)
-        if calls.mode() == "off" or calls.stopped() is not None:
+        if calls.mode() == "off" or calls.find_stop_reason() is not None:
             return
         with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
             self._wait(time.monotonic() + timeout_s())
@@ -187,7 +187,7 @@ class Comparison:
         world, pause_s = self.world, 0.001
         settled = done = False
         waits_for = set(range(1, world.size)) if world.rank == 0 else {0}
-        while time.monotonic() < deadline and calls.stopped() is None and world.failure is None:
+        while time.monotonic() < deadline and calls.find_stop_reason() is None and world.failure is None:
             if not settled:
                 settled = self.compare(ended=True)
                 world.store.replace(f"{STORED}/ended/{world.rank}", True)

@@ -174,7 +174,7 @@ class Watch:
             with contextlib.suppress(jax.errors.JaxRuntimeError, ForeignMessageError):  # as in `report`
                 self.world.store.put(f"{ENDED}/{self.world.rank}", 0)
             self._comparison.finish()
-            if calls.stopped() is not None:
+            if calls.find_stop_reason() is not None:
                 self._seen.wait(_GRACE_S)
                 self.failed = self._differ = True
         self._over.set()

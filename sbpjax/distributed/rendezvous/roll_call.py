@@ -76,7 +76,7 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
         raise kind(asked, answer["seen"], answer["rule"], answer["fix"])
-    return Present(answer["hosts"], signing.derived(key, "run", answer["run"].hex()))
+    return Present(answer["hosts"], signing.derive_key(key, "run", answer["run"].hex()))
 
 
 def split(address: str) -> tuple[str, int]:
@@ -91,7 +91,7 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
     while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
         since, refused_since = refused_since or now, None
         try:
-            answer = _asked(host, port, mine, key, max(0.1, deadline - now))
+            answer = _request_answer(host, port, mine, key, max(0.1, deadline - now))
             if answer is not None:
                 return answer
             refused, refused_since = "rank 0 there is of another job: it does not take this rank's signature", since
@@ -116,30 +116,30 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
     )
 
 
-def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
+def _request_answer(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
     """Return the answer of rank 0, None if it rejects this rank's signature."""
     with socket.create_connection((host, port), timeout=left_s) as connection:
         connection.settimeout(min(left_s, roll_server.PATIENCE_S))
         try:
-            hello = _received(connection, len(roll_messages.HELLO) + roll_messages.NONCE_BYTES)
+            hello = _receive(connection, len(roll_messages.HELLO) + roll_messages.NONCE_BYTES)
         except TimeoutError:
             raise EncodingError("no roll call: no answer there") from None
         if not hello.startswith(roll_messages.HELLO):
             raise EncodingError("no roll call")
-        connection.sendall(roll_messages.signed(key, "rank", hello[len(roll_messages.HELLO) :], mine))
+        connection.sendall(roll_messages.sign_value(key, "rank", hello[len(roll_messages.HELLO) :], mine))
         connection.settimeout(left_s + _ANSWER_S)
-        length = int.from_bytes(_received(connection, 4), "little")
+        length = int.from_bytes(_receive(connection, 4), "little")
         if length == 0:
             return None
         if length > roll_messages.MOST_ANSWER_BYTES:
             raise EncodingError("no roll call")
-        answer = roll_messages.opened(key, "answer", mine["nonce"], _received(connection, length))
+        answer = roll_messages.open_frame(key, "answer", mine["nonce"], _receive(connection, length))
     if type(answer) is not dict or not ("hosts" in answer or "seen" in answer):
         raise EncodingError("no answer of a roll call")
     return answer
 
 
-def _received(connection: socket.socket, count: int) -> bytes:
+def _receive(connection: socket.socket, count: int) -> bytes:
     data = bytearray()
     while len(data) < count:
         more = connection.recv(min(65536, count - len(data)))

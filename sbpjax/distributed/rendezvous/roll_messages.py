@@ -50,12 +50,12 @@ def host() -> str:
         return socket.gethostname()
 
 
-def framed(body: bytes) -> bytes:
+def frame_bytes(body: bytes) -> bytes:
     """Return bytes with their length before them."""
     return len(body).to_bytes(_LENGTH_BYTES, "little") + body
 
 
-def unframed(data: bytes, most: int) -> bytes | None:
+def unframe_bytes(data: bytes, most: int) -> bytes | None:
     """Return the bytes of a frame, None while it is not whole.
 
     Raises:
@@ -69,25 +69,25 @@ def unframed(data: bytes, most: int) -> bytes | None:
     return bytes(data[_LENGTH_BYTES:]) if len(data) == _LENGTH_BYTES + length else None
 
 
-def signed(key: bytes, which: str, nonce: bytes, value: Any) -> bytes:
+def sign_value(key: bytes, which: str, nonce: bytes, value: Any) -> bytes:
     """Return a frame of a value that is signed for the holder of a nonce."""
-    return framed(signing.sign(key, f"roll call, {which} {nonce.hex()}", encoding.encode(value)))
+    return frame_bytes(signing.sign(key, f"roll call, {which} {nonce.hex()}", encoding.encode(value)))
 
 
-def opened(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
+def open_frame(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
     """Return the value of a frame's bytes.
 
     Raises:
         SignatureError: the bytes are not of this job, or meant for another receiver.
         EncodingError: the bytes are no encoded value.
     """
-    return encoding.decode(signing.verified(key, f"roll call, {which} {nonce.hex()}", body))
+    return encoding.decode(signing.verify_signature(key, f"roll call, {which} {nonce.hex()}", body))
 
 
-def understood(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | None, str]:
+def validate_message(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | None, str]:
     """Return the validated message of a rank, or None and the reason of its rejection."""
     try:
-        said = opened(key, "rank", nonce, body)
+        said = open_frame(key, "rank", nonce, body)
     except SignatureError:
         return None, "its signature is not of this job's secret (another job on this port?)"
     except EncodingError:

@@ -130,15 +130,15 @@ class Server:
             return self._drop(caller, f"{error}")
         caller.data += more
         try:
-            body = roll_messages.unframed(caller.data, roll_messages.MOST_SAID_BYTES)
+            body = roll_messages.unframe_bytes(caller.data, roll_messages.MOST_SAID_BYTES)
         except EncodingError as error:
             return self._drop(caller, str(error))
         if body is None:
             return None if more else self._drop(caller, "it ended in the middle")
-        said, why = roll_messages.understood(self.key, caller.nonce, body)
+        said, why = roll_messages.validate_message(self.key, caller.nonce, body)
         if said is None:
             with contextlib.suppress(OSError):
-                caller.connection.send(roll_messages.framed(b""))
+                caller.connection.send(roll_messages.frame_bytes(b""))
             return self._drop(caller, why)
         self._selector.unregister(caller.connection)
         self._callers.remove(caller)
@@ -165,7 +165,7 @@ class Server:
         for connection, said in self._heard:
             with contextlib.closing(connection), contextlib.suppress(OSError):
                 connection.settimeout(2.0)
-                connection.sendall(roll_messages.signed(self.key, "answer", said["nonce"], answer))
+                connection.sendall(roll_messages.sign_value(self.key, "answer", said["nonce"], answer))
         for caller in self._callers:
             caller.connection.close()
 

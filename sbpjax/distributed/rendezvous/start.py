@@ -103,10 +103,10 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
     found = roll_call.from_environment()
     if found is not None:
         return found if found[1] > 1 else None
-    return _detected(timeout_s)
+    return _detect_cluster(timeout_s)
 
 
-def _detected(timeout_s: float):
+def _detect_cluster(timeout_s: float):
     """Return JAX's detection of the cluster: SLURM, Open MPI, Kubernetes, Cloud TPU."""
     from sbpjax._core.jax_private import ClusterEnv
 

@@ -48,7 +48,7 @@ def _independent(p: Independent, q: Independent) -> Tensor:
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+def _kl_transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL of distributions transformed by different functions")
     return kl_divergence(p.base_dist, q.base_dist)

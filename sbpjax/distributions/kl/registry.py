@@ -59,7 +59,7 @@ def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     pairs = [pair for pair in _KL_REGISTRY if issubclass(kind_p, pair[0]) and issubclass(kind_q, pair[1])]
     if not pairs:
         return None
-    nearest: Any = cmp_to_key(_compared)
+    nearest: Any = cmp_to_key(_compare_pairs)
     first = min(pairs, key=nearest)
     its, mine = min([(q, p) for p, q in pairs], key=nearest)
     other = mine, its
@@ -70,7 +70,7 @@ def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     return _KL_REGISTRY[first]
 
 
-def _compared(one: tuple[type, type], other: tuple[type, type]) -> int:
+def _compare_pairs(one: tuple[type, type], other: tuple[type, type]) -> int:
     """Return -1 if the first of one pair is a subclass of the other's, or, of equal firsts, the second is."""
     for mine, its in zip(one, other):
         if mine is not its:

@@ -28,7 +28,7 @@ def _squares(matrix: Tensor) -> Tensor:
     return matrix.square().sum([-2, -1])
 
 
-def _solved(lower: Tensor, right: Tensor) -> Tensor:
+def _solve_lower(lower: Tensor, right: Tensor) -> Tensor:
     """Return ``L⁻¹ B`` of batches that broadcast."""
     batch = sbpjax.broadcast_shapes(tuple(lower.shape[:-2]), tuple(right.shape[:-2]))
     lower, right = lower.expand(*batch, *lower.shape[-2:]), right.expand(*batch, *right.shape[-2:])
@@ -39,7 +39,7 @@ def _solved(lower: Tensor, right: Tensor) -> Tensor:
 def _full(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _same_size(p, q)
     mine, its = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
-    trace, apart = _squares(_solved(its, mine)), _batch_mahalanobis(its, q.loc - p.loc)
+    trace, apart = _squares(_solve_lower(its, mine)), _batch_mahalanobis(its, q.loc - p.loc)
     return half_log_det(its) - half_log_det(mine) + 0.5 * (trace + apart - p.event_shape[0])
 
 
@@ -47,7 +47,7 @@ def _full(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
 def _low_rank_from_full(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     _same_size(p, q)
     its = q._unbroadcasted_scale_tril
-    trace = _squares(_solved(its, p.cov_factor)) + _squares(_solved(its, p.cov_diag.sqrt().diag_embed()))
+    trace = _squares(_solve_lower(its, p.cov_factor)) + _squares(_solve_lower(its, p.cov_diag.sqrt().diag_embed()))
     apart = _batch_mahalanobis(its, q.loc - p.loc)
     return 0.5 * (2 * half_log_det(its) - p.log_det() + trace + apart - p.event_shape[0])
 
@@ -56,7 +56,7 @@ def _low_rank_from_full(p: LowRankMultivariateNormal, q: MultivariateNormal) -> 
 def _full_from_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _same_size(p, q)
     mine = p._unbroadcasted_scale_tril
-    root = _solved(q._capacitance_tril, q.scaled_factor())
+    root = _solve_lower(q._capacitance_tril, q.scaled_factor())
     trace = _squares(mine * q.cov_diag.rsqrt().unsqueeze(-1)) - _squares(root @ mine)
     apart = q.squared_distance(q.loc - p.loc)
     return 0.5 * (q.log_det() - 2 * half_log_det(mine) + trace + apart - p.event_shape[0])
@@ -65,7 +65,7 @@ def _full_from_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _low_rank(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _same_size(p, q)
-    root = _solved(q._capacitance_tril, q.scaled_factor())
+    root = _solve_lower(q._capacitance_tril, q.scaled_factor())
     trace = (p.cov_diag / q.cov_diag).sum(-1) + _squares(p.cov_factor * q.cov_diag.rsqrt().unsqueeze(-1))
     trace = trace - _squares(root * p.cov_diag.sqrt().unsqueeze(-2)) - _squares(root @ p.cov_factor)
     apart = q.squared_distance(q.loc - p.loc)

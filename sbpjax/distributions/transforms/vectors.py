@@ -116,13 +116,13 @@ class ReshapeTransform(Transform):
         return sbpjax.zeros_like(first)
 
     def forward_shape(self, shape: Sequence[int]) -> Any:
-        return _exchanged(shape, self.in_shape, self.out_shape)
+        return _exchange_shape(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> Any:
-        return _exchanged(shape, self.out_shape, self.in_shape)
+        return _exchange_shape(shape, self.out_shape, self.in_shape)
 
 
-def _exchanged(shape: Sequence[int], old: Size, new: Size) -> Size:
+def _exchange_shape(shape: Sequence[int], old: Size, new: Size) -> Size:
     too_few_dims("ReshapeTransform", shape, len(old))
     cut = len(shape) - len(old)
     if tuple(shape[cut:]) != tuple(old):

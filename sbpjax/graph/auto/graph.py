@@ -28,14 +28,14 @@ from typing import Any
 from sbpjax._core.compiler import conversions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.storage.payload import Snapshot, lend, payload, put, refreshed
+from sbpjax._core.tensor.storage.payload import Snapshot, lend, payload, put, refresh_tensor
 from sbpjax.errors import GraphConfigError, OutOfMemoryError
 from sbpjax.graph.module_proxy import _options, checkpoints_of, note_options
 from sbpjax.graph.program.slots import StateSlot
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp import Layout
 from sbpjax.sbp.abstract import of_layout
-from sbpjax.sbp.algebra import B, shifted
+from sbpjax.sbp.algebra import B, shift_splits
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement as Placement
@@ -103,7 +103,7 @@ class StandIns:
             return
         everywhere = (B,) * len(placement.hierarchy)
         for t in tensors:
-            if refreshed(t).layout is None:
+            if refresh_tensor(t).layout is None:
                 array = payload(t)
                 self._layouts[id(t)] = layout_of(placement, everywhere, tuple(array.shape), array.dtype)
                 self._saved.append((t, Snapshot(t)))
@@ -146,7 +146,7 @@ def layouts_of_slots(slots: Sequence[StateSlot], chosen: dict[int, Layout]) -> d
     for number, layout in chosen.items():
         places = slots[number].places
         if len(places) > 1:
-            layout = layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)
+            layout = layout_of(layout.placement, shift_splits(layout.codes, -1), layout.shape[1:], layout.dtype)
         found.update(dict.fromkeys(places, layout))
     return found
 

@@ -34,7 +34,7 @@ from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 
 from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
-from .rows import TensorRow, activation_rows, grouped, unknown
+from .rows import TensorRow, activation_rows, group_rows, unknown
 
 _FORMAT = 1
 _MOST_RANKS = 2**30
@@ -263,7 +263,7 @@ def sharding_of(subject: Subject, plan: Plan) -> Sharding:
 def _safe(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:
     """Return rows of equal layers under a pattern that fits no other name."""
     every = [n for r in rows for n in r.names] if names is None else names
-    for row in grouped(rows) if names is not None else rows:
+    for row in group_rows(rows) if names is not None else rows:
         others = [n for n in every if n not in row.names and fnmatch.fnmatchcase(n, row.name)]
         # A pattern that fits another tensor, too, would pin that one when the file is read.
         if len(row.names) > 1 and others:

@@ -26,7 +26,7 @@ import jax
 from sbpjax._core.compiler.compile import cached_plan
 from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import Activation, activations
-from sbpjax._core.planner.pins import pinned
+from sbpjax._core.planner.pins import pin_values
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.programs.plan import Codes, Plan
@@ -75,11 +75,11 @@ class Input:
 
     def told(self, codes: Codes) -> Codes:
         """Return the nd-sbp of the user's tensor from that of the input."""
-        return algebra.shifted(codes, -1) if self.members else codes
+        return algebra.shift_splits(codes, -1) if self.members else codes
 
     def held(self, codes: Codes) -> Codes:
         """Return the nd-sbp of the input from that of the user's tensor."""
-        return algebra.shifted(codes, 1) if self.members else codes
+        return algebra.shift_splits(codes, 1) if self.members else codes
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Subject:
         codes = tuple(pins.get(i, x.own) for i, x in enumerate(self.inputs))
         free = tuple(i for i in self.free if i not in pins)
         marks = {**(self.marks if constrained else {}), **(marks or {})}
-        program = pinned(self.program, marks, self.placement) if marks else self.program
+        program = pin_values(self.program, marks, self.placement) if marks else self.program
         limit = self.memory_bytes if constrained else None
         # A stack is not split along its layers: an iteration of the loop would have its slice on one rank.
         whole = {i: (0,) for i in free if self.inputs[i].members}

@@ -74,7 +74,7 @@ def input_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
         rows.append(
             TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held)
         )
-    return grouped(rows)
+    return group_rows(rows)
 
 
 def activation_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
@@ -90,7 +90,7 @@ def activation_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
                     "activation", a.name, (a.name,), a.shape, a.dtype, codes, others, None, held, a.line.split("/")[-1]
                 )
             )
-    return grouped(rows)
+    return group_rows(rows)
 
 
 def _read_as(plan: Plan, a: Activation) -> set[Codes]:
@@ -114,7 +114,7 @@ def _read_as(plan: Plan, a: Activation) -> set[Codes]:
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-def grouped(rows: list[TensorRow]) -> list[TensorRow]:
+def group_rows(rows: list[TensorRow]) -> list[TensorRow]:
     """Return the rows with those of equal layers as one, where all of a pattern have equal layouts."""
     patterns: dict[str, list[TensorRow]] = {}
     for row in rows:

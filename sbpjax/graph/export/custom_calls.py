@@ -19,7 +19,7 @@ from typing import Any
 
 from jax.extend.mlir import ir
 
-from sbpjax._core.engines.modules import parsed as parsed
+from sbpjax._core.engines.modules import parse_program as parse_program
 
 _DIALECTS = ("stablehlo.", "chlo.", "sdy.", "func.", "builtin.module")
 _HOST = {"stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"}
@@ -114,7 +114,7 @@ def _operations(root: Any) -> Iterator[Any]:
         waiting += [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]
 
 
-def _named(op: Any) -> dict[str, Any]:
+def _name_attributes(op: Any) -> dict[str, Any]:
     names = [a if isinstance(a, str) else a.name for a in op.attributes]  # names since jaxlib 0.9
     return {name: op.attributes[name] for name in names}
 
@@ -127,7 +127,7 @@ def _target(op: Any) -> str:
 
 
 def _check(op: Any) -> None:
-    target, given = _target(op), _named(op)
+    target, given = _target(op), _name_attributes(op)
     if target == "shape_assertion":  # of a free batch; the compiler evaluates it
         if len(op.results):
             raise _Wrong("a shape assertion with results")
@@ -143,7 +143,7 @@ def _check(op: Any) -> None:
     # An unknown attribute may change how the call uses its buffers.
     if unknown := sorted(set(given) - _NAMED):
         raise _Wrong(f"with {', '.join(unknown)}")
-    operands, results = [[_typed(x) for x in side] for side in (op.operands, op.results)]
+    operands, results = [[_describe_type(x) for x in side] for side in (op.operands, op.results)]
     wanted_in, wanted_out = (side.split() for side in row.split("->"))
     if len(operands) != len(wanted_in) or len(results) != len(wanted_out):
         raise _Wrong(f"{len(operands)} operands and {len(results)} results")
@@ -213,7 +213,7 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
         raise _Wrong(f"without {', '.join(sorted(missing))}")
 
 
-def _typed(value: Any) -> tuple[tuple[int, ...], str]:
+def _describe_type(value: Any) -> tuple[tuple[int, ...], str]:
     kind = ir.RankedTensorType(value.type)
     if not kind.has_static_shape:
         raise _Wrong(f"on {kind}, whose size is not known")

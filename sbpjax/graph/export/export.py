@@ -46,7 +46,7 @@ from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
 
-from ..fitting import owners_of, prepared
+from ..fitting import owners_of, prepare_program
 from ..program.build_program import build_program
 from ..program.program import Options, Program
 from ..step import GraphStep
@@ -79,7 +79,7 @@ def export(
     if dynamic_batch:
         state, call, program = _with_free_batch(graph, asked, args, kwargs)
     else:
-        state, program, call = prepared(graph, args, kwargs)
+        state, program, call = prepare_program(graph, args, kwargs)
     _check_data(asked, state)
     _warn_of_training(graph, asked, program)
     if program.pipeline is not None:
@@ -102,7 +102,7 @@ def export(
         "outputs": _outputs_json(program, asked),
     }
     content["state"], weights = _state_json(graph, state, program)
-    exported = _exported(asked, program, names)
+    exported = _export_program(asked, program, names)
     blob = bytes(exported.serialize())
     content["program"] = {
         "file": manifest.PROGRAM,
@@ -124,7 +124,7 @@ def export(
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
-def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
+def _export_program(asked: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program.structs
     # Committed arrays name a device; the export runs on any.
     if program.placement is None:
@@ -243,9 +243,9 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
     weights: dict[str, np.ndarray] = {}
     tensors, captured = [], []
     for name, t in zip(_unique(state.names), state.tensors, strict=True):
-        tensors.append({**_stored(name, t, program, weights), "kind": kinds.get(id(t), "tensor")})
+        tensors.append({**_store_tensor(name, t, program, weights), "kind": kinds.get(id(t), "tensor")})
     for i, t in enumerate(program.captured):
-        captured.append(_stored(f"captured[{i}]", t, program, weights))
+        captured.append(_store_tensor(f"captured[{i}]", t, program, weights))
     written = set(program.written)
     inputs = [
         {
@@ -264,7 +264,7 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
     return {"tensors": tensors, "captured": captured, "inputs": inputs, "order": order, "numbers": numbers}, weights
 
 
-def _stored(name: str, t: Tensor, program: Program, weights: dict) -> dict:
+def _store_tensor(name: str, t: Tensor, program: Program, weights: dict) -> dict:
     array = payload(t)
     whole = array if t.layout is None else conversions.to_logical(array, t.layout)
     weights[name], stored_as = manifest.storable(np.asarray(whole))

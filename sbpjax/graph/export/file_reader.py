@@ -18,7 +18,7 @@ import jax
 import jax.export
 import numpy as np
 
-from sbpjax._core.serialization.signing import TAG_BYTES, sign, verified
+from sbpjax._core.serialization.signing import TAG_BYTES, sign, verify_signature
 from sbpjax.errors import ExportError, SignatureError
 
 from . import manifest
@@ -79,7 +79,7 @@ def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> Non
     with open(path, "rb") as file:
         tag = file.read(TAG_BYTES)
     # The content that was read before, not the file again: it may be another one by now.
-    verified(key, _CONTEXT, tag + content)
+    verify_signature(key, _CONTEXT, tag + content)
 
 
 def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.Exported:
@@ -100,7 +100,7 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
     # Compared even without a key: this separates a file that was cut off from one that JAX cannot read.
     if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
         seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
-        raise manifest.damaged(asked, seen)
+        raise manifest.damaged_error(asked, seen)
     calling = said.get("calling_convention_version")
     least = jax.export.minimum_supported_calling_convention_version
     most = jax.export.maximum_supported_calling_convention_version
@@ -125,11 +125,15 @@ def same_digest(made: str, said: Any) -> bool:
 
 
 def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> None:
-    from .custom_calls import callbacks, foreign, parsed  # MLIR, not for those who import sbpjax and load nothing
+    from .custom_calls import (  # MLIR, not for those who import sbpjax and load nothing
+        callbacks,
+        foreign,
+        parse_program,
+    )
 
     if not vouched:
         _parse_elsewhere(exported.mlir_module_serialized)
-    module = parsed(exported.mlir_module_serialized)
+    module = parse_program(exported.mlir_module_serialized)
     if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
         what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number for an object of the process that exported"
@@ -181,22 +185,22 @@ def weights(folder: Path, found: dict, asked: str) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not same_digest(digest, found["weights"].get("sha256")):
-        raise manifest.damaged(asked, f"{manifest.WEIGHTS}, not that which {manifest.MANIFEST} was written with")
+        raise manifest.damaged_error(asked, f"{manifest.WEIGHTS}, not that which {manifest.MANIFEST} was written with")
     wanted = [*state["tensors"], *state["captured"]]
     try:
         with safe_open(path, "np") as file:
             names = set(file.keys())
             missing = [t["path"] for t in wanted if t["path"] not in names]
             if missing:
-                raise manifest.damaged(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
+                raise manifest.damaged_error(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
             read = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
     except SafetensorError as error:
-        raise manifest.damaged(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
+        raise manifest.damaged_error(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
     for facts in wanted:
         array = read[facts["path"]]
         kept = facts["stored_as"] or facts["dtype"]
         shape = tuple(facts["shape"]) + ((np.dtype(facts["dtype"]).itemsize,) if facts["stored_as"] else ())
         if array.dtype.name != kept or array.shape != shape:
             seen = f"{facts['path']} of {array.dtype.name}{list(array.shape)} in {manifest.WEIGHTS}, "
-            raise manifest.damaged(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
+            raise manifest.damaged_error(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
     return read

@@ -29,7 +29,7 @@ from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.offloaded import is_stored
-from sbpjax._core.tensor.storage.payload import payload, refreshed
+from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax._core.tracing import tree
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
@@ -122,13 +122,13 @@ class LoadedGraph:
             raise
         except Exception as error:  # the files do not fit each other, in any way that somebody thought of
             seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
-            raise manifest.damaged(self._asked, seen) from error
+            raise manifest.damaged_error(self._asked, seen) from error
         self._inputs = found["inputs"]["leaves"]
         self._arrays = [(np.dtype(leaf["dtype"]), leaf["shape"]) for leaf in self._inputs if "static" not in leaf]
         self._free = any(d.__class__ is str for leaf in self._inputs for d in leaf.get("shape", ()))
 
     def _tensor(self, facts: dict, weights: dict[str, np.ndarray], target: Any) -> Tensor:
-        array = manifest.restored(weights[facts["path"]], np.dtype(facts["dtype"]), facts["stored_as"])
+        array = manifest.restore_array(weights[facts["path"]], np.dtype(facts["dtype"]), facts["stored_as"])
         if self.placement is None or facts["sbp"] is None:
             return wrap_any(jax.device_put(array, target))
         return wrap_any(*conversions.from_logical(array, self.placement, facts["sbp"]))
@@ -139,7 +139,7 @@ class LoadedGraph:
         Raises:
             GraphTypeError: the arguments are not of the signature that was exported.
         """
-        args, kwargs = self._named(args, kwargs)
+        args, kwargs = self._name_arguments(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         self._check_structure(structure)
         tensors, batch = [], None
@@ -151,7 +151,7 @@ class LoadedGraph:
                 tensors.append(leaf)
         for t in self.tensors:
             if not is_stored(t):
-                refreshed(t)  # somebody wrote into a view of it
+                refresh_tensor(t)  # somebody wrote into a view of it
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
     def on_arrays(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
@@ -178,7 +178,7 @@ class LoadedGraph:
 
     # -- checks --------------------------------------------------------------------------------------------------------
 
-    def _named(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def _name_arguments(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """Return the arguments, those without a name under the names that the graph was exported with."""
         _, (positional, (_, names, _)) = self.manifest["inputs"]["structure"]
         if not args or positional[1] or len(args) + len(kwargs) != len(names):

@@ -153,7 +153,7 @@ def storable(array: np.ndarray) -> tuple[np.ndarray, str | None]:
     return array.reshape(*array.shape, 1).view(np.uint8), "uint8"
 
 
-def restored(array: np.ndarray, dtype: np.dtype, stored_as: str | None) -> np.ndarray:
+def restore_array(array: np.ndarray, dtype: np.dtype, stored_as: str | None) -> np.ndarray:
     """Return the array given to `storable`."""
     return array if stored_as is None else np.ascontiguousarray(array).view(dtype)[..., 0]
 
@@ -197,10 +197,10 @@ def read(text: bytes, asked: str) -> dict:
         content = json.loads(text)
     # JSON nested a thousand deep is a RecursionError of Python's parser.
     except (ValueError, RecursionError) as error:
-        raise damaged(asked, f"{MANIFEST} is no JSON: {error}") from None
+        raise damaged_error(asked, f"{MANIFEST} is no JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         seen = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise damaged(asked, f"a manifest of format {seen!r}, not {FORMAT!r}")
+        raise damaged_error(asked, f"a manifest of format {seen!r}, not {FORMAT!r}")
     version = content.get("format_version")
     if version != VERSION and isinstance(version, int):
         made = content["packages"] if isinstance(content.get("packages"), dict) else {}
@@ -212,15 +212,15 @@ def read(text: bytes, asked: str) -> dict:
         )
     wrong = [key for key, kind in _KEYS.items() if not isinstance(content.get(key), kind)]
     if wrong:
-        raise damaged(asked, f"{MANIFEST} without a valid {', '.join(wrong)}")
+        raise damaged_error(asked, f"{MANIFEST} without a valid {', '.join(wrong)}")
     try:
         check(content)
     except (ValueError, OverflowError) as error:
-        raise damaged(asked, f"{MANIFEST} is not as it was written: {error}") from None
+        raise damaged_error(asked, f"{MANIFEST} is not as it was written: {error}") from None
     return content
 
 
-def damaged(asked: str, seen: str) -> ExportError:
+def damaged_error(asked: str, seen: str) -> ExportError:
     """Return the error for files that do not fit together."""
     return ExportError(asked, seen, "the files of an export are written together and fit each other", "export again")
 

@@ -46,7 +46,7 @@ def check(content: dict) -> None:
 
 def _state(state: dict, axes: int | None) -> None:
     for kind in ("tensors", "captured"):
-        _each(state.get(kind), f"state.{kind}", lambda facts, where: _stored(facts, where, axes))
+        _each(state.get(kind), f"state.{kind}", lambda facts, where: _check_stored(facts, where, axes))
     _each(state["tensors"], "state.tensors", lambda facts, where: _need(_is(facts.get("kind"), str), f"{where}.kind"))
     count = len(state["tensors"])
 
@@ -69,7 +69,7 @@ def _state(state: dict, axes: int | None) -> None:
     _need(all(i < len(state["inputs"]) for i in order), "state.order")
 
 
-def _stored(facts: Any, where: str, axes: int | None) -> None:
+def _check_stored(facts: Any, where: str, axes: int | None) -> None:
     _tensor(facts, where, axes)
     _need("stored_as" in facts and facts["stored_as"] in (None, "uint8") and _sizes(facts["shape"], 0), where)
 

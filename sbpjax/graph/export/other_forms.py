@@ -68,7 +68,7 @@ def model(asked: str, program: Program, exported: Any, content: dict, weights: d
     facts_of = {facts["path"]: facts for facts in (*state["tensors"], *state["captured"])}
     for i in weights_of(program)[1:]:
         facts = facts_of[names[i]]
-        constants[i] = manifest.restored(weights[names[i]], np.dtype(facts["dtype"]), facts["stored_as"])
+        constants[i] = manifest.restore_array(weights[names[i]], np.dtype(facts["dtype"]), facts["stored_as"])
     arguments = [leaf["path"] for leaf in content["inputs"]["leaves"] if "static" not in leaf]
     first = 1 + len(program.slots) + len(program.number_names)
     names[first : first + len(arguments)] = arguments

@@ -26,9 +26,9 @@ from sbpjax.sbp.layout import Layout
 
 from .p2p_transfer import Coming, Courier, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
-from .relocate import relocated
+from .relocate import relocate_program
 from .schedule import FORWARD
-from .task import CompiledTask, replicated
+from .task import CompiledTask, replicated_layout
 
 
 class Driver:
@@ -83,7 +83,7 @@ class Driver:
         """Make the parts that every step needs again."""
         places = [p for p in self.pipeline.stages if here(p)]
         self._iterations = [
-            {p: spread.on(np.int32(i), replicated(p, body.iteration.aval).sharding) for p in places}
+            {p: spread.on(np.int32(i), replicated_layout(p, body.iteration.aval).sharding) for p in places}
             for i in range(body.count)
         ]
         self._starts = {
@@ -105,9 +105,9 @@ class Driver:
         # A stage that begins with a forward takes in no more micro-batches than it has credits; others work them off.
         self._gates = {i: s for s, i in entry.items() if works[i].kind == FORWARD}
         self._exits = {max(i for i, w in enumerate(works) if w.stage == s): s for s in entry}
-        self._events = self._ordered(body)
+        self._events = self._order_actions(body)
 
-    def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
+    def _order_actions(self, body: Body) -> list[tuple[int, int, bool, bool]]:
         """Return this process's actions in order: task, micro-batch, whether to run it, whether to send its results."""
         # Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
         assert body.schedule is not None
@@ -160,7 +160,7 @@ class Driver:
         for task, sends in zip(run.tasks, run.sends, strict=True):
             place = task.task.placement
             if here(place):
-                arguments = [self._given(v, env, place) for v in task.task.ins]
+                arguments = [self._place_input(v, env, place) for v in task.task.ins]
                 if task.donate:
                     left.append((task, arguments))
                 else:
@@ -178,7 +178,7 @@ class Driver:
             raise self._nan(error, task.task.placement, "the code around the micro-batches") from None
         env.update(zip(task.task.outs, results, strict=False))
 
-    def _given(self, v: Var, env: dict, place):
+    def _place_input(self, v: Var, env: dict, place):
         """Return an input of a task: an array as it is, a number on the devices of the task."""
         value = env[v]
         if v in self.pipeline.layouts:
@@ -189,20 +189,20 @@ class Driver:
         known = self._numbers.get(key)
         same = known is not None and (known[0] is value or (isinstance(value, float) and known[0] == value))
         if not same:
-            array = spread.on(np.asarray(value, v.aval.dtype), replicated(place, v.aval).sharding)
+            array = spread.on(np.asarray(value, v.aval.dtype), replicated_layout(place, v.aval).sharding)
             known = self._numbers[key] = (value, array)
         return known[1]
 
     def _micro_batches(self, body: Body, env: dict) -> None:
         schedule, courier = body.schedule, self.courier
-        iterations, rows = self._begun(body, env)
+        iterations, rows = self._begin_inputs(body, env)
         done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → ready when it is out
         # Values that a task made for other processes, until its send is due.
         waiting: dict[tuple[int, int], list] = {}
         for work, micro, runs, sends in self._events:
             own = iterations[micro]
             if not runs:
-                for parcel, arrays in waiting.pop((work, micro), None) or self._taken(body, work, own):
+                for parcel, arrays in waiting.pop((work, micro), None) or self._take_parcels(body, work, own):
                     courier.move(parcel, arrays, own)
                 continue
             stage = self._gates.get(work)
@@ -235,7 +235,7 @@ class Driver:
             if sends:
                 courier.send(body.sends[work], own)
             elif body.sends[work]:
-                waiting[work, micro] = self._taken(body, work, own)
+                waiting[work, micro] = self._take_parcels(body, work, own)
             # Makes the schedule's bound a bound of memory: an activation goes when the last task that reads it is
             # issued.
             for v in body.dropped[work]:
@@ -251,10 +251,10 @@ class Driver:
         stages = self.pipeline.stages
         return nan_error(f"stage {stages.index(place) if place in stages else repr(place)}, {what}", error)
 
-    def _taken(self, body: Body, work: int, own: dict) -> list:
+    def _take_parcels(self, body: Body, work: int, own: dict) -> list:
         return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]
 
-    def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
+    def _begin_inputs(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
         """Return the known inputs of each micro-batch, and per task its arguments, with holes for varying ones."""
         iterations: list[dict] = [{} for _ in range(body.count + 1)]
         for c in body.carries:
@@ -272,7 +272,7 @@ class Driver:
         for task in body.tasks:
             place = task.task.placement
             if here(place):
-                rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
+                rows.append([self._place_input(v, constant, place) if v in constant else None for v in task.task.ins])
             else:
                 rows.append([])
         return iterations, rows
@@ -291,7 +291,7 @@ def _compile_equal(group: list) -> None:
     for task, own in others:
         task.executable = None
         if not task.task.placement.spans_processes:
-            task.executable = relocated(first.executable, source, list(task.task.placement.mesh.devices.flat))
+            task.executable = relocate_program(first.executable, source, list(task.task.placement.mesh.devices.flat))
         if task.executable is None:
             task.executable = own.compile()
 
@@ -302,7 +302,7 @@ def _start(pipeline: Pipeline, carry, layout: Layout):
     read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
     sources = [v for v in pipeline.program.invars if v in read]
 
-    def made(*values):
+    def make(*values):
         if carry.start is None:
             return jnp.zeros(layout.physical_shape, layout.dtype)
         env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
@@ -310,5 +310,5 @@ def _start(pipeline: Pipeline, carry, layout: Layout):
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
         return physical_of(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
 
-    run = jax.jit(made, out_shardings=layout.sharding)
+    run = jax.jit(make, out_shardings=layout.sharding)
     return lambda env: run(*[env[v] for v in sources])

@@ -100,7 +100,7 @@ class Courier:
         """Return the transfers of this process for a list of sends; the same list always gives the same."""
         found = self._parcels.get(id(sends))
         if found is None:
-            found = self._parcels[id(sends)] = (sends, self._made(sends))
+            found = self._parcels[id(sends)] = (sends, self._make_parcels(sends))
         return found[1]
 
     def send(self, sends: Sequence[Send], env: dict) -> None:
@@ -112,9 +112,9 @@ class Courier:
     def move(self, parcel, arrays: list, env: dict) -> None:
         """Move the values that a parcel took, and put the arriving ones into ``env``."""
         if self._pool is None or not parcel.far:
-            env.update(zip(parcel.arrived, parcel.moved(arrays), strict=False))
+            env.update(zip(parcel.arrived, parcel.move(arrays), strict=False))
             return
-        future = self._latest = self._pool.submit(self._moved, parcel, arrays)
+        future = self._latest = self._pool.submit(self._move_parcel, parcel, arrays)
         for place, v in enumerate(parcel.arrived):
             env[v] = Coming(future, place)
 
@@ -138,14 +138,14 @@ class Courier:
             for device in jax.local_devices(backend="cpu"):
                 _nothing(device).block_until_ready()
 
-    def _moved(self, parcel: Parcel, arrays: list) -> Sequence:
+    def _move_parcel(self, parcel: Parcel, arrays: list) -> Sequence:
         try:
-            return parcel.moved(arrays)
+            return parcel.move(arrays)
         except BaseException as error:  # of a send whose result nobody reads
             self._failure = error
             raise
 
-    def _made(self, sends: Sequence[Send]) -> list:
+    def _make_parcels(self, sends: Sequence[Send]) -> list:
         groups: dict[tuple, list[Send]] = {}
         for send in sends:
             source = self._layouts[send.value]
@@ -203,7 +203,7 @@ class Parcel:
         arrays = [env[v] for v in self.values]
         return [a.array() if a.__class__ is Coming else a for a in arrays]
 
-    def moved(self, arrays: list) -> Sequence:
+    def move(self, arrays: list) -> Sequence:
         """Return the arrays that arrive."""
         raise NotImplementedError
 
@@ -220,7 +220,7 @@ class Copy(Parcel):
         if all(a.placement.hierarchy == b.placement.hierarchy and a.codes == b.codes for a, b in pairs):
             self._direct = _direct(self._shardings)
 
-    def moved(self, arrays):
+    def move(self, arrays):
         if self._direct is None:
             return jax.device_put(arrays, self._shardings)
         return _COPY(arrays, *self._direct)
@@ -243,7 +243,7 @@ def _direct(shardings: list) -> tuple | None:
 class Conversion(Parcel):
     """Placements of unlike grids in several processes, by way of a layout that both have: weights, once a step."""
 
-    def moved(self, arrays):
+    def move(self, arrays):
         found = []
         for array, (leave, arrive) in zip(arrays, self.pairs, strict=True):
             found.append(transfer(elsewhere(leave) if array is None else array, leave, arrive))
@@ -277,25 +277,25 @@ class Shipment(Parcel):
             for b, (s, _) in zip(self._blocks, pairs, strict=True)
         ]
         work = [jax.device_put(np.zeros(_ENOUGH, np.float32), d) for d in self._union]
-        self._work = self._joined(work, (len(union) * _ENOUGH,), np.dtype(np.float32))
+        self._work = self._join_blocks(work, (len(union) * _ENOUGH,), np.dtype(np.float32))
         facts = tuple((b or (1,), s.dtype) for b, (s, _) in zip(self._blocks, pairs, strict=True))
         self._program = _program(tuple(union), tuple(sources), tuple(targets), facts)
 
-    def _joined(self, blocks: list, shape: tuple, dtype) -> jax.Array:
+    def _join_blocks(self, blocks: list, shape: tuple, dtype) -> jax.Array:
         return jax.make_array_from_single_device_arrays(shape, self._sharding, blocks, dtype=dtype)
 
     def warm_up(self) -> None:
         """Run once on zeros: processes are connected when a program first runs, and have 30 seconds for it."""
-        jax.block_until_ready(self.moved([None] * len(self.values)))
+        jax.block_until_ready(self.move([None] * len(self.values)))
         jax.block_until_ready(Shipment.latest)
 
-    def moved(self, arrays):
+    def move(self, arrays):
         given = [self._spread(array, i) for i, array in enumerate(arrays)]
         done, *sent = self._program(self._work, *given)
         Shipment.latest = done
         if not self.arrived:
             return ()
-        return [self._landed(array, i) for i, array in enumerate(sent)]
+        return [self._land_array(array, i) for i, array in enumerate(sent)]
 
     def _spread(self, array, i: int) -> jax.Array:
         blocks = self._zeros[i]
@@ -305,9 +305,9 @@ class Shipment(Parcel):
             if not self._blocks[i]:
                 own = [block.reshape(1) for block in own]
             blocks = [blocks[k] if place is None else own[place] for k, place in enumerate(self._from)]
-        return self._joined(blocks, self._shapes[i], self.pairs[i][0].dtype)
+        return self._join_blocks(blocks, self._shapes[i], self.pairs[i][0].dtype)
 
-    def _landed(self, array, i: int) -> jax.Array:
+    def _land_array(self, array, i: int) -> jax.Array:
         landing = self.pairs[i][1]
         blocks = [array.addressable_data(k) for k in self._to]
         if not self._blocks[i]:
@@ -327,7 +327,7 @@ def acquaint(placement: Placement) -> None:
 
     mesh, spec = placement.mesh, PartitionSpec()
     run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
-    jax.block_until_ready(run(spread.replicated(np.zeros((), np.float32), placement)))
+    jax.block_until_ready(run(spread.replicate_value(np.zeros((), np.float32), placement)))
 
 
 # Compiled here, once, and not at the first call: that would come between two transfers, where others already wait.

@@ -24,7 +24,7 @@ from sbpjax.sbp.placement import placement as Placement
 from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of
 from .schedule import BACKWARD, BOTH, FORWARD, WEIGHT, Schedule, Work, schedule
-from .task import CompiledTask, arrival, plan_task, replicated
+from .task import CompiledTask, arrival, plan_task, replicated_layout
 from .tied import sums_stay
 from .weights import with_weight_tasks
 
@@ -204,7 +204,7 @@ class Planner:
                 self._layouts[carry.before] = self._layouts[carry.start]
             # Read by another task than makes it: no one plan can choose its layout, so it is whole.
             elif [id(t) for t in readers] != [id(t) for t in makers]:
-                self._layouts[carry.before] = replicated(inner[carry.before], carry.before.aval)
+                self._layouts[carry.before] = replicated_layout(inner[carry.before], carry.before.aval)
             if makers:
                 if carry.before in self._layouts:
                     self._pin(carry.after, self._layouts[carry.before])
@@ -237,7 +237,7 @@ class Planner:
         waiting = list(cut.sends)
         # After the micro-batches only: before, a stage may still read the state that another one's task would take
         # over.
-        taken = self._taken(cut) if last else {}
+        taken = self._exclusive_state(cut) if last else {}
         for number, task in enumerate(cut.tasks):
             waiting = self._arrive(waiting)
             done = plan_task(
@@ -263,7 +263,7 @@ class Planner:
         self._arrive(waiting)
         return run
 
-    def _taken(self, cut: Partition) -> dict[int, list[Var]]:
+    def _exclusive_state(self, cut: Partition) -> dict[int, list[Var]]:
         """Return per task the state that it replaces and that nothing else reads, once such tasks come last."""
         self._put_updates_last(cut)
         read = _read_by_tasks(cut)

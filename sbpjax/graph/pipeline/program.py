@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.compiler.launch import copied, is_looked_at
+from sbpjax._core.compiler.launch import copy_array, is_looked_at
 from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace as calls
@@ -29,7 +29,7 @@ from sbpjax._core.tracing.step import TracedStep
 from sbpjax.errors import GraphConfigError, GraphError
 from sbpjax.graph.program.agreement import agree
 from sbpjax.graph.program.outputs import Outputs
-from sbpjax.graph.program.passes import passed
+from sbpjax.graph.program.passes import run_passes
 from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options
 from sbpjax.graph.program.slots import StateSlot
 from sbpjax.graph.program.zero import Zero
@@ -106,7 +106,7 @@ class PipelinedProgram:
         self.number_names = tuple(name for _, name in state.options)
         traced = TracedStep(fn, state, call, asked)
         self.captured, self.is_random = traced.captured, traced.is_random
-        self.jaxpr, self.flat, self.slots, self.written = passed(traced, state, {})
+        self.jaxpr, self.flat, self.slots, self.written = run_passes(traced, state, {})
         now = time.perf_counter()
         self.seconds["trace"] = now - start
         rest = call.tensors + self.captured
@@ -200,7 +200,7 @@ class PipelinedProgram:
             # Held by its tensor, its cell and the list; arrays that somebody else holds too must survive.
             shared = kept or sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
             if shared and arrays[i].sharding.addressable_devices:
-                arrays[i] = copied(arrays[i])
+                arrays[i] = copy_array(arrays[i])
         inputs = [seed, *arrays, *numbers, *payloads((*arguments, *self.captured))]
         del arrays
         driver, count = self.driver, len(self.written)
@@ -209,14 +209,14 @@ class PipelinedProgram:
             if kept:
                 driver.finish(left, env)
                 new = [driver.out(v, env) for v in self._outs[:count]]
-                self.outputs.write(tensors, new, self._counted(), map(done.append, (True,)))
+                self.outputs.write(tensors, new, self._count_random(), map(done.append, (True,)))
             else:
                 self._exchange(tensors, env, left, done)
         # Which transfer broke has no meaning: another process is gone, and its own report comes with the next exchange.
         except jax.errors.JaxRuntimeError as error:
             if not driver.courier.far:
                 raise
-            raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
+            raise world.lost_rank_error(self.asked, [], range(world.current().size), _what_failed(error)) from None
         return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 
     def _exchange(self, tensors: list[Tensor], env: dict, left: list, done: list) -> None:
@@ -231,11 +231,11 @@ class PipelinedProgram:
                 others.add(tensors[i], len(arrays), layout)
                 arrays.append(self.driver.out(v, env))
         runs = [Run(task.launcher, given, plan) for (task, given), plan in zip(left, plans, strict=True)]
-        exchange(*runs, also=lambda: chain(*others.steps(arrays), self._counted()), done=done)
+        exchange(*runs, also=lambda: chain(*others.steps(arrays), self._count_random()), done=done)
         for (task, _), run in zip(left, runs, strict=True):
             env.update(zip(task.task.outs, run.outs, strict=False))
 
-    def _counted(self) -> Iterable:
+    def _count_random(self) -> Iterable:
         return counted_on(default_generator) if self.is_random else ()
 
     def sequential(self) -> Any:

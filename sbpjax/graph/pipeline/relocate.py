@@ -18,7 +18,7 @@ import numpy as np
 log = logging.getLogger("sbpjax.pipeline")
 
 
-def relocated(compiled: Any, source: list, target: list) -> Any:
+def relocate_program(compiled: Any, source: list, target: list) -> Any:
     """Return a compiled program bound to other devices, None if that cannot be done here.
 
     Args:
@@ -27,13 +27,13 @@ def relocated(compiled: Any, source: list, target: list) -> Any:
         target: those it shall be bound to, as many.
     """
     try:
-        return _relocated(compiled, source, target)
+        return _relocate_program(compiled, source, target)
     except Exception as why:  # private names of JAX, and refusals of a backend: compiling always works
         log.info("an equal stage is compiled again: %s: %s", type(why).__name__, why)
         return None
 
 
-def _relocated(compiled: Any, source: list, target: list) -> Any:
+def _relocate_program(compiled: Any, source: list, target: list) -> Any:
     from jax.experimental import serialize_executable
 
     from sbpjax._core.jax_private import compiler

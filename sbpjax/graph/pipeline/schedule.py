@@ -200,14 +200,14 @@ def schedule(
     works = tuple(works)
     stages = 1 + max(w.stage for w in works)
     if not isinstance(name, str):
-        return _given([list(row) for row in name], works, micro_batches)
+        return _check_schedule([list(row) for row in name], works, micro_batches)
     if name not in NAMES:
         raise GraphConfigError(
             "a pipeline schedule", repr(name), f"one of {list(NAMES)}, or a list per stage", 'schedule="1f1b"'
         )
     best = None
     for credits in [list(limits)] if limits is not None else _credits(name, works, stages, micro_batches):
-        found = _listed(name, works, stages, micro_batches, credits)
+        found = _list_schedule(name, works, stages, micro_batches, credits)
         # By more than rounding, so that of equal schedules the first, with the fewest credits, holds the least.
         if best is None or found.makespan < best.makespan * (1 - 1e-9):
             best = found
@@ -253,12 +253,12 @@ def _rounds(works: tuple[Work, ...], stages: int, micro_batches: int) -> Schedul
             row.append(backward)
         rows.append([entry for entry in row if (entry[1], entry[0]) in kinds])
     try:
-        return _given(rows, works, micro_batches)
+        return _check_schedule(rows, works, micro_batches)
     except GraphConfigError:
         return None
 
 
-def _listed(name: str, works: tuple[Work, ...], stages: int, micro_batches: int, limits: list[int]) -> Schedule:
+def _list_schedule(name: str, works: tuple[Work, ...], stages: int, micro_batches: int, limits: list[int]) -> Schedule:
     """Schedule by time: start the best ready task on every idle stage, then go on to when the next one is done."""
     # With this a stage lets go of a chunk's activations.
     last = {w.chunk: i for i, w in enumerate(works)}
@@ -345,7 +345,7 @@ def _priority(name: str, work: Work, number: int, micro: int) -> tuple:
     return (work.kind == WEIGHT, -number, micro)
 
 
-def _given(rows: list[list], works: tuple[Work, ...], micro_batches: int) -> Schedule:
+def _check_schedule(rows: list[list], works: tuple[Work, ...], micro_batches: int) -> Schedule:
     """Check a schedule that is given per stage, and time it."""
     number = {(w.kind, w.chunk): i for i, w in enumerate(works)}
     stages = 1 + max(w.stage for w in works)

@@ -85,7 +85,7 @@ def auto_stages(
             "leave costs out to go by parameters",
         )
     if costs is None:
-        costs = _measured(modules, example) if example is not None else [_parameters(m) for m in modules]
+        costs = _measure_modules(modules, example) if example is not None else [_parameters(m) for m in modules]
     stage_of = cut(costs, len(places))
     _place(modules, places, stage_of, sbp)
     return stage_of
@@ -162,7 +162,7 @@ def _parameters(module: Any) -> float:
     return float(sum(p.numel() for p in module.parameters())) or 1.0
 
 
-def _measured(modules: Sequence, example: Any) -> list[float]:
+def _measure_modules(modules: Sequence, example: Any) -> list[float]:
     found, x = [], example
     with no_grad():
         for module in modules:

@@ -63,7 +63,7 @@ class CompiledTask:
         return self.program.out_layouts
 
 
-def replicated(placement: Placement, aval) -> Layout:
+def replicated_layout(placement: Placement, aval) -> Layout:
     """Return the layout of a value that every rank has."""
     return layout_of(placement, (B,) * len(placement.hierarchy), tuple(aval.shape), aval.dtype)
 
@@ -72,7 +72,7 @@ def arrival(layout: Layout, target: Placement) -> Layout:
     """Return the layout in which a value arrives that is sent in a layout: the same, where the grids are."""
     if layout.placement.hierarchy == target.hierarchy:
         return layout_of(target, layout.codes, layout.shape, layout.dtype)
-    return replicated(target, layout)
+    return replicated_layout(target, layout)
 
 
 def can_travel(layout: Layout, target: Placement) -> bool:
@@ -117,7 +117,7 @@ def plan_task(
     """
     place = task.placement
     position = {v: i for i, v in enumerate(task.ins)}
-    in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
+    in_layouts = [layouts[v] if v in layouts else replicated_layout(place, v.aval) for v in task.ins]
     # An input that comes back as an output, and has no layout yet, gets one by this task's plan: a sum of gradients.
     free = [position[v] for v in tied.values() if v in position and v not in layouts]
     used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
@@ -126,7 +126,7 @@ def plan_task(
     flat = Program(list(task.ins), used, task.eqns, [*task.outs, *signal])
     taken = tuple(position[v] for v in donate)
 
-    def planned(forced: Mapping[Var, tuple]) -> CompiledProgram:
+    def plan(forced: Mapping[Var, tuple]) -> CompiledProgram:
         wanted: list = []
         for v in task.outs:
             if v in tied:
@@ -145,14 +145,14 @@ def plan_task(
             compiler_options=options.compiler_options(place, compiler_options),
         )
 
-    made = planned({})
+    made = plan({})
     forced = {}
     for v, layout in zip(task.outs, made.out_layouts, strict=False):
         if not all(can_travel(layout, target) for target in sent.get(v, ())):
             # Summands are added first; the whole is gathered only if even the sum cannot be sent in its layout.
             codes = layout.with_codes(tuple(B if c == P else c for c in layout.codes))
             if not all(can_travel(codes, target) for target in sent[v]):
-                codes = replicated(place, v.aval)
+                codes = replicated_layout(place, v.aval)
             forced[v] = codes.sbp
     # Planned again with pins, since a conversion after the plan would be paid on top of the plan's own cost.
-    return CompiledTask(task, planned(forced) if forced else made, taken, signals)
+    return CompiledTask(task, plan(forced) if forced else made, taken, signals)

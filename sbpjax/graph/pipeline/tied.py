@@ -33,7 +33,7 @@ def sums_stay(loop: MicroBatchLoop) -> None:
             continue
         place = loop.carries.index(carry)
         rest = [v for v in terms if v not in sent and v is not carry.before]
-        carry.after = body.outvars[place] = _summed(body.eqns, [carry.before, *rest])
+        carry.after = body.outvars[place] = _append_sum(body.eqns, [carry.before, *rest])
         total, carry.last = carry.last, Var(carry.last.aval)
         parts: list[Var] = [carry.last]
         behind: list = []
@@ -41,14 +41,14 @@ def sums_stay(loop: MicroBatchLoop) -> None:
             transfer = maker[v]
             value = transfer.invars[0]
             own = Carry(Var(value.aval), None, None, Var(value.aval))
-            own.after = _summed(body.eqns, [own.before, value])
+            own.after = _append_sum(body.eqns, [own.before, value])
             body.invars.append(own.before)
             body.outvars.append(own.after)
             loop.carries.append(own)
             arrived = Var(value.aval)
             behind.append(transfer.replace(invars=[own.last], outvars=[arrived]))
             parts.append(arrived)
-        _summed(behind, parts, total)
+        _append_sum(behind, parts, total)
         loop.post[:0] = behind
     body.eqns[:] = live(body.eqns, body.outvars)
 
@@ -66,7 +66,7 @@ def _terms(value, maker: dict, uses: dict) -> list:
     return [term for v in eqn.invars for term in _terms(v, maker, uses)]
 
 
-def _summed(eqns: list, values: list, into: Var | None = None):
+def _append_sum(eqns: list, values: list, into: Var | None = None):
     """Append additions of values to equations, and return the variable of the sum."""
     total = values[0]
     for i, value in enumerate(values[1:], 2):

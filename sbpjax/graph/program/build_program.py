@@ -33,7 +33,7 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import progress
 from .outputs import Outputs
-from .passes import passed
+from .passes import run_passes
 from .program import Options, Program
 from .slots import StateSlot
 from .user_plan import user_plan_of
@@ -64,9 +64,9 @@ def build_program(
         check_local_arguments(asked, place, call.tensors)
     host_inputs = HostInputs()
     traced = TracedStep(fn, state, call, asked, auto, host_inputs)
-    stored = {} if zero is None else zero.stored(state.tensors)
+    stored = {} if zero is None else zero.stored_layouts(state.tensors)
     per_use = zero is not None and zero.per_use
-    jaxpr, flat, slots, written = passed(traced, state, stored, options.roll, per_use)
+    jaxpr, flat, slots, written = run_passes(traced, state, stored, options.roll, per_use)
     traced_at = time.perf_counter()
     names = tuple(name for _, name in state.options)
     rest = call.tensors + traced.captured
@@ -94,7 +94,7 @@ def build_program(
     asked_codes = plan = None
     if place is None:
         asked_of_xla = compiler_options(None, dict(options.compiler_options))
-        run = jax.jit(_outlined(jaxpr, flat, donate), donate_argnums=donate, compiler_options=asked_of_xla)
+        run = jax.jit(_outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=asked_of_xla)
         in_layouts: list = [None] * len(layouts)
         out_layouts: list = [None] * len(jaxpr.out_avals)
     else:
@@ -107,9 +107,9 @@ def build_program(
         asked_codes = tuple(layout.codes for layout in whole)
         laid = {*(1 + number for number in free_slots), *local}
         gathers = bool(free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
-        with progress.shown(asked, "planning"):
+        with progress.show_activity(asked, "planning"):
             asked_of_xla = compiler_options(place, dict(options.compiler_options), gathers)
-            made = _planned(
+            made = _plan_program(
                 jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options, asked_of_xla
             )
         run, plan, in_layouts, out_layouts = made.call, made.plan, list(made.in_layouts), list(made.out_layouts)
@@ -202,7 +202,7 @@ def _is_divided_weight(slot: StateSlot, state: State) -> bool:
     return any(code >= 0 and n > 1 for code, n in zip(slot.layout.codes, slot.layout.placement.hierarchy, strict=True))
 
 
-def _planned(
+def _plan_program(
     jaxpr: ClosedJaxpr,
     flat: FlatProgram,
     place: Placement,
@@ -256,7 +256,7 @@ def _input_structs(jaxpr: ClosedJaxpr, place: Placement | None, arrays: list, la
     return structs
 
 
-def _outlined(closed, flat: FlatProgram, donated: Sequence[int]) -> Callable:
+def _outline_program(closed, flat: FlatProgram, donated: Sequence[int]) -> Callable:
     """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
     sides: list[Any] = [flat.invars, flat.outvars]
     kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in sides]

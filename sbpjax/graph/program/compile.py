@@ -71,16 +71,16 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments; trace and compile it first if they are of a new signature."""
-        state, call, program = self._prepared(args, kwargs)
+        state, call, program = self._prepare_call(args, kwargs)
         return program.run(state, call.tensors)
 
     def plan(self, *args, **kwargs):
         """Return the plan of the program for these arguments, None for a program on one device; nothing runs."""
-        return self._prepared(args, kwargs)[2].plan
+        return self._prepare_call(args, kwargs)[2].plan
 
     def lower(self, *args, **kwargs):
         """Return the `jax.stages.Lowered` of the program for these arguments; nothing runs."""
-        return self._prepared(args, kwargs)[2].lower()
+        return self._prepare_call(args, kwargs)[2].lower()
 
     def memory(self, *args, compiled: bool = True, **kwargs) -> Memory:
         """Return the memory that the program for these arguments needs on one device; nothing runs.
@@ -93,7 +93,7 @@ class Compiled:
         Raises:
             OutOfMemoryError: the compiler finds that the device has less.
         """
-        state, _, program = self._prepared(args, kwargs)
+        state, _, program = self._prepare_call(args, kwargs)
         return SHOWN["memory"](program, state, compiled)
 
     def traffic(self, *args, **kwargs) -> Traffic:
@@ -102,9 +102,9 @@ class Compiled:
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
         """
-        return SHOWN["traffic"](self._prepared(args, kwargs)[2])
+        return SHOWN["traffic"](self._prepare_call(args, kwargs)[2])
 
-    def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
+    def _prepare_call(self, args, kwargs) -> tuple[State, Call, Program]:
         call = Call(args, kwargs)
         for attempt in range(MOST_ATTEMPTS):
             state = State(self._owners, attempt)
@@ -118,15 +118,15 @@ class Compiled:
         found = self._programs.get(key)
         asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
         if found is not None and found.unsettled is not None:
-            check_repeats(found, _checked(self._fn, asked), state, call)
+            check_repeats(found, _reject_writes(self._fn, asked), state, call)
         if found is None:
             with collected_later():
-                found = build_program(_checked(self._fn, asked), state, call, self._options, asked)
+                found = build_program(_reject_writes(self._fn, asked), state, call, self._options, asked)
             self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
         return found
 
 
-def _checked(fn: Callable, asked: str) -> Callable:
+def _reject_writes(fn: Callable, asked: str) -> Callable:
     """Return a function that raises if it writes to one of its arguments; `nn.Graph` gives ``build`` its own copies."""
 
     def run(*args, **kwargs):

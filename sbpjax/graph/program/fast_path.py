@@ -133,7 +133,7 @@ class Repeat:
         targets = tensors if self._written is None else [tensors[i] for i in self._written]
         run = Run(launcher, inputs, Plan(targets, next_versions(targets)))
         try:
-            exchange(run, also=program.counted if program.is_random else None, done=done)
+            exchange(run, also=program.count_random if program.is_random else None, done=done)
         except (TypeError, ValueError):  # JAX refuses the state; the full path finds the change
             return MISSED
         except JaxRuntimeError as error:

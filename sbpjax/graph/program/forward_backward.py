@@ -92,16 +92,16 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
         saved, repeated = [], []
     elif policy is None:
         kept = least_saved(early_eqns, wanted, fixed | turned)
-        repeated = _needed(early_eqns, wanted, stop=kept)
-        saved = [v for v in _made(early_eqns) if v in kept]
+        repeated = _needed_equations(early_eqns, wanted, stop=kept)
+        saved = [v for v in _output_variables(early_eqns) if v in kept]
     else:
         kept, away = (set(), set()) if policy == "nothing" else _chosen(early_eqns, policy)
         kept -= fixed
-        repeated = _needed(early_eqns, wanted, stop=kept)
+        repeated = _needed_equations(early_eqns, wanted, stop=kept)
         # A policy names values by their equations, also such as no backward reads.
         need = wanted | _reads(repeated, [])
-        saved = [v for v in _made(early_eqns) if v in kept and v in need]
-    first = _needed(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
+        saved = [v for v in _output_variables(early_eqns) if v in kept and v in need]
+    first = _needed_equations(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
     forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
         return Halves(forward, None, outputs)
@@ -165,11 +165,11 @@ def _reads(eqns, outvars) -> set:
     return found | {v for v in outvars if isinstance(v, Var)}
 
 
-def _made(eqns) -> list:
+def _output_variables(eqns) -> list:
     return [v for e in eqns for v in e.outvars if not isinstance(v, DropVar)]
 
 
-def _needed(eqns, wanted: set, stop: set = frozenset()) -> list:
+def _needed_equations(eqns, wanted: set, stop: set = frozenset()) -> list:
     """Return the equations that compute ``wanted``, in order, with ``stop`` as given."""
     wanted, kept = set(wanted), []
     for eqn in reversed(eqns):

@@ -9,7 +9,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
-from sbpjax._core.tensor.storage.exchange import Plan, all_or_nothing, planned, put_all
+from sbpjax._core.tensor.storage.exchange import Plan, all_or_nothing, plan_writes, put_all
 from sbpjax._core.tensor.storage.payload import put
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing import tree
@@ -68,7 +68,7 @@ class Outputs:
                 drop_own_cell(tensors[place])
         # The usual case, without a Python call per tensor.
         if self.plain:
-            return planned([tensors[i] for i in self.written], self.state_layouts)
+            return plan_writes([tensors[i] for i in self.written], self.state_layouts)
         plan = Plan()
         for place, i in enumerate(self.written):
             slot = self.slots[i]
@@ -110,7 +110,7 @@ class Outputs:
             if layout is not None and not is_global:
                 array, layout = conversions.to_logical(array, layout), None
             elif i in self.elsewhere:
-                array, layout = conversions.convert(array, layout, *_asked(self.elsewhere[i], layout))
+                array, layout = conversions.convert(array, layout, *_requested_layout(self.elsewhere[i], layout))
             outs.append(wrap_any(array, layout))
         if self.left:
             count = sum(entry.constant is None for entry in self.left)
@@ -119,10 +119,10 @@ class Outputs:
                 entry.store(next(stored) if entry.constant is None else entry.constant)
             if state is not None:
                 state.watch()
-        return self.results.filled(outs)
+        return self.results.fill_places(outs)
 
 
-def _asked(asked: TracedLayout, layout: Layout) -> tuple:
+def _requested_layout(asked: TracedLayout, layout: Layout) -> tuple:
     """Return placement and nd-sbp of a result on another placement than the program's."""
     codes = asked.pinned or layout.codes
     if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:

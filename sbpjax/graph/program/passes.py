@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.programs.bf16_barriers import stored_narrow
-from sbpjax._core.programs.fp32_gradients import widened
+from sbpjax._core.programs.fp32_gradients import widen_gradients
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.programs.fused_losses import fused_losses
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import normalise
-from sbpjax._core.programs.scan_layers import rolled
-from sbpjax._core.tensor.dispatch.op_calls import inlined
+from sbpjax._core.programs.scan_layers import roll_layers
+from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.step import TracedStep
 from sbpjax.sbp import Layout
@@ -51,7 +51,7 @@ class Passed(NamedTuple):
     written: list[int]
 
 
-def passed(
+def run_passes(
     traced: TracedStep, state: State, stored: Mapping[int, Layout], least_repeats: int = 0, per_use: bool = False
 ) -> Passed:
     """Run the passes.
@@ -65,11 +65,11 @@ def passed(
     """
     # Inlined before it is widened: a cast and the sum that it widens are in two calls.
     # Losses after it: the sum that it widens is a product with the gradient of the logits.
-    closed = fused_losses(widened(inlined(traced.closed)))
+    closed = fused_losses(widen_gradients(inline_calls(traced.closed)))
     slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
     written = traced.written
     if least_repeats:
-        closed, slots, written = _rolled(closed, state, stored, written, least_repeats)
+        closed, slots, written = _roll_layers(closed, state, stored, written, least_repeats)
     if stored and per_use:
         closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
     kind = device_type(state.tensors)
@@ -81,14 +81,14 @@ def passed(
     return Passed(closed, normalise(closed), slots, written)
 
 
-def _rolled(
+def _roll_layers(
     closed: ClosedJaxpr, state: State, stored: Mapping[int, Layout], written: list[int], least_repeats: int
 ) -> tuple[ClosedJaxpr, list[StateSlot], list[int]]:
     """Make loops of repeated layers, and stacks of the state that they own."""
     back = {place: position for position, place in enumerate(written)}
     resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
     movable = {i: ((*e[0], stored.get(i - 1)), e[1]) for i, e in resident.items() if e[0] is not None}
-    found = rolled(closed, movable, least_repeats)
+    found = roll_layers(closed, movable, least_repeats)
     kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
     slots = [slot_of(tuple(i - 1 for i in group), state.tensors, stored) for group in kept]
     number = {slot.places[0]: n for n, slot in enumerate(slots)}

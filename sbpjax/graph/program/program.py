@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.launch import Launcher, copied, is_looked_at
+from sbpjax._core.compiler.launch import Launcher, copy_array, is_looked_at
 from sbpjax._core.engines.options import Engine
 from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
@@ -208,7 +208,7 @@ class Program:
                 name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
                 devices = self.placement.devices
                 self._together = spread.together(devices, name, text, numbered=True, names=self.number_names)
-            with progress.shown(self.asked, "compiling"):
+            with progress.show_activity(self.asked, "compiling"):
                 compiled = lowered.compile()
             if to_run and (self.placement is None or self.placement.type == "cpu"):
                 sizes.check_compiled(self.asked, compiled, self._ranks_here())
@@ -280,7 +280,7 @@ class Program:
             # A cell holds the array too, and so does the stack of stored tensors.
             held = UNSHARED + (not alone)
             if sys.getrefcount(arrays[i]) > held or kept:
-                arrays[i] = copied(arrays[i])
+                arrays[i] = copy_array(arrays[i])
         numbers = self._on_device(numbers)
         inputs = [seed, *arrays, *numbers, *passed_in, *payloads(self.captured)]
         del arrays
@@ -292,7 +292,7 @@ class Program:
         try:
             if plan is not None and launcher is not None:
                 run = Run(launcher, inputs, plan)
-                exchange(run, also=self.counted if self.is_random else None, done=done)
+                exchange(run, also=self.count_random if self.is_random else None, done=done)
                 return self.outputs.rebuilt(run.outs[count:], state)
             outs = compiled(*inputs)
             if looked_at:
@@ -301,7 +301,9 @@ class Program:
             raise nans.nan_error(self.asked, error) from None
         except jax.errors.JaxRuntimeError as error:
             raise self.run_error(error) from None
-        self.outputs.write(tensors, outs[:count], self.counted(), () if done is None else map(done.append, (True,)))
+        self.outputs.write(
+            tensors, outs[:count], self.count_random(), () if done is None else map(done.append, (True,))
+        )
         return self.outputs.rebuilt(outs[count:], state)
 
     def run_error(self, error: Exception) -> Exception:
@@ -320,7 +322,7 @@ class Program:
             self._launcher = compiled, None if find is None else Launcher(find, "step")
         return self._launcher[1]
 
-    def counted(self) -> Iterable:
+    def count_random(self) -> Iterable:
         """Return an iterator that counts the random numbers of a run."""
         # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.
         return counted_on(default_generator) if self.is_random else ()

@@ -22,7 +22,7 @@ _EVERY_S = 1.0
 
 
 @contextlib.contextmanager
-def shown(asked: str, doing: str) -> Iterator[None]:
+def show_activity(asked: str, doing: str) -> Iterator[None]:
     """Show the current activity while the block runs.
 
     Args:

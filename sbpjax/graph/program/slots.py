@@ -19,10 +19,10 @@ from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.exchange import Plan
 from sbpjax._core.tensor.storage.offloaded import Stack, is_stored, stack_of
-from sbpjax._core.tensor.storage.payload import facts, payload, payloads, refreshed
+from sbpjax._core.tensor.storage.payload import facts, payload, payloads, refresh_tensor
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax.sbp import Layout
-from sbpjax.sbp.algebra import shifted
+from sbpjax.sbp.algebra import shift_splits
 from sbpjax.sbp.layout import layout_of
 
 
@@ -53,19 +53,19 @@ class StateSlot:
         # Another graph may have stacked the same tensors in another layout, and a tensor may have been written since.
         if stack is not None and stack.layout is self.layout and stack.holds(tensors):
             return stack.array
-        stack = self._stored = Stack(self._made([refreshed(t) for t in tensors]), self.layout)
+        stack = self._stored = Stack(self._make_stack([refresh_tensor(t) for t in tensors]), self.layout)
         # From here on the tensors read from the stack: with payloads of their own, every weight would be held twice.
         stack.store(tensors, written=False)
         return stack.array
 
-    def _made(self, tensors: list[Tensor]):
+    def _make_stack(self, tensors: list[Tensor]):
         arrays = payloads(tensors)
         if self.layout is None:
             return _stack(arrays)
         if len(self.places) == 1:
             return conversions.convert(arrays[0], tensors[0].layout, self.layout.placement, self.layout.sbp)[0]
         layouts = [t.layout for t in tensors]
-        return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
+        return eager.execute(_stack_arrays, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 
     def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""
@@ -90,7 +90,7 @@ def _stack(arrays):
     return jnp.stack(arrays)
 
 
-def _stacked(*arrays):
+def _stack_arrays(*arrays):
     return jnp.stack(arrays)
 
 
@@ -98,7 +98,7 @@ def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
     """Return the layout of a stack of tensors with ``layout``: each dim is one further."""
     if layout is None:
         return None
-    return layout_of(layout.placement, shifted(layout.codes, 1), (count, *layout.shape), layout.dtype)
+    return layout_of(layout.placement, shift_splits(layout.codes, 1), (count, *layout.shape), layout.dtype)
 
 
 def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[int, Layout]) -> StateSlot:

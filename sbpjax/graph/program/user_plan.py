@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbpjax._core.jax_private import ClosedJaxpr
-from sbpjax._core.planner.pins import pinned
+from sbpjax._core.planner.pins import pin_values
 from sbpjax._core.programs.normalise import Program as Flat
 from sbpjax._core.programs.plan import Codes
 from sbpjax._core.tracing.capture import State
@@ -72,7 +72,7 @@ def user_plan_of(
         for (name, kind, parent, members), aval in zip(named, jaxpr.in_avals, strict=True)
     )
     pins, marks = sharding.pins(Subject(flat, placement, inputs, (), title=graph.name))
-    return UserPlan(pinned(flat, marks, placement), pins, marks)
+    return UserPlan(pin_values(flat, marks, placement), pins, marks)
 
 
 def named_inputs(

@@ -32,7 +32,7 @@ from sbpjax._core.programs.normalise import bind, normalise, scan_again, scan_co
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.sbp import Layout
-from sbpjax.sbp.algebra import B, shifted
+from sbpjax.sbp.algebra import B, shift_splits
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
 
@@ -46,7 +46,7 @@ def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout | None:
+def divide_layout(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout | None:
     """Return the layout of a tensor divided over data axes, None if it is on none of them.
 
     Args:
@@ -100,7 +100,7 @@ class Zero:
         parameters = [p for o in optimizers for group in o.param_groups for p in group["params"]]
         if not optimizers:
             parameters = [p for module in modules for p in module.parameters()]
-        found = {id(p): divided(p.layout, axes, min_size) for p in parameters}
+        found = {id(p): divide_layout(p.layout, axes, min_size) for p in parameters}
         self._layouts = {key: layout for key, layout in found.items() if layout is not None}
 
     def divide_state(self) -> None:
@@ -120,7 +120,7 @@ class Zero:
             if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t.layout is not None:
                 _lay(t, layout)
 
-    def stored(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
+    def stored_layouts(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
         """Return place → layout of the tensors of a state that are stored divided."""
         return self._from_stage(3, tensors)
 
@@ -169,7 +169,7 @@ class _Rests:
         self.array, self.layout, self.moves = array, layout, moves
         self._copies: dict[int, jax.Array] = {} if copies is None else copies
 
-    def moved(self, eqn) -> _Rests:
+    def move(self, eqn) -> _Rests:
         """Return the value after one more equation that moves its elements."""
         return _Rests(self.array, self.layout, (*self.moves, eqn), self._copies)
 
@@ -179,7 +179,7 @@ class _Rests:
         if x is None:
             # Without the barrier XLA sees equal gathers of one value and makes one, held from the first reader to the
             # last. Pinned as it is stored, or the planner would move one gather before all barriers.
-            x = _pinned(jax.lax.optimization_barrier(self.array), self.layout)
+            x = _pin_layout(jax.lax.optimization_barrier(self.array), self.layout)
         if stretch is not None:
             self._copies[stretch] = x
         for eqn in self.moves:
@@ -187,7 +187,7 @@ class _Rests:
         return x
 
 
-def _pinned(x, layout: Layout):
+def _pin_layout(x, layout: Layout):
     return to_sbp_p.bind(x, placement=layout.placement, codes=layout.codes, grad_codes=None)
 
 
@@ -195,7 +195,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
     program = normalise(closed)
     env: dict = dict(program.consts)
     for i, (v, x) in enumerate(zip(program.invars, arrays, strict=True)):
-        env[v] = _pinned(x, rests[i]) if i in shared else _Rests(x, rests[i]) if i in rests else x
+        env[v] = _pin_layout(x, rests[i]) if i in shared else _Rests(x, rests[i]) if i in rests else x
     resting = {program.invars[i] for i in rests if i not in shared}
     loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
     for i, eqn in enumerate(program.eqns):
@@ -207,7 +207,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
         # A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves
         # fewer bytes, and keeps no whole copy.
         elif eqn.primitive.name in COPIES and len(held) == 1:
-            env[eqn.outvars[0]] = held[0].moved(eqn)
+            env[eqn.outvars[0]] = held[0].move(eqn)
         elif eqn.primitive.name == "scan":
             env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))
         else:
@@ -254,4 +254,4 @@ def _slice(layout: Layout) -> Layout | None:
     # Split along its layers an iteration's slice is on one rank, and there is nothing to gather.
     if 0 in layout.codes:
         return None
-    return layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)
+    return layout_of(layout.placement, shift_splits(layout.codes, -1), layout.shape[1:], layout.dtype)

@@ -39,13 +39,13 @@ class LoraLinear(nn.Linear):
         dtype = base.weight.dtype if wide else flow.float32  # small steps are lost in half precision
         a = flow.empty(rank, self.in_features, dtype=dtype)
         nn.init.kaiming_uniform_(a, a=math.sqrt(5))
-        self.lora_a = nn.Parameter(self._laid(a, 1))
-        self.lora_b = nn.Parameter(self._laid(flow.zeros(self.out_features, rank, dtype=dtype), 0))
+        self.lora_a = nn.Parameter(self._to_layout(a, 1))
+        self.lora_b = nn.Parameter(self._to_layout(flow.zeros(self.out_features, rank, dtype=dtype), 0))
         for parameter in (self.weight, self.bias):
             if parameter is not None:
                 parameter.requires_grad_(False)
 
-    def _laid(self, value: flow.Tensor, dim: int) -> flow.Tensor:
+    def _to_layout(self, value: flow.Tensor, dim: int) -> flow.Tensor:
         """Return a local matrix where W is, split in a dim where W is."""
         weight = self.weight.data
         if not weight.is_global:
@@ -56,7 +56,7 @@ class LoraLinear(nn.Linear):
     def set(self, a, b) -> None:
         """Give A and B values, NumPy arrays of their shapes."""
         for parameter, value, dim in ((self.lora_a, a, 1), (self.lora_b, b, 0)):
-            parameter.data = self._laid(flow.tensor(value, dtype=parameter.dtype), dim)
+            parameter.data = self._to_layout(flow.tensor(value, dtype=parameter.dtype), dim)
 
     def forward(self, input: flow.Tensor) -> flow.Tensor:
         """Return `(…, out)` of `(…, in)`."""

@@ -60,10 +60,10 @@ def _places(experts, present=None, *, count: int, capacity: int | None):
         wanted = wanted & (upto <= capacity)
     row = jnp.where(wanted.any(-1), jnp.where(wanted, first + upto - 1, 0).sum(-1, dtype=np.int32), np.int32(rows))
 
-    def inverted(row):
+    def invert(row):
         return jnp.full(rows, total, np.int32).at[row].set(jnp.arange(total, dtype=np.int32), mode="drop")
 
-    return row, jax.vmap(inverted)(row), sizes, got
+    return row, jax.vmap(invert)(row), sizes, got
 
 
 def _read(x, index):
@@ -93,13 +93,13 @@ _spread.defvjp(lambda x, row, choice: (_spread(x, row, choice), (row, choice, x.
 
 
 @jax.custom_vjp
-def _collected(rows, row, choice):
+def _collect_outputs(rows, row, choice):
     """Return of each choice what its expert made, ``(B, K T, D)``; zeros where it had no place."""
     return _read(rows, row)
 
 
-_collected.defvjp(
-    lambda rows, row, choice: (_collected(rows, row, choice), choice),
+_collect_outputs.defvjp(
+    lambda rows, row, choice: (_collect_outputs(rows, row, choice), choice),
     lambda choice, ct: (_read(ct, choice), None, None),
 )
 
@@ -108,7 +108,7 @@ _OUT = "S0, S0, S0, S0"
 places = flow.wrap_jax(_places, name="places_of_experts", sbp_rule=[f"S0 -> {_OUT}"])
 places_of_present = flow.wrap_jax(_places, name="places_of_experts", sbp_rule=[f"S0, S0 -> {_OUT}"])
 spread = flow.wrap_jax(_spread, name="spread_to_experts")
-collected = flow.wrap_jax(_collected, name="collect_from_experts")
+collected = flow.wrap_jax(_collect_outputs, name="collect_from_experts")
 
 
 class MoE(nn.Module):

@@ -148,7 +148,7 @@ class LlamaConfig(Config):
         return self.sliding_window if kind == "sliding_attention" else None
 
     @classmethod
-    def renamed(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def rename(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields with `rope_theta` and `rope_scaling`, which newer files have as one table."""
         table = values.pop("rope_parameters", None)
         if table is not None:

@@ -209,7 +209,7 @@ class T5(nn.Module):
         """
         return self.decode(before, self.encode(tokens, present), present)
 
-    def shifted(self, targets: flow.Tensor) -> flow.Tensor:
+    def shift_targets(self, targets: flow.Tensor) -> flow.Tensor:
         """Return what the decoder gets for targets `(B, T)`: the start before them, the last one left out."""
         start = flow.full_like(targets[:, :1], self.config.decoder_start_token_id)
         before = flow.cat([start, targets[:, :-1]], dim=1)
@@ -217,7 +217,7 @@ class T5(nn.Module):
 
     def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
         """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""
-        return token_loss(self(tokens, self.shifted(targets), present), targets)
+        return token_loss(self(tokens, self.shift_targets(targets), present), targets)
 
 
 def _hidden(bias: flow.Tensor, present: flow.Tensor | None) -> flow.Tensor:

@@ -96,10 +96,10 @@ class _Conv(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         convolve = (F.conv1d, F.conv2d, F.conv3d)[self._spatial - 1]
-        input, padding = self._padded(input)
+        input, padding = self._pad_input(input)
         return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
-    def _padded(self, input: Tensor) -> tuple[Tensor, Any]:
+    def _pad_input(self, input: Tensor) -> tuple[Tensor, Any]:
         """Return the input with the padding that the convolution op cannot add, and the remaining padding."""
         if self.padding_mode == "zeros":
             return input, self.padding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sbpjax._core.ops.layers.quantized import linear_quantized, quantized
+from sbpjax._core.ops.layers.quantized import linear_quantized, quantize_rows
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.dispatch import apply
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -48,7 +48,7 @@ class QuantizedLinear(Module):
             raise OpTypeError(f"QuantizedLinear(dtype={dtype!r})", repr(dtype), rule, "dtype=sbpjax.int8")
         self.in_features, self.out_features = linear.in_features, linear.out_features
         with no_grad():
-            weight, scale = apply(quantized, linear.weight, dtype=dtype.np)
+            weight, scale = apply(quantize_rows, linear.weight, dtype=dtype.np)
             if linear.weight.is_global:
                 lies = linear.weight.sbp
                 weight = weight.to_global(sbp=lies)

@@ -134,14 +134,14 @@ class RNNBase(Module):
         """
         states = (hx if self.mode == "LSTM" else (hx,)) if hx is not None else ()
         if isinstance(input, packing.PackedSequence):
-            return self._packed(input, states)
+            return self._run_packed(input, states)
         if input.ndim not in (2, 3):
             rule = f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
             fail("value", f"{type(self).__name__}(x)", f"shape {list(input.shape)}", rule, "x of (T, N, I)")
         single = input.ndim == 2
         if single:
             input = input.unsqueeze(0 if self.batch_first else 1)
-            states = tuple(self._batched(s) for s in states)
+            states = tuple(self._add_batch_dim(s) for s in states)
         rows = input.shape[0 if self.batch_first else 1]
         self._check_input(input, states, rows)
         out, *last = self._recur(input, None, states, self.batch_first)
@@ -153,18 +153,18 @@ class RNNBase(Module):
     def _state(self, last: Any) -> Any:
         return tuple(last) if self.mode == "LSTM" else last[0]
 
-    def _batched(self, state: Tensor) -> Tensor:
+    def _add_batch_dim(self, state: Tensor) -> Tensor:
         if state.ndim != 2:
             rule = f"For unbatched 2-D input, hx should also be 2-D but got {state.ndim}-D tensor"
             fail("shape", f"{type(self).__name__}(x, hx)", f"hx {tuple(state.shape)}", rule, "hx.squeeze(1)")
         return state.unsqueeze(1)
 
-    def _packed(self, input: packing.PackedSequence, states: tuple) -> tuple[Any, Any]:
+    def _run_packed(self, input: packing.PackedSequence, states: tuple) -> tuple[Any, Any]:
         """Run on padded sequences with their lengths, skipping the padding."""
         order, back = input.sorted_indices, input.unsorted_indices
         counts = packing.lengths_of(input.batch_sizes)
         states = tuple(s if order is None else s.index_select(1, order) for s in states)
-        padded = packing.padded(input)
+        padded = packing.pad_sorted(input)
         self._check_input(padded, states, len(counts))
         out, *last = self._recur(padded, packing._where(counts, padded), states, False)
         last = [s if back is None else s.index_select(1, back) for s in last]

@@ -17,7 +17,7 @@ from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError
 from sbpjax.nn.module import Module
 from sbpjax.nn.utils.parametrize import register_parametrization
-from sbpjax.nn.utils.weight_norm import dim_of, lengths, scaled
+from sbpjax.nn.utils.weight_norm import dim_of, lengths, scale_slices
 
 
 class _WeightNorm(Module):
@@ -28,7 +28,7 @@ class _WeightNorm(Module):
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return dispatch.run(op_of(scaled, (("dim", self.dim),)), (weight_v, weight_g))
+        return dispatch.run(op_of(scale_slices, (("dim", self.dim),)), (weight_v, weight_g))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the lengths and the weight itself."""

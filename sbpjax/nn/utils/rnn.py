@@ -246,7 +246,7 @@ def lengths_of(batch_sizes: Tensor) -> np.ndarray:
     return (np.arange(sizes[0])[None] < sizes[:, None]).sum(0)
 
 
-def padded(sequence: PackedSequence) -> Tensor:
+def pad_sorted(sequence: PackedSequence) -> Tensor:
     """Return sorted sequences as `(T, N, ...)`, in their sorted order."""
     return pad_packed_sequence(PackedSequence(sequence.data, sequence.batch_sizes))[0]
 

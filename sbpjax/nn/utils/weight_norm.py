@@ -36,7 +36,7 @@ def lengths(v: jax.Array, /, dim: int | None) -> jax.Array:
     return jnp.sqrt(jnp.sum(v * v, axis=tuple(i for i in range(v.ndim) if i != dim), keepdims=True))
 
 
-def scaled(v: jax.Array, g: jax.Array, /, dim: int | None) -> jax.Array:
+def scale_slices(v: jax.Array, g: jax.Array, /, dim: int | None) -> jax.Array:
     """Return `v` with its slices along `dim` scaled to the lengths `g`."""
     return v * (g / lengths(v, dim))
 
@@ -118,11 +118,11 @@ def _names(module: Module) -> dict[str, int | None]:
 def _become(module: Module, names: dict[str, int | None]) -> None:
     # The weight is a property of the class, computed when read: a stored one would be out of date after each update.
     plain = getattr(type(module), "_plain_class", type(module))
-    module.__class__ = _normalised(plain, tuple(names.items())) if names else plain
+    module.__class__ = _normalized_class(plain, tuple(names.items())) if names else plain
 
 
 @functools.cache
-def _normalised(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
+def _normalized_class(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
     """Return the subclass in which parameters are computed: one for equal names, so equal modules stay equal."""
     members: dict[str, Any] = {name: property(_reader(name, dim)) for name, dim in names}
     members |= {"_weight_norms": dict(names), "_plain_class": plain, "__doc__": plain.__doc__}
@@ -137,13 +137,13 @@ def _normalised(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
 
 def _new(plain: type, names: tuple[tuple[str, int | None], ...]) -> Module:
     """Return a module without its state, for copies and pickles."""
-    module_class = _normalised(plain, names)
+    module_class = _normalized_class(plain, names)
     return module_class.__new__(module_class)
 
 
 def _reader(name: str, dim: int | None):
     def read(module: Module) -> Tensor:
         parameters = module._parameters
-        return dispatch.run(op_of(scaled, (("dim", dim),)), (parameters[f"{name}_v"], parameters[f"{name}_g"]))
+        return dispatch.run(op_of(scale_slices, (("dim", dim),)), (parameters[f"{name}_v"], parameters[f"{name}_g"]))
 
     return read

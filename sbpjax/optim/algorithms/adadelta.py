@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from sbpjax.optim.check import in_unit_range
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
 
 
 def adadelta(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``v`` and ``a``: running means of ``g²`` and ``u²``; ``u = g sqrt(a + eps) / sqrt(v + eps)``, ``p -= lr u``."""
     rho, eps, a = hyper["rho"], hyper["eps"], state["acc_delta"]
-    g = decayed(p, g, hyper, maximize, decay)
+    g = decay_gradient(p, g, hyper, maximize, decay)
     v = rho * state["square_avg"] + (1 - rho) * g * g
     u = g * jnp.sqrt(a + eps) / jnp.sqrt(v + eps)
     return descend(p, u, hyper["lr"]), {"square_avg": v, "acc_delta": rho * a + (1 - rho) * u * u}

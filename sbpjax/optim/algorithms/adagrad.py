@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
 
 
 def adagrad(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``s += g²``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
-    g = decayed(p, g, hyper, maximize, decay)
+    g = decay_gradient(p, g, hyper, maximize, decay)
     s = state["sum"] + g * g
     u = g / (jnp.sqrt(s) + hyper["eps"])
     fall = 1 / (1 + (step - 1) * hyper["lr_decay"])  # float64, as the step is int64

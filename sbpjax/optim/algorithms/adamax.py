@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from sbpjax.optim.algorithms.adam import OfMoments
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
 
 
 def adamax(
@@ -17,7 +17,7 @@ def adamax(
 ) -> Updated:
     """``m = b1 m + (1 - b1) g``, ``u = max(b2 u, |g| + eps)``, ``p -= lr / (1 - b1^t) * m / u``."""
     b1, b2 = hyper["beta1"], hyper["beta2"]
-    g = decayed(p, g, hyper, maximize, decay)
+    g = decay_gradient(p, g, hyper, maximize, decay)
     m = state["exp_avg"] + (1 - b1) * (g - state["exp_avg"])
     u = jnp.maximum(b2 * state["exp_inf"], jnp.abs(g) + hyper["eps"])
     rate = hyper["lr"] / (1 - b1**step)
@@ -33,7 +33,7 @@ def nadam(
     product of the weights so far.
     """
     b1, lr = hyper["beta1"], hyper["lr"]
-    p, g = _decayed(p, g, hyper, maximize, decay, decoupled)
+    p, g = _decay_parameter(p, g, hyper, maximize, decay, decoupled)
     mu, following = (b1 * (1 - 0.5 * 0.96 ** (t * hyper["momentum_decay"])) for t in (step, step + 1))
     m, v = _moments(g, state, hyper)
     product = (state["mu_product"] * mu).astype(state["mu_product"].dtype)
@@ -51,7 +51,7 @@ def radam(
     While ``rho_t <= 5`` the step is ``lr m̂``; then ``lr m̂ r_t / sqrt(v̂)``, r_t the rectification of the variance.
     """
     b1, b2 = hyper["beta1"], hyper["beta2"]
-    p, g = _decayed(p, g, hyper, maximize, decay, decoupled)
+    p, g = _decay_parameter(p, g, hyper, maximize, decay, decoupled)
     m, v = _moments(g, state, hyper)
     most = 2 / (1 - b2) - 1
     known = 1 - b2**step
@@ -69,9 +69,11 @@ def _moments(g: Array, state: State, hyper: Hyper) -> tuple[Array, Array]:
     return m + (1 - b1) * (g - m), b2 * state["exp_avg_sq"] + (1 - b2) * g * g
 
 
-def _decayed(p: Array, g: Array, hyper: Hyper, maximize: bool, decay: bool, decoupled: bool) -> tuple[Array, Array]:
+def _decay_parameter(
+    p: Array, g: Array, hyper: Hyper, maximize: bool, decay: bool, decoupled: bool
+) -> tuple[Array, Array]:
     """Return the parameter, decayed if that is decoupled, and the gradient to follow down."""
-    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
     return p * _number(1 - hyper["lr"] * hyper["weight_decay"], p) if decay and decoupled else p, g
 
 

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient
 
 
 def asgd(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``p = (1 - lambd eta) p - eta g``, ``ax += mu (p - ax)``; then ``eta`` and ``mu`` for the next step."""
     lr, lambd = hyper["lr"], hyper["lambd"]
     eta, mu, average = state["eta"], state["mu"], state["ax"]
-    g = decayed(p, g, hyper, maximize, decay)
+    g = decay_gradient(p, g, hyper, maximize, decay)
     p = p * (1 - lambd * eta).astype(p.dtype) - eta.astype(p.dtype) * g
     average = jnp.where(mu == 1, p, average + (p - average) * mu.astype(p.dtype))
     later = lr / (1 + lambd * lr * step) ** hyper["alpha"], 1 / jnp.maximum(step - hyper["t0"], 1)

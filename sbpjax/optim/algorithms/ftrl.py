@@ -9,13 +9,13 @@ import jax.numpy as jnp
 
 from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient
 
 
 def ftrl(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, decay: bool) -> Updated:
     """``n' = n + g²``, ``z += g - (n'^k - n^k) / lr * p``; p follows from z, zero where ``|z| <= lambda1``."""
     lr, power, lambda1, n = hyper["lr"], hyper["lr_power"], hyper["lambda1"], state["accumulate"]
-    g = decayed(p, g, hyper, False, decay)
+    g = decay_gradient(p, g, hyper, False, decay)
     after = n + g * g
     root = after**power
     z = state["z"] + g - (root - n**power) / lr * p

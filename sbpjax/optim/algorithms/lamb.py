@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from sbpjax.optim.algorithms.adam import OfMoments
 from sbpjax.optim.check import params_value
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend, moments
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, moments
 
 
 def lamb(
@@ -19,7 +19,7 @@ def lamb(
     correct: bool,
 ) -> Updated:  # fmt: skip
     """``u = m̂ / (sqrt(v̂) + eps)``, ``p -= lr * |p| / |u| * (u + weight_decay * p)``; a ratio of zero norms is 1."""
-    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
     u, state = moments(g, state, step, hyper, correct=correct)
     ratio = _ratio(_norm(p), _norm(u))
     if decay and decoupled:

@@ -244,7 +244,7 @@ class LBFGS(Optimizer):
         saved = state_dict["state"].get(0, {})
         self.state.clear()
         if saved:
-            self.state[self._params[0]] = {name: _copied(value) for name, value in saved.items()}
+            self.state[self._params[0]] = {name: _copy_state(value) for name, value in saved.items()}
         for name, value in state_dict["param_groups"][0].items():
             if name != "params":
                 self.param_groups[0][name] = copy.deepcopy(value)
@@ -267,7 +267,7 @@ def _largest(x: Tensor) -> float:
     return x.abs().max().item()
 
 
-def _copied(value: Any) -> Any:
+def _copy_state(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().clone()
-    return [_copied(v) for v in value] if isinstance(value, list) else value
+    return [_copy_state(v) for v in value] if isinstance(value, list) else value

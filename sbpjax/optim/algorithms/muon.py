@@ -18,7 +18,7 @@ from sbpjax.optim.rules import Array, Hyper, State, Updated
 _ADJUST = (None, "original", "match_rms_adamw")
 
 
-def orthogonalised(matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> jax.Array:
+def orthogonalize(matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> jax.Array:
     """Return about ``U Vᵀ`` of a matrix ``U S Vᵀ`` by Newton-Schulz iterations in bfloat16.
 
     Every result is rounded to bfloat16 where PyTorch rounds it: XLA alone would keep float32 between fused operations,
@@ -33,15 +33,15 @@ def orthogonalised(matrix: jax.Array, coefficients: tuple[float, float, float], 
     Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks (2024).
     """
     a, b, c = coefficients
-    x = _rounded(matrix.astype(jnp.float32))
+    x = _round_to_bfloat16(matrix.astype(jnp.float32))
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x
-    size = _rounded(jnp.sqrt(jnp.sum(jnp.square(_wide(x)))))
-    x = _rounded(_wide(x) / jnp.maximum(_wide(size), eps))
+    size = _round_to_bfloat16(jnp.sqrt(jnp.sum(jnp.square(_wide(x)))))
+    x = _round_to_bfloat16(_wide(x) / jnp.maximum(_wide(size), eps))
     for _ in range(steps):
-        gram = _rounded(_matmul(x, x.T))
-        mixed = _rounded(b * _wide(gram) + c * _matmul(gram, gram))
-        x = _rounded(a * _wide(x) + _matmul(mixed, x))
+        gram = _round_to_bfloat16(_matmul(x, x.T))
+        mixed = _round_to_bfloat16(b * _wide(gram) + c * _matmul(gram, gram))
+        x = _round_to_bfloat16(a * _wide(x) + _matmul(mixed, x))
     return x.T if tall else x
 
 
@@ -53,7 +53,7 @@ def _wide(x: jax.Array) -> jax.Array:
     return x.astype(jnp.float32)
 
 
-def _rounded(x: jax.Array) -> jax.Array:
+def _round_to_bfloat16(x: jax.Array) -> jax.Array:
     return lax.reduce_precision(x, exponent_bits=8, mantissa_bits=7).astype(jnp.bfloat16)
 
 
@@ -64,7 +64,7 @@ def muon(
     """``b += (1 - momentum) (g - b)``, ``p = (1 - lr weight_decay) p - lr r orthogonalised(b)``, r by the shape."""
     lr, momentum, b = hyper["lr"], hyper["momentum"], state["momentum_buffer"]
     b = b + (1 - momentum) * (g - b)
-    u = orthogonalised(g + momentum * (b - g) if nesterov else b, coefficients, steps, eps)
+    u = orthogonalize(g + momentum * (b - g) if nesterov else b, coefficients, steps, eps)
     if decay:
         p = p * (1 - lr * hyper["weight_decay"])
     return p - (lr * _ratio(p.shape, adjust) * u.astype(p.dtype)).astype(p.dtype), {"momentum_buffer": b}

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
 
 
 def rmsprop(
@@ -23,7 +23,7 @@ def rmsprop(
     `eps_outside`, ``u = g / (sqrt(v) + eps)``.
     """
     alpha, eps = hyper["alpha"], hyper["eps"]
-    g = decayed(p, g, hyper, maximize, decay)
+    g = decay_gradient(p, g, hyper, maximize, decay)
     v = alpha * state["square_avg"] + (1 - alpha) * g * g
     new = {"square_avg": v}
     if centered:

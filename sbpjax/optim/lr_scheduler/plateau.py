@@ -79,7 +79,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self.update_lrs(self._reduced())
+            self.update_lrs(self._reduce_rates())
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         else:
             self.last_lr = [group["lr"] for group in self.optimizer.param_groups]
@@ -91,7 +91,7 @@ class ReduceLROnPlateau(LRScheduler):
         super()._extend(bases)
         self.min_lrs = [*self.min_lrs, *[self._lowest] * len(bases)]
 
-    def _reduced(self) -> list[float]:
+    def _reduce_rates(self) -> list[float]:
         rates = []
         for group, low in zip(self.optimizer.param_groups, self.min_lrs):
             new = max(group["lr"] * self.factor, low)

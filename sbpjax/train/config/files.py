@@ -149,11 +149,11 @@ def run_file(path: Path) -> types.ModuleType:
             spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise failed(error, str(path)) from None
+        raise config_error(error, str(path)) from None
     return module
 
 
-def failed(error: Exception, source: str) -> SbpjaxError:
+def config_error(error: Exception, source: str) -> SbpjaxError:
     """Return the error of a configuration that does not run, with the line where it stopped."""
     if isinstance(error, SbpjaxError):
         return error

@@ -129,7 +129,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
     if not isinstance(tree, DictConfig):
         return tree
     if NAMED in tree:
-        return _found(tree, NAMED, name, allowed)
+        return _find_target(tree, NAMED, name, allowed)
     values = {
         str(key): instantiate(_item(tree, key, name), f"{name}.{key}".strip("."), allowed=allowed)
         for key in tree
@@ -137,7 +137,7 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
     }
     if CALL not in tree:
         return values
-    function = _found(tree, CALL, name, allowed)
+    function = _find_target(tree, CALL, name, allowed)
     arguments = instantiate(_item(tree, POSITIONAL, name), name, allowed=allowed) if POSITIONAL in tree else []
     if not isinstance(arguments, list):
         rule = f"{POSITIONAL} is the list of a call's arguments"
@@ -165,9 +165,9 @@ def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) ->
         raise ConfigError(f"calling {tree[CALL]} for {name!r}", seen[:300], rule, fix) from error
 
 
-def _found(tree: DictConfig, key: str, name: str, allowed: Allowed | None) -> Any:
+def _find_target(tree: DictConfig, key: str, name: str, allowed: Allowed | None) -> Any:
     path = _item(tree, key, name)
-    return imported(path) if allowed is None else allowed.find(path, name)
+    return import_object(path) if allowed is None else allowed.find(path, name)
 
 
 class interpolating:  # a class: an error names the user's line, and not that of contextlib
@@ -213,7 +213,7 @@ def path_of(function: Any) -> str:
     return f"{file_of(module) or module}:{name}"
 
 
-def imported(path: str) -> Any:
+def import_object(path: str) -> Any:
     """Return the function or class of a path.
 
     Raises:

@@ -23,7 +23,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from sbpjax.errors import ConfigError, nearest
 
-from .files import failed, forget, from_source, run_file
+from .files import config_error, forget, from_source, run_file
 from .lazy import interpolating, plain
 from .names import Allowed, plain_values
 from .saved import read_saved
@@ -52,13 +52,13 @@ def load_config(source: str | os.PathLike, *, allow: Iterable[str] = (), trust: 
     text = os.fspath(source)
     forget(files=text.endswith(".py"))
     if text.endswith((".yaml", ".yml")):
-        found = read_saved(_found(text))
+        found = read_saved(_find_config(text))
         Allowed(allow, trust=trust, asked=f"reading the configuration {text!r}").check(plain_values(found), "")
         return found
-    return _tree(run_file(_found(text)) if text.endswith(".py") else _module(text), text)
+    return _tree(run_file(_find_config(text)) if text.endswith(".py") else _module(text), text)
 
 
-def _found(text: str) -> Path:
+def _find_config(text: str) -> Path:
     path = Path(text).absolute()
     if path.is_file():
         return path
@@ -76,7 +76,7 @@ def _module(name: str) -> types.ModuleType:
             return importlib.import_module(name)
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError):
-            raise failed(error, name) from None
+            raise config_error(error, name) from None
         asked, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
         fix = f"{name}.py, if it is a file"
         if name.startswith("examples.") and (error.name or "").startswith("examples"):

@@ -33,7 +33,7 @@ from omegaconf import DictConfig, OmegaConf
 from sbpjax.errors import ConfigError
 
 from .files import file_of
-from .lazy import CALL, NAMED, imported
+from .lazy import CALL, NAMED, import_object
 
 # Packages of sbpjax that hold parts of a run; no other is imported for a name.
 PACKAGES = frozenset({"nn", "optim", "models", "vision", "train", "data", "one_embedding"})
@@ -138,9 +138,9 @@ class Allowed:
             ConfigError: the name does not exist, or the file may not call it.
         """
         if not isinstance(path, str) or path.count(":") != 1:
-            raise self._refused(path, where)
+            raise self._rejection_error(path, where)
         if self.trust:
-            return imported(path)
+            return import_object(path)
         module, _, name = path.partition(":")
         if module == "builtins" and name in BUILTINS:
             return getattr(builtins, name)
@@ -149,12 +149,12 @@ class Allowed:
             is_allowed, allow = self.files or any(_is_file(module, one) for one in self.allow), module
         is_ours = allow == "sbpjax" and PUBLIC.fullmatch(f"{module}.{name}") and _is_ours(module)
         if not is_ours and not is_allowed:
-            raise self._refused(path, where, allow)
+            raise self._rejection_error(path, where, allow)
         if not NO_DUNDER.fullmatch(name) or not (allow == module or NO_DUNDER.fullmatch(module)):
-            raise self._refused(path, where)
-        found = imported(path)
+            raise self._rejection_error(path, where)
+        found = import_object(path)
         if not _is_part(found) and not (is_allowed and _is_defined(found, self._covers)):
-            raise self._refused(path, where)
+            raise self._rejection_error(path, where)
         return found
 
     def count(self, where: str) -> None:
@@ -204,7 +204,7 @@ class Allowed:
             return self.files or any(_is_file(file, one) for one in self.allow)
         return any(module == one or module.startswith(f"{one}.") for one in self.allow)
 
-    def _refused(self, path: Any, where: str, allow: str = "") -> ConfigError:
+    def _rejection_error(self, path: Any, where: str, allow: str = "") -> ConfigError:
         rule = (
             "a configuration file calls modules, optimizers, schedules, data and parts of the trainer of sbpjax, and "
         )

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sbpjax.errors import ConfigError, nearest
 
-from .lazy import CALL, OWN, arguments_of, check_integers, imported, interpolating
+from .lazy import CALL, OWN, arguments_of, check_integers, import_object, interpolating
 from .names import Allowed, packages_of, plain_values
 from .saved import PlainLoader
 
@@ -48,16 +48,16 @@ def override(
         name, equals, text = change.partition("=")
         if not equals or not name:
             rule = "an override is name=value, with dots between the names"
-            raise ConfigError(_asked(change), "no value" if name else "no name", rule, "trainer.max_steps=100")
+            raise ConfigError(_name_override(change), "no value" if name else "no name", rule, "trainer.max_steps=100")
         value = _value(change, text)
-        with interpolating(_asked(change)):
+        with interpolating(_name_override(change)):
             _set(changed, name.strip(), value, change, open_to)
         *path, last = name.strip().split(".")
-        Allowed(known, trust=trust, asked=_asked(change), files=True).check({last: value}, ".".join(path))
+        Allowed(known, trust=trust, asked=_name_override(change), files=True).check({last: value}, ".".join(path))
     return changed
 
 
-def _asked(change: str) -> str:
+def _name_override(change: str) -> str:
     return f"override {change if len(change) <= 80 else change[:80] + '…'!r}"
 
 
@@ -69,8 +69,8 @@ def _value(change: str, text: str) -> Any:
         rule = "a value is a number, true, false, null, a text, [a, list] or {a: dict}"
         seen = (str(error).splitlines() or [type(error).__name__])[0][:200]
         fix = "put quotes around a text" if "${" not in text else "${a.b} refers to a value; write \\${ for a text"
-        raise ConfigError(_asked(change), seen, rule, fix) from None
-    check_integers(value, _asked(change))
+        raise ConfigError(_name_override(change), seen, rule, fix) from None
+    check_integers(value, _name_override(change))
     if isinstance(value, str):
         try:
             return float(value)  # 1e-3, which YAML takes for a text
@@ -94,14 +94,16 @@ def _set(config: DictConfig, name: str, value: Any, change: str, open_to: set[st
         open_to |= {walked} if is_made else set()
         if not isinstance(node, (DictConfig, ListConfig)):
             seen = f"{walked} is {node!r:.100}"
-            raise ConfigError(_asked(change), seen, "only dicts, lists and calls have names in them", f"{walked}=…")
+            raise ConfigError(
+                _name_override(change), seen, "only dicts, lists and calls have names in them", f"{walked}=…"
+            )
     key = _key(node, last, walked, change, walked in open_to)
     there = key < len(node) if isinstance(node, ListConfig) else key in node
     before = OmegaConf.to_container(node, resolve=False)[key] if there else None  # type: ignore[index, call-overload]
     if there and _kind(before) != _kind(value) and None not in (before, value) and not _interpolates(before, value):
         seen = f"{value!r:.100} for {before!r:.100}"
         rule = f"{name} is {_kind(before)}, and stays one"
-        raise ConfigError(_asked(change), seen, rule, f"{name}={_example(before)}")
+        raise ConfigError(_name_override(change), seen, rule, f"{name}={_example(before)}")
     node[key] = float(value) if isinstance(before, float) and isinstance(value, int) else value
 
 
@@ -111,12 +113,12 @@ def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
         if part.isdecimal() and len(part) < 10 and int(part) < len(node):
             return int(part)
         rule = f"{walked} is a list of {len(node)}"
-        raise ConfigError(_asked(change), f"{part!r:.80} in {walked}", rule, f"{walked}.0=…")
+        raise ConfigError(_name_override(change), f"{part!r:.80} in {walked}", rule, f"{walked}.0=…")
     if (part in node or not node or is_open) and part not in OWN:  # an empty dict takes any name
         return part
     names = [str(name) for name in node if name not in OWN]
     if CALL in node:
-        taken = arguments_of(imported(node[CALL]))
+        taken = arguments_of(import_object(node[CALL]))
         if taken is None or part in taken:
             return part
         names += taken
@@ -125,14 +127,14 @@ def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
     rule = f"there {'are' if len(set(names)) != 1 else 'is'} {', '.join(dict.fromkeys(names)) or 'nothing'}"
     behind = change[len(f"{walked}.{part}".strip(".")) :]
     fix = f"{walked}.{near}".strip(".") + behind if near else "one of these"
-    raise ConfigError(_asked(change), f"no {part!r:.80}{within}", rule, fix)
+    raise ConfigError(_name_override(change), f"no {part!r:.80}{within}", rule, fix)
 
 
 def _below(node: Any, part: str) -> str | None:
     """Return the node of a name, one dict or call deeper."""
     for name, inner in node.items():
         if isinstance(inner, DictConfig):
-            taken = arguments_of(imported(inner[CALL])) if CALL in inner else None
+            taken = arguments_of(import_object(inner[CALL])) if CALL in inner else None
             if part in inner or part in (taken or ()):
                 return f"{name}.{part}"
     return None

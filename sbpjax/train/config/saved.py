@@ -88,7 +88,7 @@ class PlainLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
+def resolve_config(config: DictConfig, name: str) -> dict[Any, Any]:
     """Return a configuration as dicts and lists, with its interpolations resolved.
 
     Raises:
@@ -103,7 +103,7 @@ def resolved(config: DictConfig, name: str) -> dict[Any, Any]:
 def changes(before: Any, after: Any, name: str = "") -> list[str]:
     """Return the differences of two configurations, as lines ``name: before → after``."""
     if isinstance(before, DictConfig) and isinstance(after, DictConfig):
-        before, after = resolved(before, "the saved configuration"), resolved(after, "the configuration")
+        before, after = resolve_config(before, "the saved configuration"), resolve_config(after, "the configuration")
     if isinstance(before, dict) and isinstance(after, dict):
         found = []
         for key in dict.fromkeys([*before, *after]):

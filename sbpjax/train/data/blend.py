@@ -24,7 +24,7 @@ from sbpjax.errors import DataError
 from .numbered import Numbered
 
 
-def apportioned(weights: Sequence[float], samples: int) -> list[int]:
+def apportion_samples(weights: Sequence[float], samples: int) -> list[int]:
     """Return how many samples each weight gets: whole numbers of sum `samples`, by largest remainder.
 
     Example:
@@ -77,7 +77,7 @@ class Blend(Numbered):
             rule = "a blend reads samples beyond a dataset's length, so each has sample(number)"
             raise DataError(asked, f"datasets of {other}", rule, "PackedTokens, or a subclass of Numbered")
         self.datasets = list(datasets)
-        self.counts = apportioned(weights, samples)
+        self.counts = apportion_samples(weights, samples)
 
     def source(self, number: int) -> tuple[int, int]:
         """Return the dataset of the sample of a number, and its number there."""

@@ -96,17 +96,17 @@ def _block(path: Any, rows: list[list[bytes]], first: int) -> Block:
             rule = f"a line has a label, {COUNTS} counts and {KEYS} keys, separated by tabs: {1 + COUNTS + KEYS} fields"
             raise DataError(asked, f"{len(row)} fields in line {number}", rule, "look there")
     try:
-        return _parsed(rows)
+        return _parse_rows(rows)
     except (ValueError, OverflowError):
         for number, row in enumerate(rows, first):
             try:
-                _parsed([row])
+                _parse_rows([row])
             except (ValueError, OverflowError) as error:
                 raise DataError(asked, f"line {number}: {str(error)[:200]}", RULE, "look there") from None
         raise
 
 
-def _parsed(rows: list[list[bytes]]) -> Block:
+def _parse_rows(rows: list[list[bytes]]) -> Block:
     if not all(row[0] in (b"0", b"1") for row in rows):
         raise ValueError(f"the label {next(row[0] for row in rows if row[0] not in (b'0', b'1'))!r}")
     labels = np.array([int(row[0]) for row in rows], np.int64)

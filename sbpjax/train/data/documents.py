@@ -76,11 +76,15 @@ def texts_of(chunk: Chunk, key: str) -> Iterator[str]:
     """
     if chunk.kind == "file":
         with open(chunk.path, "rb") as file:
-            yield _decoded(chunk.path, 0, file.read())
+            yield _decode_text(chunk.path, 0, file.read())
         return
     for begin, line in _lines(chunk):
         if line.strip():
-            yield _of_json(chunk.path, begin, line, key) if chunk.kind == "json" else _decoded(chunk.path, begin, line)
+            yield (
+                _of_json(chunk.path, begin, line, key)
+                if chunk.kind == "json"
+                else _decode_text(chunk.path, begin, line)
+            )
 
 
 def _lines(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
@@ -94,7 +98,7 @@ def _lines(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
             begin += len(line)
 
 
-def _refused(path: str, begin: int, seen: str, rule: str, fix: str) -> DataError:
+def _document_error(path: str, begin: int, seen: str, rule: str, fix: str) -> DataError:
     with open(path, "rb") as file:
         number = 1
         while begin > 0 and (part := file.read(min(begin, _CHUNK_BYTES))):
@@ -102,12 +106,12 @@ def _refused(path: str, begin: int, seen: str, rule: str, fix: str) -> DataError
     return DataError(f"preprocess {path}, line {number}", seen, rule, fix)
 
 
-def _decoded(path: str, begin: int, data: bytes) -> str:
+def _decode_text(path: str, begin: int, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         seen = f"byte {begin + error.start} of the file is {data[error.start]:#04x}"
-        raise _refused(path, begin + error.start, seen, "text is UTF-8", "iconv -t UTF-8") from None
+        raise _document_error(path, begin + error.start, seen, "text is UTF-8", "iconv -t UTF-8") from None
 
 
 def _of_json(path: str, begin: int, line: bytes, key: str) -> str:
@@ -115,12 +119,12 @@ def _of_json(path: str, begin: int, line: bytes, key: str) -> str:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:  # JSONDecodeError, UnicodeDecodeError
         rule = "a file .jsonl or .json has one object per line"
-        raise _refused(path, begin, f"{line[:60]!r}: {error}", rule, "one object per line") from None
+        raise _document_error(path, begin, f"{line[:60]!r}: {error}", rule, "one object per line") from None
     if not isinstance(found, dict) or not isinstance(found.get(key), str):
         keys = list(found) if isinstance(found, dict) else []
         seen = f"an object with {', '.join(keys) or 'no keys'}" if isinstance(found, dict) else f"{line[:60]!r}"
         fix = f"--json-key {nearest(key, keys) or next(iter(keys), 'KEY')}"
-        raise _refused(path, begin, seen, f"a line is an object with a text under {key!r}", fix)
+        raise _document_error(path, begin, seen, f"a line is an object with a text under {key!r}", fix)
     return found[key]
 
 

@@ -21,7 +21,7 @@ from sbpjax.errors import DataError
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def mixed(keys: np.ndarray, salt: int = 0) -> np.ndarray:
+def mix_bits(keys: np.ndarray, salt: int = 0) -> np.ndarray:
     """Return 64-bit numbers as others that look random; one to one.
 
     Args:
@@ -46,7 +46,7 @@ def hashed(keys: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
         DataError: there are not as many sizes as features.
     """
     _check(keys, len(sizes), "hashed(keys, sizes)")
-    columns = [mixed(keys[:, f], f) % np.uint64(size) for f, size in enumerate(sizes)]
+    columns = [mix_bits(keys[:, f], f) % np.uint64(size) for f, size in enumerate(sizes)]
     return np.stack(columns, 1).astype(np.int64)
 
 
@@ -57,7 +57,7 @@ def crossed(keys: np.ndarray, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
         >>> crossed(np.array([[1, 2], [1, 2]]), [(0, 1)]).shape
         (2, 1)
     """
-    return np.stack([mixed(keys[:, a].astype(np.uint64) ^ mixed(keys[:, b], 1), 2) for a, b in pairs], 1)
+    return np.stack([mix_bits(keys[:, a].astype(np.uint64) ^ mix_bits(keys[:, b], 1), 2) for a, b in pairs], 1)
 
 
 class FrequentKeys:

@@ -69,14 +69,14 @@ class Images(Shuffled):
         random = self.chance(number) if self.augment else None
         pixels, label = self.picture(self.index(number), random)
         if random is not None:
-            pixels = self._moved(pixels, random)
+            pixels = self._move_pixels(pixels, random)
         return {"images": self._values(pixels), "labels": np.int64(label)}
 
     def _values(self, pixels: np.ndarray) -> np.ndarray:
         values = (pixels.astype(np.float32) / 255 - self.mean) / self.std
         return np.ascontiguousarray(values.transpose(2, 0, 1))
 
-    def _moved(self, pixels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    def _move_pixels(self, pixels: np.ndarray, random: np.random.Generator) -> np.ndarray:
         height, width, _ = pixels.shape
         top, left = (int(place) for place in random.integers(2 * self.margin + 1, size=2))
         around = ((self.margin, self.margin), (self.margin, self.margin), (0, 0))

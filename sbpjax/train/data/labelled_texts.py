@@ -110,10 +110,12 @@ class LabelledTexts(Shuffled):
             self._refuse("", "no rows", "a table has one row at least", "another file")
         first = self._cut_into_tokens(tokenizer, [row[0] for row in rows])
         second = None if columns.pair is None else self._cut_into_tokens(tokenizer, [row[2] for row in rows])
-        self._texts = [_fitted(a, b, length - ends) for a, b in zip(first, second or [None] * len(rows), strict=True)]
+        self._texts = [
+            _fit_texts(a, b, length - ends) for a, b in zip(first, second or [None] * len(rows), strict=True)
+        ]
         self.widths = np.array([len(a) + (0 if b is None else len(b)) + ends for a, b in self._texts])
         self.highest = max(*self.special, *(int(each.max()) for each in [*first, *(second or [])] if len(each)))
-        self.classes, self.labels = self._numbered([row[1] for row in rows])
+        self.classes, self.labels = self._number_labels([row[1] for row in rows])
         super().__init__(len(rows), samples, seed, shuffle)
 
     def _refuse(self, place: str, seen: str, rule: str, fix: str) -> None:
@@ -174,7 +176,7 @@ class LabelledTexts(Shuffled):
             self._refuse(f", line {number}", seen, "texts are texts, and a label is a text or a number", "look there")
         return text, label, pair
 
-    def _numbered(self, labels: list[Any]) -> tuple[tuple[str, ...], np.ndarray]:
+    def _number_labels(self, labels: list[Any]) -> tuple[tuple[str, ...], np.ndarray]:
         if self.columns.number:
             try:
                 return (), np.array([float(label) for label in labels], np.float32)
@@ -191,18 +193,18 @@ class LabelledTexts(Shuffled):
 
     def __getitem__(self, index: int | tuple[int, int]) -> dict[str, Any]:
         if isinstance(index, tuple):  # of a `Buckets`: which row, and how long
-            return self._padded(*index)
+            return self._pad_text(*index)
         return super().__getitem__(index)
 
     def sample(self, number: int) -> dict[str, Any]:
         """Return ``tokens``, ``segments`` and ``present``, `(length,)` each, and ``labels``, a number."""
-        return self._padded(self.index(number), self.length)
+        return self._pad_text(self.index(number), self.length)
 
-    def _padded(self, row: int, width: int) -> dict[str, Any]:
+    def _pad_text(self, row: int, width: int) -> dict[str, Any]:
         return self.special.joined(*self._texts[row], width) | {"labels": self.labels[row]}
 
 
-def _fitted(first: np.ndarray, second: np.ndarray | None, room: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _fit_texts(first: np.ndarray, second: np.ndarray | None, room: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return one text or two, cut off to so many tokens: token by token the longer one, of equal ones the second."""
     if second is None:
         return first[:room], None

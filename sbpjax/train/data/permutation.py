@@ -20,7 +20,7 @@ _ROUNDS = 4  # of both halves; four halves already look random without the keys 
 _MASK = (1 << 64) - 1
 
 
-def _mixed(value: int) -> int:
+def _mix_bits(value: int) -> int:
     """Return a hash of 64 bits. Source: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     value &= _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -57,8 +57,8 @@ class Permutation:
         while True:
             left, right = divmod(int(index), columns)
             for i in range(0, 2 * _ROUNDS, 2):
-                left = (left + _mixed(right + keys[i])) % rows
-                right = (right + _mixed(left + keys[i + 1])) % columns
+                left = (left + _mix_bits(right + keys[i])) % rows
+                right = (right + _mix_bits(left + keys[i + 1])) % columns
             index = left * columns + right
             if index < self.n:
                 return index

@@ -144,22 +144,22 @@ class TokenFileWriter:
         self.prefix, self.dtype, self.overwrite = os.fspath(prefix), np.dtype(dtype), overwrite
         if self.dtype not in map(np.dtype, TOKEN_CODES.values()):
             allowed = ", ".join(str(np.dtype(each)) for each in TOKEN_CODES.values())
-            raise self._refused(f"dtype {self.dtype}", f"tokens are one of {allowed}", "token_dtype(vocabulary)")
+            raise self._write_error(f"dtype {self.dtype}", f"tokens are one of {allowed}", "token_dtype(vocabulary)")
         there = [path for path in (f"{self.prefix}.bin", f"{self.prefix}.idx") if os.path.lexists(path)]
         if there and not overwrite:
-            raise self._refused(f"{there[0]} is there", "existing files are not overwritten", "overwrite=True")
+            raise self._write_error(f"{there[0]} is there", "existing files are not overwritten", "overwrite=True")
         self._bin_path, self._index_path = f"{self.prefix}.bin.part", f"{self.prefix}.idx.part"
         self._digest_path = f"{self.prefix}.idx{DIGEST}.part"
         os.makedirs(os.path.dirname(self.prefix) or ".", exist_ok=True)
-        self._file = self._locked()
+        self._file = self._lock_file()
         self._lengths = array.array("i")
         self._waiting: list[np.ndarray] = []  # documents that are not written yet
         self._waiting_tokens = 0
 
-    def _refused(self, seen: str, rule: str, fix: str) -> DataError:
+    def _write_error(self, seen: str, rule: str, fix: str) -> DataError:
         return DataError(f"TokenFileWriter({self.prefix!r})", seen, rule, fix)
 
-    def _locked(self) -> Any:
+    def _lock_file(self) -> Any:
         """Return the unfinished file, empty; it is locked for other processes while open."""
         file = os.fdopen(os.open(self._bin_path, os.O_RDWR | os.O_CREAT, 0o666), "wb")  # it is not emptied by that
         try:
@@ -169,7 +169,7 @@ class TokenFileWriter:
         except (BlockingIOError, FileNotFoundError):
             file.close()
             seen = f"{self._bin_path} is open in another writer"
-            raise self._refused(seen, "one writer at a time", "another path, or wait") from None
+            raise self._write_error(seen, "one writer at a time", "another path, or wait") from None
         file.truncate(0)
         return file
 
@@ -194,7 +194,7 @@ class TokenFileWriter:
         if sizes.ndim != 1 or sizes.sum() != documents.size or (sizes < 0).any() or (sizes >= 1 << 31).any():
             seen = f"{documents.size} tokens, {sizes.size} lengths of sum {sizes.sum()}"
             rule = "lengths are not negative, below 2³¹, and their sum is the number of tokens"
-            raise self._refused(seen, rule, "add(tokens) for each document")
+            raise self._write_error(seen, rule, "add(tokens) for each document")
         self._take(documents)
         self._lengths.frombytes(sizes.astype(np.int32).tobytes())
 
@@ -210,7 +210,7 @@ class TokenFileWriter:
             return
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
             seen = f"an array of {tokens.dtype}, shape {tokens.shape}"
-            raise self._refused(seen, "a document is whole numbers in one dim", "writer.add([1, 2, 3])")
+            raise self._write_error(seen, "a document is whole numbers in one dim", "writer.add([1, 2, 3])")
         self._waiting.append(tokens.copy())  # the caller may change it before it is written
         self._waiting_tokens += tokens.size
         if self._waiting_tokens >= _FLUSH_TOKENS:
@@ -228,14 +228,14 @@ class TokenFileWriter:
         most, low, high = np.iinfo(self.dtype).max, int(tokens.min()), int(tokens.max())
         if low < 0 or high > most:
             seen, rule = f"token {low if low < 0 else high}", f"tokens of {self.dtype} are from 0 to {most}"
-            raise self._refused(seen, rule, "dtype=token_dtype(vocabulary)")
+            raise self._write_error(seen, rule, "dtype=token_dtype(vocabulary)")
 
     def close(self) -> None:
         """Finish the files and give them their names."""
         self._flush()
         if not self._file.tell():
             self.discard()
-            raise self._refused("no token", "a file has one token at least", "check the documents")
+            raise self._write_error("no token", "a file has one token at least", "check the documents")
         _to_disk(self._file)
         lengths = np.frombuffer(self._lengths, np.int32)
         with open(self._index_path, "wb") as index:

@@ -109,7 +109,7 @@ def end_of_document(tokenizer: Any, path: str | os.PathLike | None, name: str | 
     Raises:
         DataError: the tokenizer has no such token, or none of the usual ones.
     """
-    names = (name,) if name is not None else (*_stated(path), *_ENDS)
+    names = (name,) if name is not None else (*_read_stated(path), *_ENDS)
     for each in names:
         token = tokenizer.token_to_id(each)
         if token is not None:
@@ -118,7 +118,7 @@ def end_of_document(tokenizer: Any, path: str | os.PathLike | None, name: str | 
     raise DataError("the end of a document", f"none of {', '.join(names)}", rule, "--eod-token TOKEN")
 
 
-def _stated(path: str | os.PathLike | None) -> list[str]:
+def _read_stated(path: str | os.PathLike | None) -> list[str]:
     if path is None:
         return []
     folder = path if os.path.isdir(path) else os.path.dirname(path)

@@ -57,11 +57,11 @@ class ExactSum:
         """Return the sum over a count, rounded once; NaN for a count of 0."""
         return float(self.value() / count) if count else float("nan")
 
-    def encoded(self) -> list[Any]:
+    def encode(self) -> list[Any]:
         """Return the sum as plain values."""
         return [hex(self._units), self._other]
 
     @classmethod
-    def decoded(cls, values: list[Any]) -> ExactSum:
-        """Return the sum from the result of `encoded`."""
+    def decode(cls, values: list[Any]) -> ExactSum:
+        """Return the sum from the result of `encode`."""
         return cls(int(values[0], 16), values[1])

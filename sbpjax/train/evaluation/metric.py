@@ -122,8 +122,8 @@ class Metric:
         if self._global or env.get_world_size() == 1:
             return [self._state]
         found: list[Any] = [None] * env.get_world_size()
-        distributed.all_gather_object(found, _encoded(self._state))
-        return [_decoded(part, self.zero()) for part in found]
+        distributed.all_gather_object(found, _encode_state(self._state))
+        return [_decode_state(part, self.zero()) for part in found]
 
 
 def _merge(state: dict[str, Any], other: dict[str, Any]) -> None:
@@ -134,19 +134,19 @@ def _merge(state: dict[str, Any], other: dict[str, Any]) -> None:
             state[name] = state[name] + value  # whole numbers, arrays of them, and lists
 
 
-def _encoded(state: dict[str, Any]) -> dict[str, Any]:
+def _encode_state(state: dict[str, Any]) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, ExactSum):
-            return value.encoded()
+            return value.encode()
         return value.tolist() if isinstance(value, np.ndarray) else value
 
     return {name: plain(value) for name, value in state.items()}
 
 
-def _decoded(values: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+def _decode_state(values: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     def again(value: Any, zero: Any) -> Any:
         if isinstance(zero, ExactSum):
-            return ExactSum.decoded(value)
+            return ExactSum.decode(value)
         return np.array(value, zero.dtype) if isinstance(zero, np.ndarray) else value
 
     return {name: again(values[name], zero) for name, zero in like.items()}

@@ -107,7 +107,7 @@ class Evaluation(Hook):
         if due(trainer.step, self.every, trainer.max_steps):
             for hook in trainer.hooks:
                 hook.before_evaluation(trainer)
-            trainer.evaluated(self.run(trainer))
+            trainer.report_evaluation(self.run(trainer))
 
     def run(self, trainer: Trainer) -> dict[str, float]:
         """Return the metrics of the model in its present state; all processes call it."""

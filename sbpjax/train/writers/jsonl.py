@@ -43,7 +43,7 @@ class JsonLines(Writer):
             if not step and path.is_file() and path.stat().st_size:
                 free = next(n for n in itertools.count(1) if not (out / f"metrics.{n}.jsonl").exists())
                 os.replace(path, out / f"metrics.{free}.jsonl")
-            kept = _kept(path, step) if path.exists() else b""
+            kept = _kept_records(path, step) if path.exists() else b""
             part = path.with_name(f"{NAME}.part")
             part.write_bytes(kept)
             os.replace(part, path)
@@ -64,7 +64,7 @@ class JsonLines(Writer):
                 file.close()
 
 
-def _kept(path: Path, step: int) -> bytes:
+def _kept_records(path: Path, step: int) -> bytes:
     """Return the records up to a step. The last ones may be damaged by a kill or a power failure.
 
     Raises:

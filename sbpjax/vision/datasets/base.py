@@ -52,13 +52,13 @@ class VisionDataset(Dataset):
         if not -size <= index < size:
             raise IndexError(f"index {index} is outside a dataset of {size} samples")
         index = int(index) % size
-        return self._transformed(self._readable(index), self.epoch * size + index)
+        return self._transform_sample(self._readable(index), self.epoch * size + index)
 
     def _readable(self, index: int) -> Any:
         """Return the sample of an index, or of the next one whose files can be read."""
         return first_readable(self.read, index, len(self), self.on_error)
 
-    def _transformed(self, sample: Any, number: int) -> Any:
+    def _transform_sample(self, sample: Any, number: int) -> Any:
         if self.transform is None:
             return sample
         options = {"number": number} if isinstance(self.transform, Transform) else {}

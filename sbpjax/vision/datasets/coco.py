@@ -66,7 +66,7 @@ class CocoDetection(VisionDataset):
         self._asked = f"CocoDetection({os.fspath(images)!r}, {os.fspath(annotations)!r})"
         self.folder, self.masks, self.keypoints, self.crowds = os.fspath(images), masks, keypoints, crowds
         content = self._content(annotations)
-        with self._worded("its annotations"):
+        with self._reword_errors("its annotations"):
             self._take(content, crowds, empty)
 
     def _take(self, content: dict, crowds: bool, empty: bool) -> None:
@@ -106,7 +106,7 @@ class CocoDetection(VisionDataset):
         return len(self.ids)
 
     @contextlib.contextmanager
-    def _worded(self, what: str) -> Iterator[None]:
+    def _reword_errors(self, what: str) -> Iterator[None]:
         """Turn the errors of a damaged file into one error that names the place."""
         try:
             yield
@@ -119,7 +119,7 @@ class CocoDetection(VisionDataset):
 
     def read(self, index: int) -> dict[str, Any]:
         """Return a sample."""
-        with self._worded(f"image {self.ids[index]}"):
+        with self._reword_errors(f"image {self.ids[index]}"):
             return self._read(self.ids[index])
 
     def _read(self, number: int) -> dict[str, Any]:

@@ -43,8 +43,8 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
         >>> flow.vision.models.load_checkpoint(model, "resnet18.safetensors")  # doctest: +SKIP
     """
     asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
-    arrays = _opened(Path(path), asked)
-    own = _kept(model)
+    arrays = _open_file(Path(path), asked)
+    own = _kept_tensors(model)
     # A file of `model.state_dict()` has the model's own names, whatever those of timm's files are.
     where = Part if own.keys() <= arrays.keys() else getattr(model, "weights_of", Part)
     parts = {name: where(name) for name in own}
@@ -100,11 +100,11 @@ def save_checkpoint(model: nn.Module, path: str | os.PathLike) -> None:
         )
     model = model.body if isinstance(model, FeatureMaps) else model
     where = getattr(model, "weights_of", Part)
-    tensors = FileTensors((where(name), tensor) for name, tensor in _kept(model).items())
+    tensors = FileTensors((where(name), tensor) for name, tensor in _kept_tensors(model).items())
     save_safetensors(tensors, path, {"format": "pt"})
 
 
-def _kept(model: nn.Module) -> dict[str, flow.Tensor]:
+def _kept_tensors(model: nn.Module) -> dict[str, flow.Tensor]:
     """Return a model's parameters and those buffers that are in files: others are made anew."""
     kept = model.state_dict().keys()
     return {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
@@ -129,7 +129,7 @@ def _array(part: Part, array: Any) -> Any:
     return part.read(array) if array.ndim else np.asarray(array)
 
 
-def _opened(path: Path, asked: str) -> Mapping[str, Any]:
+def _open_file(path: Path, asked: str) -> Mapping[str, Any]:
     if not path.exists():
         raise CheckpointError(asked, "there is no such file", "checkpoint= is a file or a folder", "look at its path")
     if path.is_dir() and not any(path.glob("*.safetensors")):

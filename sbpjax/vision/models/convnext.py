@@ -162,7 +162,7 @@ class ConvNeXt(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps behind the stages, the finest first: `(B, channels[i], ...)`."""
-        x, found = self.stem(self.checked(images)), []
+        x, found = self.stem(self.check_images(images)), []
         for stage in self.stages:
             x = stage(x)
             found.append(x)

@@ -136,7 +136,7 @@ class DenseNet(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps behind the stem and the blocks, the finest first; the last one is normalised."""
-        x, found = self.checked(images), []
+        x, found = self.check_images(images), []
         for name, part in self.features.named_children():
             x = part(x)
             if name == "norm5":

@@ -69,7 +69,7 @@ class EfficientNetConfig(ImageConfig):
     drop_rate: float = 0.0
     drop_path_rate: float = 0.0
 
-    def scaled(self) -> tuple[Stage, ...]:
+    def scale_stages(self) -> tuple[Stage, ...]:
         """Return the stages with the factors of this member."""
         return tuple(
             dataclasses.replace(
@@ -105,7 +105,7 @@ class EfficientNet(ImageModel):
         self.conv_stem = style.conv(config.in_chans, stem, 3, 2)
         self.bn1 = nn.BatchNorm2d(stem, eps=eps)
         self.act = nn.SiLU()
-        scaled = config.scaled()
+        scaled = config.scale_stages()
         made = list(inverted_stages(scaled, style, stem, config.drop_path_rate))
         self.blocks = nn.Sequential(*[blocks for blocks, _ in made])
         # The stages in front of a stride, and the last one, give the maps.
@@ -120,7 +120,7 @@ class EfficientNet(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps in front of each stride, and the last one, the finest first: `(B, channels[i], ...)`."""
-        x = self.act(self.bn1(self.conv_stem(self.checked(images))))  # (B, C, H/2, W/2)
+        x = self.act(self.bn1(self.conv_stem(self.check_images(images))))  # (B, C, H/2, W/2)
         found = []
         for i, stage in enumerate(self.blocks):
             x = stage(x)

@@ -63,7 +63,7 @@ def from_hub(
     """
     where = {"repo_id": repository, "revision": revision, "endpoint": endpoint, "cache_dir": cache_dir}
     asked = f"from_hub({repository!r})"
-    config = _config(_fetched("config.json", where, asked), asked)
+    config = _config(_fetch_file("config.json", where, asked), asked)
     name = architecture or config.get("architecture")
     if name is None:
         seen = f"a config.json with {', '.join(sorted(config)[:6]) or 'nothing'}"
@@ -97,7 +97,7 @@ def _first(names: tuple[str, ...], where: dict[str, Any], asked: str) -> Path:
     first: HubError | None = None
     for name in names:
         try:
-            return _fetched(name, where, asked)
+            return _fetch_file(name, where, asked)
         except HubError as error:
             if not isinstance(error.__cause__, EntryNotFoundError):
                 raise
@@ -106,7 +106,7 @@ def _first(names: tuple[str, ...], where: dict[str, Any], asked: str) -> Path:
     raise first
 
 
-def _fetched(name: str, where: dict[str, Any], asked: str) -> Path:
+def _fetch_file(name: str, where: dict[str, Any], asked: str) -> Path:
     """Return the path of a file of the repository in the cache, downloaded and checked if it was not there."""
     try:
         import huggingface_hub

@@ -112,7 +112,7 @@ class Mixer(ImageModel):
             OpValueError: images are not of the configuration's size.
         """
         size = self.config.image_size
-        if tuple(self.checked(images).shape[2:]) != (size, size):
+        if tuple(self.check_images(images).shape[2:]) != (size, size):
             rule = f"the MLP over tokens is made for images of {size} x {size}"
             fix = f"create_model(..., image_size={images.shape[2]})"
             raise OpValueError("Mixer(images)", f"shape {tuple(images.shape)}", rule, fix)

@@ -101,7 +101,7 @@ class MobileNetV3(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps in front of each stride, and the last one, the finest first: `(B, channels[i], ...)`."""
-        x = self.act(self.bn1(self.conv_stem(self.checked(images))))  # (B, C, H/2, W/2)
+        x = self.act(self.bn1(self.conv_stem(self.check_images(images))))  # (B, C, H/2, W/2)
         found = []
         for i, stage in enumerate(self.blocks):
             x = stage(x)

@@ -186,7 +186,7 @@ def create_model(
         changes["num_classes"] = 0
     config = dataclasses.replace(entry.config, in_chans=in_chans, **changes)
     if checkpoint is None and pretrained:
-        checkpoint = _pretrained(name, entry)
+        checkpoint = _find_pretrained(name, entry)
     model = entry.model(config) if checkpoint is None else _with_values(entry.model, config, checkpoint)
     if features_only:
         model.reset_classifier(0)  # type: ignore[operator]
@@ -212,7 +212,7 @@ def _tensors(model: nn.Module) -> dict[str, flow.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def _pretrained(name: str, entry: Entry) -> Path:
+def _find_pretrained(name: str, entry: Entry) -> Path:
     """Return the file of a model's pretrained weights, downloaded if need be."""
     folder = Path(hub.get_dir()) / "checkpoints"
     for ending in ENDINGS:

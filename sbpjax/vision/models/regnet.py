@@ -131,7 +131,7 @@ class RegNet(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps behind the stem and the stages, the finest first: `(B, channels[i], ...)`."""
-        x = self.stem(self.checked(images))
+        x = self.stem(self.check_images(images))
         found = [x]
         for name in self.names:
             for block in getattr(self, name).children():

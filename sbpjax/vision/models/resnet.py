@@ -216,7 +216,7 @@ class ResNet(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps behind the stem and the stages, the finest first: `(B, channels[i], ...)`."""
-        x = self.bn1(self.conv1(self.checked(images))).relu()  # (B, C, H/2, W/2)
+        x = self.bn1(self.conv1(self.check_images(images))).relu()  # (B, C, H/2, W/2)
         found, x = [x], self.maxpool(x)
         for number in range(len(self.config.depths)):
             x = getattr(self, f"layer{number + 1}")(x)

@@ -128,7 +128,7 @@ class ReXNet(ImageModel):
 
     def maps(self, images: flow.Tensor) -> list[flow.Tensor]:
         """Return the maps in front of each stride, and the last one, the finest first: `(B, channels[i], ...)`."""
-        x, found = self.stem(self.checked(images)), []
+        x, found = self.stem(self.check_images(images)), []
         for i, block in enumerate(self.features[:-1]):
             x = block(x)
             if i in self.kept:

@@ -86,14 +86,14 @@ class SwinBlock(nn.Module):
         mask = windows.moved_mask((self.padded, self.padded), self.window, (self.shift, self.shift))
         self.register_buffer("mask", flow.tensor(mask) if self.shift else None, persistent=False)
 
-    def _attended(self, x: flow.Tensor) -> flow.Tensor:
+    def _attend(self, x: flow.Tensor) -> flow.Tensor:
         size, lacking = x.shape[1], self.padded - x.shape[1]
         if self.shift:
             x = flow.roll(x, (-self.shift, -self.shift), (1, 2))
         if lacking:
             x = F.pad(x, (0, 0, 0, lacking, 0, lacking))
         x = self.attn(windows.cut(x, self.window), self.mask)  # (B, windows, tokens, D)
-        x = windows.joined(x, self.window, (self.padded, self.padded))
+        x = windows.join_windows(x, self.window, (self.padded, self.padded))
         if lacking:
             x = x[:, :size, :size]
         return flow.roll(x, (self.shift, self.shift), (1, 2)) if self.shift else x
@@ -101,9 +101,9 @@ class SwinBlock(nn.Module):
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, H, W, D)` of `x` `(B, H, W, D)`."""
         if self.after:
-            x = x + self.drop_path(self.norm1(self._attended(x)))
+            x = x + self.drop_path(self.norm1(self._attend(x)))
             return x + self.drop_path(self.norm2(self.mlp(x)))
-        x = x + self.drop_path(self._attended(self.norm1(x)))
+        x = x + self.drop_path(self._attend(self.norm1(x)))
         return x + self.drop_path(self.mlp(self.norm2(x)))
 
 
@@ -198,7 +198,7 @@ class Swin(ImageModel):
 
     def _stages(self, images: flow.Tensor) -> list[flow.Tensor]:
         size = self.config.image_size
-        if tuple(self.checked(images).shape[2:]) != (size, size):
+        if tuple(self.check_images(images).shape[2:]) != (size, size):
             rule = f"its windows are made for images of {size} x {size}"
             fix = f"create_model(..., image_size={images.shape[2]})"
             raise OpValueError("Swin(images)", f"shape {tuple(images.shape)}", rule, fix)

@@ -122,7 +122,7 @@ def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
         >>> box_iou(flow.tensor([[0.0, 0.0, 2.0, 2.0]]), flow.tensor([[1.0, 0.0, 3.0, 2.0]]))
         tensor([[0.3333]])
     """
-    shared, covered = _shared(*_pairs("box_iou(boxes1, boxes2)", boxes1, boxes2))
+    shared, covered = _shared_areas(*_pairs("box_iou(boxes1, boxes2)", boxes1, boxes2))
     return shared / covered
 
 
@@ -137,7 +137,7 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
         ``(..., N, M)``, from -1 to 1. Source: Rezatofighi et al., "Generalized Intersection over Union", 2019.
     """
     one, two = _pairs("generalized_box_iou(boxes1, boxes2)", boxes1, boxes2)
-    shared, covered = _shared(one, two)
+    shared, covered = _shared_areas(one, two)
     around = _sides(one, two).prod(-1)
     return shared / covered - (around - covered) / around
 
@@ -154,7 +154,7 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
         ``(..., N, M)``. Source: Zheng et al., "Distance-IoU Loss", 2020.
     """
     one, two = _pairs("distance_box_iou(boxes1, boxes2)", boxes1, boxes2)
-    shared, covered = _shared(one, two)
+    shared, covered = _shared_areas(one, two)
     return shared / covered - _apart(one, two, eps)
 
 
@@ -170,7 +170,7 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
         ``(..., N, M)``. The weight of the term takes no gradient. Source: as `distance_box_iou`.
     """
     one, two = _pairs("complete_box_iou(boxes1, boxes2)", boxes1, boxes2)
-    shared, covered = _shared(one, two)
+    shared, covered = _shared_areas(one, two)
     iou = shared / covered
     return iou - _apart(one, two, eps) - proportions(one, two, iou, eps)
 
@@ -190,7 +190,7 @@ def _pairs(asked: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     return _wide(boxes1).unsqueeze(-2), _wide(boxes2).unsqueeze(-3)
 
 
-def _shared(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
+def _shared_areas(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
     """Return the areas that boxes share and cover, by broadcasting."""
     low = flow.maximum(one[..., :2], two[..., :2])
     high = flow.minimum(one[..., 2:], two[..., 2:])

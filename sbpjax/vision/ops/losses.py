@@ -10,7 +10,7 @@ from sbpjax import Tensor
 from sbpjax.errors import OpValueError
 from sbpjax.nn import functional as F
 
-from .boxes import _apart, _shared, _sides, _wide, proportions, rows_of_boxes
+from .boxes import _apart, _shared_areas, _sides, _wide, proportions, rows_of_boxes
 
 
 def sigmoid_focal_loss(
@@ -43,7 +43,7 @@ def sigmoid_focal_loss(
     loss = loss * (1 - (p * targets + (1 - p) * (1 - targets))) ** gamma
     if alpha >= 0:
         loss = loss * (alpha * targets + (1 - alpha) * (1 - targets))
-    return _reduced(loss, reduction, "sigmoid_focal_loss")
+    return _reduce_loss(loss, reduction, "sigmoid_focal_loss")
 
 
 def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
@@ -61,9 +61,9 @@ def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "n
         tensor(1.5000)
     """
     one, two = _rows("generalized_box_iou_loss", boxes1, boxes2)
-    shared, covered = _shared(one, two)
+    shared, covered = _shared_areas(one, two)
     around = _sides(one, two).prod(-1)
-    return _reduced(
+    return _reduce_loss(
         1 - shared / (covered + eps) + (around - covered) / (around + eps), reduction, "generalized_box_iou_loss"
     )
 
@@ -71,17 +71,17 @@ def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "n
 def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
     """Return 1 less the distance IoU of each pair of rows; arguments as of `generalized_box_iou_loss`."""
     one, two = _rows("distance_box_iou_loss", boxes1, boxes2)
-    shared, covered = _shared(one, two)
-    return _reduced(1 - shared / (covered + eps) + _apart(one, two, eps), reduction, "distance_box_iou_loss")
+    shared, covered = _shared_areas(one, two)
+    return _reduce_loss(1 - shared / (covered + eps) + _apart(one, two, eps), reduction, "distance_box_iou_loss")
 
 
 def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
     """Return 1 less the complete IoU of each pair of rows; arguments as of `generalized_box_iou_loss`."""
     one, two = _rows("complete_box_iou_loss", boxes1, boxes2)
-    shared, covered = _shared(one, two)
+    shared, covered = _shared_areas(one, two)
     iou = shared / (covered + eps)
     loss = 1 - iou + _apart(one, two, eps) + proportions(one, two, iou, eps)
-    return _reduced(loss, reduction, "complete_box_iou_loss")
+    return _reduce_loss(loss, reduction, "complete_box_iou_loss")
 
 
 def _rows(name: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,7 +90,7 @@ def _rows(name: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     return _wide(boxes1), _wide(boxes2)
 
 
-def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
+def _reduce_loss(loss: Tensor, reduction: str, name: str) -> Tensor:
     if reduction == "none":
         return loss
     if reduction not in ("mean", "sum"):

@@ -48,7 +48,7 @@ def roi_align(
         >>> roi_align(image, [flow.tensor([[0.0, 0.0, 2.0, 2.0]])], 1, sampling_ratio=2)
         tensor([[[[5.]]]])
     """
-    rois = _numbered(f"roi_align(input, boxes, {output_size})", input, boxes)
+    rois = _number_boxes(f"roi_align(input, boxes, {output_size})", input, boxes)
     height, width = _two(output_size)
     return _aligned(input, rois, spatial_scale, height, width, sampling_ratio, aligned)
 
@@ -79,11 +79,11 @@ def roi_pool(
         tensor([[[[ 5.,  7.],
                   [13., 15.]]]])
     """
-    rois = _numbered(f"roi_pool(input, boxes, {output_size})", input, boxes)
+    rois = _number_boxes(f"roi_pool(input, boxes, {output_size})", input, boxes)
     return _POOLED(input, rois, _two(output_size), float(spatial_scale))
 
 
-def _pooled(x, rois, bins: tuple[int, int], scale: float):
+def _pool_regions(x, rois, bins: tuple[int, int], scale: float):
     """`roi_pool` of JAX arrays: box by box, the place of each maximum by columns, then by rows; then one look-up."""
     boxes = jax.lax.stop_gradient(rois)
     number = boxes[:, 0].astype(jnp.int32)
@@ -118,7 +118,7 @@ def _inside(start, end, bins: int, pixels: int):
     return (at >= low[:, None]) & (at < high[:, None])
 
 
-_POOLED = flow.wrap_jax(_pooled, name="roi_pool")
+_POOLED = flow.wrap_jax(_pool_regions, name="roi_pool")
 
 
 def _two(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def _two(size: int | tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _numbered(asked: str, input: Tensor, boxes: Tensor | Sequence[Tensor]) -> Tensor:
+def _number_boxes(asked: str, input: Tensor, boxes: Tensor | Sequence[Tensor]) -> Tensor:
     """Return boxes ``(K, 5)`` with the number of the image in front."""
     if not isinstance(boxes, Tensor):
         if len(boxes) != input.shape[0] or any(one.ndim != 2 or one.shape[1] != 4 for one in boxes):

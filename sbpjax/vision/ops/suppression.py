@@ -110,7 +110,7 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     return flow.tensor(best, placement=boxes.placement, sbp=[flow.sbp.broadcast] * len(boxes.sbp))
 
 
-def padded(boxes, scores, classes, iou_threshold: float, size: int):
+def suppress_padded(boxes, scores, classes, iou_threshold: float, size: int):
     """Return, of arrays of JAX, the numbers of the boxes that are kept, ``(..., size)``, and their count ``(...)``."""
     front, k = scores.shape[:-1], scores.shape[-1]
     boxes, scores, classes = boxes.reshape(-1, k, 4), scores.reshape(-1, k), classes.reshape(-1, k)
@@ -142,7 +142,7 @@ def padded(boxes, scores, classes, iou_threshold: float, size: int):
     return found.reshape(*front, size), count.reshape(front).astype(jnp.int64)
 
 
-_PADDED = flow.wrap_jax(padded, name="nms")
+_PADDED = flow.wrap_jax(suppress_padded, name="nms")
 
 
 def _check(asked: str, boxes: Tensor, scores: Tensor, iou_threshold: float, size: int | None) -> None:

@@ -19,25 +19,25 @@ from .kinds import is_tensor, pillow, with_pillow
 def brightness(image: Any, factor: float) -> Any:
     """Return an image mixed with black."""
     _at_least_0("brightness", factor)
-    return of_tensors.brightness(image, factor) if is_tensor(image) else _enhanced(image, "Brightness", factor)
+    return of_tensors.brightness(image, factor) if is_tensor(image) else _enhance(image, "Brightness", factor)
 
 
 def contrast(image: Any, factor: float) -> Any:
     """Return an image mixed with the mean of its grey picture."""
     _at_least_0("contrast", factor)
-    return of_tensors.contrast(image, factor) if is_tensor(image) else _enhanced(image, "Contrast", factor)
+    return of_tensors.contrast(image, factor) if is_tensor(image) else _enhance(image, "Contrast", factor)
 
 
 def saturation(image: Any, factor: float) -> Any:
     """Return an image mixed with its grey picture."""
     _at_least_0("saturation", factor)
-    return of_tensors.saturation(image, factor) if is_tensor(image) else _enhanced(image, "Color", factor)
+    return of_tensors.saturation(image, factor) if is_tensor(image) else _enhance(image, "Color", factor)
 
 
 def sharpness(image: Any, factor: float) -> Any:
     """Return an image mixed with a blurred one."""
     _at_least_0("sharpness", factor)
-    return of_tensors.sharpness(image, factor) if is_tensor(image) else _enhanced(image, "Sharpness", factor)
+    return of_tensors.sharpness(image, factor) if is_tensor(image) else _enhance(image, "Sharpness", factor)
 
 
 def hue(image: Any, shift: float) -> Any:
@@ -62,11 +62,11 @@ def grey(image: Any, channels: int = 1) -> Any:
     if is_tensor(image):
         return of_tensors.grey(image, channels)
 
-    def greyed(one: Any) -> Any:
+    def to_grey(one: Any) -> Any:
         flat = one.convert("L")
         return flat if channels == 1 else flat.convert("RGB")
 
-    found = with_pillow(image, "grey(image)", greyed)
+    found = with_pillow(image, "grey(image)", to_grey)
     return found[..., None] if isinstance(found, np.ndarray) and found.ndim < image.ndim else found
 
 
@@ -117,7 +117,7 @@ def _at_least_0(name: str, factor: float) -> None:
         raise DataError(asked, f"factor={factor}", "a factor is 0 or more, 1 leaves the image", "factor=1.2")
 
 
-def _enhanced(image: Any, name: str, factor: float) -> Any:
+def _enhance(image: Any, name: str, factor: float) -> Any:
     from PIL import ImageEnhance
 
     return with_pillow(image, name.lower(), lambda one: getattr(ImageEnhance, name)(one).enhance(factor))

@@ -78,7 +78,7 @@ class Resize(Transform):
 
     def image(self, image: Any, drawn: Any) -> Any:
         """Return the image, resized."""
-        return geometry.resized(image, *drawn[:2], self.interpolation, self.antialias)
+        return geometry.resize_image(image, *drawn[:2], self.interpolation, self.antialias)
 
     def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes of the new size."""
@@ -202,7 +202,7 @@ class RandomResizedCrop(_Part):
 
     def image(self, image: Any, drawn: Any) -> Any:
         """Return the part, resized."""
-        return geometry.resized(geometry.crop(image, *drawn), *self.size, self.interpolation, self.antialias)
+        return geometry.resize_image(geometry.crop(image, *drawn), *self.size, self.interpolation, self.antialias)
 
     def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes of the part."""
@@ -300,7 +300,7 @@ class RandomRotation(Transform):
 
     def image(self, image: Any, drawn: geometry.Matrix) -> Any:
         """Return the image, turned."""
-        return geometry.moved(image, drawn, self.interpolation, self.fill)
+        return geometry.move_image(image, drawn, self.interpolation, self.fill)
 
     def boxes(self, boxes: Any, drawn: geometry.Matrix, height: int, width: int) -> Any:
         """Return the boxes around the turned ones."""

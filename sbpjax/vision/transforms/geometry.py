@@ -52,17 +52,17 @@ def mirrored(image: Any) -> Any:
     """Return an image with left and right exchanged."""
     if is_pil(image):
         return image.transpose(pillow().Transpose.FLIP_LEFT_RIGHT)
-    return tensors.flipped(image, -1) if is_tensor(image) else np.ascontiguousarray(image[:, ::-1])
+    return tensors.flip_image(image, -1) if is_tensor(image) else np.ascontiguousarray(image[:, ::-1])
 
 
 def turned_over(image: Any) -> Any:
     """Return an image with top and bottom exchanged."""
     if is_pil(image):
         return image.transpose(pillow().Transpose.FLIP_TOP_BOTTOM)
-    return tensors.flipped(image, -2) if is_tensor(image) else np.ascontiguousarray(image[::-1])
+    return tensors.flip_image(image, -2) if is_tensor(image) else np.ascontiguousarray(image[::-1])
 
 
-def resized(image: Any, height: int, width: int, interpolation: str = "bilinear", antialias: bool = True) -> Any:
+def resize_image(image: Any, height: int, width: int, interpolation: str = "bilinear", antialias: bool = True) -> Any:
     """Return an image of another size.
 
     Args:
@@ -78,11 +78,11 @@ def resized(image: Any, height: int, width: int, interpolation: str = "bilinear"
     if is_pil(image):
         return image.resize((width, height), pillow().Resampling(FILTERS[interpolation]))
     if is_tensor(image):
-        return tensors.resized(image, height, width, interpolation, antialias)
+        return tensors.resize_image(image, height, width, interpolation, antialias)
     if image.dtype == np.uint8 and (image.ndim == 2 or image.shape[2] == 3):
-        return np.asarray(resized(pillow().fromarray(image), height, width, interpolation))
+        return np.asarray(resize_image(pillow().fromarray(image), height, width, interpolation))
     planes = image.reshape(*image.shape[:2], -1).astype(np.float32)
-    small = [resized(pillow().fromarray(np.ascontiguousarray(planes[..., i])), height, width, interpolation)
+    small = [resize_image(pillow().fromarray(np.ascontiguousarray(planes[..., i])), height, width, interpolation)
              for i in range(planes.shape[2])]  # fmt: skip
     found = np.stack([np.asarray(one) for one in small], -1).reshape(height, width, *image.shape[2:])
     if image.dtype.kind in "ui":
@@ -91,7 +91,7 @@ def resized(image: Any, height: int, width: int, interpolation: str = "bilinear"
     return found.astype(image.dtype)
 
 
-def moved(image: Any, matrix: Matrix, interpolation: str = "nearest", fill: float = 0) -> Any:
+def move_image(image: Any, matrix: Matrix, interpolation: str = "nearest", fill: float = 0) -> Any:
     """Return an image of the same size under an affine move; `fill` where nothing was."""
     if is_pil(image):
         colour = int(fill) if len(image.getbands()) == 1 else (int(fill),) * len(image.getbands())
@@ -99,9 +99,9 @@ def moved(image: Any, matrix: Matrix, interpolation: str = "nearest", fill: floa
         resampling = library.Resampling(FILTERS[interpolation])
         return image.transform(image.size, library.Transform.AFFINE, matrix, resampling, fillcolor=colour)
     if is_tensor(image):
-        return tensors.moved(image, matrix, interpolation, fill)
+        return tensors.move_image(image, matrix, interpolation, fill)
     if image.dtype == np.uint8 and (image.ndim == 2 or image.shape[2] == 3):
-        return np.asarray(moved(pillow().fromarray(image), matrix, interpolation, fill))
+        return np.asarray(move_image(pillow().fromarray(image), matrix, interpolation, fill))
     planes = np.moveaxis(np.atleast_3d(image), -1, 0)
     return np.moveaxis(moved_masks(planes, matrix, fill), 0, -1).reshape(image.shape)
 
@@ -201,7 +201,7 @@ def planes(masks: Any) -> Any:
 def flipped_masks(masks: Any, dim: int) -> Any:
     """Return masks with the order of a dim turned around."""
     masks = planes(masks)
-    return tensors.flipped(masks, dim) if is_tensor(masks) else np.flip(masks, dim)
+    return tensors.flip_image(masks, dim) if is_tensor(masks) else np.flip(masks, dim)
 
 
 def cropped_masks(masks: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -221,7 +221,7 @@ def resized_masks(masks: Any, height: int, width: int) -> Any:
     """Return masks of another size, each pixel the nearest one, centre to centre, as images are resized."""
     masks = planes(masks)
     if is_tensor(masks):
-        return tensors.resized(masks, height, width, "nearest-exact", False)
+        return tensors.resize_image(masks, height, width, "nearest-exact", False)
     rows = ((np.arange(height) + 0.5) * (masks.shape[-2] / height)).astype(np.int64)
     columns = ((np.arange(width) + 0.5) * (masks.shape[-1] / width)).astype(np.int64)
     return masks[..., rows[:, None], columns]
@@ -231,7 +231,7 @@ def moved_masks(masks: Any, matrix: Matrix, fill: float = 0) -> Any:
     """Return masks under an affine move, each pixel the nearest one."""
     masks = planes(masks)
     if is_tensor(masks):
-        return tensors.moved(masks, matrix, "nearest", fill)
+        return tensors.move_image(masks, matrix, "nearest", fill)
     height, width = masks.shape[-2:]
     y, x = np.mgrid[:height, :width] + 0.5
     a, b, c, d, e, f = matrix

@@ -70,11 +70,11 @@ class _Mixing:
             warnings.warn(message(asked, seen, rule, BEFORE), stacklevel=2)
         shares = labels if labels.ndim == 2 else F.one_hot(labels.long(), self.num_classes)
         random = generator(self.seed, number)
-        images, share = self.mixed(images, random.beta(self.alpha, self.alpha), random)
+        images, share = self.mix_images(images, random.beta(self.alpha, self.alpha), random)
         shares = shares.to(images.dtype)
         return images, shares * share + shares.roll(1, 0) * (1 - share)
 
-    def mixed(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
+    def mix_images(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
         """Return the images, and what share of each is its own."""
         raise NotImplementedError
 
@@ -117,7 +117,7 @@ class MixUp(_Mixing):
     def __init__(self, num_classes: int, alpha: float = 1.0, seed: int = 0) -> None:
         super().__init__(num_classes, alpha, seed)
 
-    def mixed(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
+    def mix_images(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
         """Return the sums."""
         return images * share + images.roll(1, 0) * (1 - share), share
 
@@ -139,7 +139,7 @@ class CutMix(_Mixing):
     def __init__(self, num_classes: int, alpha: float = 1.0, seed: int = 0) -> None:
         super().__init__(num_classes, alpha, seed)
 
-    def mixed(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
+    def mix_images(self, images: Tensor, share: float, random: np.random.Generator) -> tuple[Tensor, float]:
         """Return the images, and the share of the area that stays, exactly."""
         height, width = images.shape[-2:]
         x, y = int(random.integers(width)), int(random.integers(height))
@@ -167,9 +167,9 @@ def mix(first: Any, second: Any, p: float = 0.5, seed: int = 0) -> Any:
         seen, rule = f"num_classes={classes} and {others}", "shares of both are of the same classes"
         raise DataError("mix(first, second)", seen, rule, f"num_classes={classes} of both")
 
-    def mixed(images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def mix_batch(images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
         known = None if number is None else _on_host(number, "mix(first, second)(images, labels, number)")
         chosen = first if known is None or generator(seed + 1, known).random() < p else second
         return chosen(images, labels, known)
 
-    return mixed
+    return mix_batch

@@ -34,7 +34,7 @@ from .geometric import (
     Resize,
     _Part,
 )
-from .tensors import in_floats, like, resized
+from .tensors import in_floats, like, resize_image
 
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 
@@ -105,9 +105,9 @@ class OnDevice:
                 "a batch is (B, C, H, W), with B numbers",
             )
             raise DataError("OnDevice(transforms)(images, numbers)", seen, rule, "numbers=range(first, first + B)")
-        return self._program(images, *[self._placed(rows, images) for rows in self._drawn(images, numbers)])
+        return self._program(images, *[self._place_rows(rows, images) for rows in self._draw_numbers(images, numbers)])
 
-    def _drawn(self, images: Tensor, numbers: Sequence[int]) -> list[np.ndarray]:
+    def _draw_numbers(self, images: Tensor, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return for each transform the numbers of all samples, ``(B, k)``."""
         rows: list[list] = [[] for _ in self.transforms]
         for number in numbers:
@@ -118,7 +118,7 @@ class OnDevice:
                 height, width = way.size(transform, height, width)
         return [np.array(row, np.float32).reshape(len(numbers), -1) for row in rows]
 
-    def _placed(self, rows: np.ndarray, images: Tensor) -> Tensor:
+    def _place_rows(self, rows: np.ndarray, images: Tensor) -> Tensor:
         if images.is_local:
             return flow.tensor(rows, device=images.device)
         return flow.tensor(rows, placement=images.placement, sbp=images.sbp)
@@ -144,7 +144,7 @@ def _matrix(low: Tensor, extent: Tensor, size: int, old: int) -> Tensor:
     return weight / weight.sum(-1, keepdim=True)
 
 
-def _picked(low: Tensor, size: int, old: int) -> Tensor:
+def _pick_pixels(low: Tensor, size: int, old: int) -> Tensor:
     """Return ``(B, size, old)``: ones where a new pixel is an old one; none over the border."""
     new = like(low, np.arange(size))[None, :, None] + low[:, :, None]
     return (new == like(low, np.arange(old))[None, None]).float()
@@ -160,7 +160,7 @@ def _by_matrices(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 def _cut(transform: _Part, images: Tensor, at: Tensor) -> Tensor:
     height, width = images.shape[-2:]
-    rows, columns = (_picked(at[:, i : i + 1], transform.size[i], (height, width)[i]) for i in (0, 1))
+    rows, columns = (_pick_pixels(at[:, i : i + 1], transform.size[i], (height, width)[i]) for i in (0, 1))
     return _by_matrices(images, rows, columns)
 
 
@@ -170,16 +170,16 @@ def _cut_and_resized(transform: RandomResizedCrop, images: Tensor, at: Tensor) -
     return _by_matrices(images, rows, columns)
 
 
-def _resized(transform: Resize, images: Tensor, _: Tensor) -> Tensor:
+def _resize(transform: Resize, images: Tensor, _: Tensor) -> Tensor:
     height, width, *_ = transform.draw(None, *images.shape[-2:])  # type: ignore[arg-type]  # nothing is random
-    return resized(images, height, width, "bilinear", transform.antialias)
+    return resize_image(images, height, width, "bilinear", transform.antialias)
 
 
 def _chosen(flags: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     return flow.where(flags[:, :, None, None] > 0, yes, no)
 
 
-def _jittered(transform: values.ColorJitter, images: Tensor, drawn: Tensor) -> Tensor:
+def _jitter(transform: values.ColorJitter, images: Tensor, drawn: Tensor) -> Tensor:
     """Do four changes in an order that is another for each image: at each place all, and of each image its own."""
     still = [pair == ((0, 0) if name == "hue" else (1, 1)) for name, pair in
              [(name, tuple(getattr(transform, name))) for name in _JITTERS]]  # fmt: skip
@@ -193,7 +193,7 @@ def _jittered(transform: values.ColorJitter, images: Tensor, drawn: Tensor) -> T
     return images
 
 
-def _covered(transform: values.RandomErasing, images: Tensor, at: Tensor) -> Tensor:
+def _erase(transform: values.RandomErasing, images: Tensor, at: Tensor) -> Tensor:
     y, x = (like(at, np.arange(n)) for n in images.shape[-2:])
     top, left, high, wide = (at[:, i, None, None, None] for i in range(4))
     y = y[:, None]
@@ -208,18 +208,18 @@ def _resize_size(transform: Resize, height: int, width: int) -> tuple[int, int]:
 _plain = _Way(lambda _: (), lambda transform, images, _: transform.image(images, None))
 _own_size = lambda transform, height, width: transform.size  # noqa: E731
 _WAYS = {
-    Resize: _Way(lambda _: (), _resized, _resize_size),
+    Resize: _Way(lambda _: (), _resize, _resize_size),
     CenterCrop: _Way(lambda at: at[:2], _cut, _own_size),
     RandomCrop: _Way(lambda at: at[:2], _cut, _own_size),
     RandomResizedCrop: _Way(lambda at: at, _cut_and_resized, _own_size),
     RandomHorizontalFlip: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-1), x)),
     RandomVerticalFlip: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-2), x)),
     values.ColorJitter: _Way(
-        lambda drawn: [number for name, factor in drawn for number in (_JITTERS.index(name), factor)], _jittered
+        lambda drawn: [number for name, factor in drawn for number in (_JITTERS.index(name), factor)], _jitter
     ),
     values.RandomGrayscale: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, colours.grey(x, 3), x)),
     values.ToTensor: _plain,
     values.ToDtype: _plain,
     values.Normalize: _plain,
-    values.RandomErasing: _Way(lambda at: at or (0, 0, 0, 0), _covered),
+    values.RandomErasing: _Way(lambda at: at or (0, 0, 0, 0), _erase),
 }

@@ -105,7 +105,7 @@ class ToTensor(Transform):
     def image(self, image: Any, drawn: None) -> Any:
         """Return the tensor."""
         if is_tensor(image):
-            return _scaled(image)
+            return _scale_image(image)
         values = np.asarray(image)
         values = values[..., None] if values.ndim == 2 else values
         values = np.ascontiguousarray(values.transpose(2, 0, 1))
@@ -114,7 +114,7 @@ class ToTensor(Transform):
         return flow.from_numpy(values.astype(np.float32, copy=False))
 
 
-def _scaled(image: Any) -> Any:
+def _scale_image(image: Any) -> Any:
     return image if image.dtype in (flow.float32, flow.float64) else ToDtype("float32").image(image, None)
 
 

@@ -40,7 +40,7 @@ _PLAIN = ("AutoContrast", "Equalize")
 _COLOURS = {"Brightness": "brightness", "Color": "saturation", "Contrast": "contrast", "Sharpness": "sharpness"}
 
 
-def changed(image: Any, name: str, magnitude: float, interpolation: str = "nearest", fill: float = 0) -> Any:
+def change_image(image: Any, name: str, magnitude: float, interpolation: str = "nearest", fill: float = 0) -> Any:
     """Return an image with one change of the policies.
 
     Args:
@@ -59,12 +59,12 @@ def changed(image: Any, name: str, magnitude: float, interpolation: str = "neare
         shear = float(np.degrees(np.arctan(magnitude)))
         pair = (shear, 0.0) if name == "ShearX" else (0.0, shear)
         matrix = geometry.affine(height, width, shear=pair, centre=(0.0, 0.0))
-        return geometry.moved(image, matrix, interpolation, fill)
+        return geometry.move_image(image, matrix, interpolation, fill)
     if name in ("TranslateX", "TranslateY"):
         shift = (float(int(magnitude)), 0.0) if name == "TranslateX" else (0.0, float(int(magnitude)))
-        return geometry.moved(image, geometry.affine(height, width, translate=shift), interpolation, fill)
+        return geometry.move_image(image, geometry.affine(height, width, translate=shift), interpolation, fill)
     if name == "Rotate":  # counter-clockwise
-        return geometry.moved(image, geometry.affine(height, width, angle=-magnitude), interpolation, fill)
+        return geometry.move_image(image, geometry.affine(height, width, angle=-magnitude), interpolation, fill)
     if name in _COLOURS:
         return getattr(colour, _COLOURS[name])(image, 1.0 + magnitude)
     if name == "Posterize":
@@ -117,11 +117,11 @@ class _Policy(Transform):
     def image(self, image: Any, drawn: list[tuple[str, float]]) -> Any:
         """Return the image, changed."""
         for name, magnitude in drawn:
-            image = changed(image, name, magnitude, self.interpolation, self.fill)
+            image = change_image(image, name, magnitude, self.interpolation, self.fill)
         return image
 
 
-def _drawn(random: np.random.Generator, name: str, steps: Any, at: int) -> tuple[str, float]:
+def _draw_change(random: np.random.Generator, name: str, steps: Any, at: int) -> tuple[str, float]:
     if steps is None:
         return name, 0.0
     values, signed = steps
@@ -170,7 +170,7 @@ class RandAugment(_Policy):
         """Return the changes."""
         names = [self._names[i] for i in random.integers(len(self._names), size=self.num_ops)]
         steps = [magnitudes(name, self.num_magnitude_bins, height, width) for name in names]
-        return [_drawn(random, name, step, self.magnitude) for name, step in zip(names, steps, strict=True)]
+        return [_draw_change(random, name, step, self.magnitude) for name, step in zip(names, steps, strict=True)]
 
 
 class TrivialAugmentWide(_Policy):
@@ -192,7 +192,7 @@ class TrivialAugmentWide(_Policy):
         """Return the change."""
         name = RandAugment._names[int(random.integers(len(RandAugment._names)))]
         steps = magnitudes(name, self.num_magnitude_bins, height, width, "wide")
-        return [_drawn(random, name, steps, int(random.integers(self.num_magnitude_bins)))]
+        return [_draw_change(random, name, steps, int(random.integers(self.num_magnitude_bins)))]
 
 
 class AutoAugment(_Policy):
@@ -223,7 +223,7 @@ class AutoAugment(_Policy):
         found = []
         for name, share, at in pairs[int(random.integers(len(pairs)))]:
             if random.random() < share:
-                found.append(_drawn(random, name, magnitudes(name, 10, height, width), at))
+                found.append(_draw_change(random, name, magnitudes(name, 10, height, width), at))
         return found
 
 
@@ -273,7 +273,7 @@ class AugMix(_Policy):
             chain = []
             for name in [names[i] for i in random.integers(len(names), size=depth)]:
                 at = int(random.integers(self.severity))
-                chain.append(_drawn(random, name, magnitudes(name, 10, height, width, "augmix"), at))
+                chain.append(_draw_change(random, name, magnitudes(name, 10, height, width, "augmix"), at))
             chains.append(chain)
         return float(own), [float(weight) for weight in weights], chains
 

@@ -31,7 +31,7 @@ def _back(values: Any, image: Any) -> Any:
     return values.clamp(0, largest(image)).to(image.dtype)
 
 
-def _mixed(image: Any, poorer: Any, factor: Any) -> Any:
+def _mix_images(image: Any, poorer: Any, factor: Any) -> Any:
     return _back(factor * _floats(image, "a change of colour") + (1 - factor) * poorer, image)
 
 
@@ -52,13 +52,13 @@ def brightness(image: Any, factor: Any) -> Any:
 
 def contrast(image: Any, factor: Any) -> Any:
     """Return an image mixed with the mean of its grey picture."""
-    return _mixed(image, _grey(image, "contrast(image, factor)").mean((-3, -2, -1), keepdim=True), factor)
+    return _mix_images(image, _grey(image, "contrast(image, factor)").mean((-3, -2, -1), keepdim=True), factor)
 
 
 def saturation(image: Any, factor: Any) -> Any:
     """Return an image mixed with its grey picture."""
     found = _grey(image, "saturation(image, factor)")
-    return image if image.shape[-3] == 1 else _mixed(image, found, factor)
+    return image if image.shape[-3] == 1 else _mix_images(image, found, factor)
 
 
 def grey(image: Any, channels: int = 1) -> Any:
@@ -78,7 +78,7 @@ def sharpness(image: Any, factor: Any) -> Any:
     blurred = blurred if image.is_floating_point() else blurred.round()
     blurred = F.pad(blurred, (1, 1, 1, 1)).reshape(x.shape)
     inner = F.pad(flow.ones_like(x[..., 1:-1, 1:-1]), (1, 1, 1, 1)) > 0
-    return _mixed(image, flow.where(inner, blurred, x), factor)
+    return _mix_images(image, flow.where(inner, blurred, x), factor)
 
 
 def hue(image: Any, shift: Any) -> Any:

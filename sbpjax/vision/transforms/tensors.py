@@ -54,7 +54,7 @@ def in_floats(image: Any, function: Callable[[Any], Any], clamp: bool) -> Any:
     return x.to(dtype).reshape(*shape[:-2], *x.shape[-2:])
 
 
-def resized(image: Any, height: int, width: int, interpolation: str, antialias: bool) -> Any:
+def resize_image(image: Any, height: int, width: int, interpolation: str, antialias: bool) -> Any:
     """Return an image of another size; see `geometry.resized`."""
     options = {} if interpolation.startswith("nearest") else {"align_corners": False, "antialias": antialias}
     size = (height, width)
@@ -69,12 +69,12 @@ def pad(image: Any, around: tuple[int, int, int, int], fill: float) -> Any:
     return F.pad(image, (left, right, top, bottom), value=fill)
 
 
-def flipped(image: Any, dim: int) -> Any:
+def flip_image(image: Any, dim: int) -> Any:
     """Return an image with the order of a dim turned around."""
     return image.flip(dim)
 
 
-def moved(image: Any, matrix: tuple[float, ...], interpolation: str, fill: float) -> Any:
+def move_image(image: Any, matrix: tuple[float, ...], interpolation: str, fill: float) -> Any:
     """Return an image under an affine move; see `geometry.moved`."""
     a, b, c, d, e, f = matrix
     height, width = image.shape[-2:]

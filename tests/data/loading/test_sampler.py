@@ -7,7 +7,7 @@ import pytest
 import torch.utils.data as theirs
 
 import sbpjax as flow
-from sbpjax.data.loading.sampler import started
+from sbpjax.data.loading.sampler import start_order
 from sbpjax.utils import data
 
 
@@ -102,7 +102,7 @@ def test_an_order_from_a_place_on(sampler):
         flow.manual_seed(3)
         whole = list(sampler)
         flow.manual_seed(3)
-        assert list(started(sampler, place)) == whole[place:]
+        assert list(start_order(sampler, place)) == whole[place:]
 
 
 def test_a_subclass_with_its_own_order_keeps_it():
@@ -110,7 +110,7 @@ def test_a_subclass_with_its_own_order_keeps_it():
         def __iter__(self):
             return iter(range(len(self) - 1, -1, -1))
 
-    assert list(started(Backwards(range(5)), 2)) == [2, 1, 0]
+    assert list(start_order(Backwards(range(5)), 2)) == [2, 1, 0]
 
 
 def test_resuming_far_along_asks_for_no_index_before():

@@ -130,7 +130,7 @@ def said(**changes):
 
 def frame(value, key=KEY, which="rank"):
     """Return what a holder of the key would say, as a function of the challenge."""
-    return lambda nonce: roll_messages.signed(key, which, nonce, value)
+    return lambda nonce: roll_messages.sign_value(key, which, nonce, value)
 
 
 def plain(data):
@@ -139,7 +139,7 @@ def plain(data):
 
 def recorded(nonce):
     """What a rank said to another challenge, on another day."""
-    return roll_messages.signed(KEY, "rank", b"x" * 16, said())
+    return roll_messages.sign_value(KEY, "rank", b"x" * 16, said())
 
 
 STRANGERS = {
@@ -150,13 +150,13 @@ STRANGERS = {
     "brackets": plain(b"[" * 30000 + b"\n"),
     "a length that never comes": plain(struct.pack("<I", 8000)),
     "a large length": plain(b"\xff\xff\xff\xff" + b"y" * 100),
-    "half a signature": plain(roll_messages.framed(b"t" * 20)),
-    "no signature": plain(roll_messages.framed(encoding.encode(said()))),
+    "half a signature": plain(roll_messages.frame_bytes(b"t" * 20)),
+    "no signature": plain(roll_messages.frame_bytes(encoding.encode(said()))),
     "the key of another job": frame(said(), OTHER),
     "a recorded message": recorded,
     "an answer in place of a message": frame({"hosts": ["a", "b"], "run": b"r" * 16}, which="answer"),
-    "signed, no value": lambda n: roll_messages.framed(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
-    "signed, a pickle": lambda n: roll_messages.framed(
+    "signed, no value": lambda n: roll_messages.frame_bytes(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
+    "signed, a pickle": lambda n: roll_messages.frame_bytes(
         signing.sign(KEY, f"roll call, rank {n.hex()}", pickle.dumps(3))
     ),
     "signed, a list": frame([1, 2]),
@@ -226,7 +226,7 @@ def test_mutated_messages_that_are_signed():
             at = draw.randrange(len(body))
             body[at : at + draw.randrange(3)] = draw.randbytes(draw.randrange(3))
         signed = signing.sign(KEY, f"roll call, rank {(b'c' * 16).hex()}", body)
-        found, why = roll_messages.understood(KEY, b"c" * 16, signed)
+        found, why = roll_messages.validate_message(KEY, b"c" * 16, signed)
         assert (found is None) == bool(why)
         if found is not None:
             taken += 1
@@ -301,7 +301,7 @@ def test_a_false_rank_0_is_not_believed():
                         time.sleep(0.05)
                         connection.recv(65536)
                         answer = {"hosts": ["evil"] * 2, "run": b"r" * 16}
-                        connection.sendall(roll_messages.signed(key, "answer", nonce or b"y" * 16, answer))
+                        connection.sendall(roll_messages.sign_value(key, "answer", nonce or b"y" * 16, answer))
                         connection.close()
 
             threading.Thread(target=serve, daemon=True).start()

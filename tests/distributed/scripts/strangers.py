@@ -66,7 +66,7 @@ forged("a signature that ends", lambda: signing.sign(w.key, name(0), b"")[:20])
 forged("rank 0's value of an earlier meeting", lambda: last[0])
 forged("rank 1's value", lambda: signing.sign(w.key, name(1), encoding.encode(("rank 1's value", 0))))
 forged("the key of the job before this run", lambda: signing.sign(
-    signing.derived(b"0123456789abcdef", "job"), name(0), encoding.encode((0, 0))))  # fmt: skip
+    signing.derive_key(b"0123456789abcdef", "job"), name(0), encoding.encode((0, 0))))  # fmt: skip
 forged("something large", lambda: b"\xdd\xff\xff\xff\xff" * 400_000)
 assert w.exchange("after", rank) == {0: 0, 1: 1}, "the ranks are in step again"
 

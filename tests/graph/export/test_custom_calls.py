@@ -15,7 +15,7 @@ from jax.lax import linalg
 import sbpjax as flow
 from sbpjax.errors import ExportError, SignatureError
 from sbpjax.graph.export import file_reader as reading
-from sbpjax.graph.export.custom_calls import callbacks, foreign, parsed
+from sbpjax.graph.export.custom_calls import callbacks, foreign, parse_program
 from tests.support import graphs
 
 N = 30
@@ -102,20 +102,20 @@ CALLBACKS = ["xla_ffi_python_cpu_callback", "xla_python_gpu_callback", "CustomSP
 
 @pytest.mark.parametrize("name", CRAFTED)
 def test_calls_that_would_leave_their_buffers_are_found(name):
-    module = parsed(serialised(CRAFTED[name], X, unchecked=UNCHECKED).mlir_module_serialized)
+    module = parse_program(serialised(CRAFTED[name], X, unchecked=UNCHECKED).mlir_module_serialized)
     assert len(foreign(module)) == 1 and callbacks(module) == []
 
 
 def test_what_talks_to_the_host_is_found():
     out = '"stablehlo.outfeed"(%t) : (!stablehlo.token) -> !stablehlo.token'
     text = f"func.func public @main(%t: !stablehlo.token) {{ {out} func.return }}"
-    with parsed(serialised(jnp.sin, X).mlir_module_serialized).context:
+    with parse_program(serialised(jnp.sin, X).mlir_module_serialized).context:
         module = ir.Module.parse(text)
     assert foreign(module) == ["stablehlo.outfeed: it talks to the host"]
 
 
 def test_memory_that_an_operand_and_a_smaller_result_share_is_refused():
-    module = parsed(serialised(linalg.lu, X).mlir_module_serialized)
+    module = parse_program(serialised(linalg.lu, X).mlir_module_serialized)
     text = str(module).replace(
         "output_tuple_indices = [0], operand_index = 0", "output_tuple_indices = [1], operand_index = 0"
     )
@@ -151,11 +151,11 @@ def test_linear_algebra_as_jax_calls_it_is_allowed(name):
     for dtype in (jnp.float32, jnp.complex64):
         for batch in ((), (3,), (2, 3)):
             exported = serialised(fn, jax.ShapeDtypeStruct((*batch, *shape), dtype))
-            assert foreign(parsed(exported.mlir_module_serialized)) == []
+            assert foreign(parse_program(exported.mlir_module_serialized)) == []
     for platform, lacking in ELSEWHERE.items():
         if name not in lacking:
             exported = serialised(fn, jax.ShapeDtypeStruct((3, *shape), jnp.float32), platforms=(platform,))
-            assert foreign(parsed(exported.mlir_module_serialized)) == []
+            assert foreign(parse_program(exported.mlir_module_serialized)) == []
 
 
 # -- whole exports -----------------------------------------------------------------------------------------------------

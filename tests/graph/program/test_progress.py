@@ -29,7 +29,7 @@ def terminal(monkeypatch):
 
 def test_a_long_wait_is_shown_and_the_line_is_gone_behind_it(terminal, monkeypatch):
     monkeypatch.setattr(progress, "SLOW_S", 0.02)
-    with progress.shown("Trainer_0.build\nfor its state", "compiling"):
+    with progress.show_activity("Trainer_0.build\nfor its state", "compiling"):
         time.sleep(0.3)
     parts = terminal.getvalue().split("\r")
     assert parts[0] == "" and len(parts) > 4
@@ -46,7 +46,7 @@ def test_else_nothing_is_written(terminal, monkeypatch, reason):
         monkeypatch.setenv("SBPJAX_COMPILE_NOTE", "off")
     before = time.perf_counter()
     try:
-        with progress.shown("Trainer_0.build", "compiling"):
+        with progress.show_activity("Trainer_0.build", "compiling"):
             assert reason != "an error", "of the block"
     except AssertionError as error:
         assert "of the block" in str(error) and reason == "an error"
@@ -66,7 +66,7 @@ def test_below_a_cell_it_stays_and_says_how_long(terminal, monkeypatch):
     shell = types.SimpleNamespace(kernel=None)
     progress.sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
     monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
-    with progress.shown("Trainer_0.build", "planning"):
+    with progress.show_activity("Trainer_0.build", "planning"):
         time.sleep(0.1)
     assert len(found) > 2 and found[0] == "Trainer_0.build: planning for 0 s"
     assert found[-1] == "Trainer_0.build: planning for 0.1 s" and terminal.getvalue() == ""
@@ -79,7 +79,7 @@ def test_graphs_show_it(monkeypatch):
         found.append((asked.split("_")[0], doing))
         return contextlib.nullcontext()
 
-    monkeypatch.setattr(progress, "shown", shown)
+    monkeypatch.setattr(progress, "show_activity", shown)
 
     class Shown(flow.nn.Graph):
         def build(self, x):

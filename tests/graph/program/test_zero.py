@@ -10,7 +10,7 @@ from sbpjax import nn, sbp
 from sbpjax._core.compiler.hlo import collectives
 from sbpjax._core.tensor.storage.offloaded import is_stored
 from sbpjax.graph import TensorSpec
-from sbpjax.graph.program.zero import divided
+from sbpjax.graph.program.zero import divide_layout
 from sbpjax.optim import run
 from sbpjax.sbp.layout import layout_of
 
@@ -281,5 +281,5 @@ def test_a_written_weight_is_seen_by_an_evaluation_that_parked_it():
 )
 def test_along_which_dim_a_tensor_is_divided(shape, codes, wanted):
     place = flow.placement("cpu", np.arange(8).reshape(4, 2))
-    found = divided(layout_of(place, codes, shape, np.dtype("float32")), (0,), 8)
+    found = divide_layout(layout_of(place, codes, shape, np.dtype("float32")), (0,), 8)
     assert (None if found is None else found.codes) == wanted

@@ -8,7 +8,7 @@ import torch
 import sbpjax as flow
 from sbpjax import models, nn
 from sbpjax.models.layers import MoE, routing_loss, routing_sums
-from sbpjax.models.layers.moe import _collected, _places, _spread
+from sbpjax.models.layers.moe import _collect_outputs, _places, _spread
 
 B, T, D, F, E, K = 4, 10, 8, 12, 4, 2
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
@@ -162,7 +162,7 @@ def test_where_rows_come_from():
         x = random.standard_normal((B, T, 2))
         spread = _spread(x, row, choice)
         np.testing.assert_array_equal(spread.any(-1), choice < K * T)
-        back = _collected(spread, row, choice)
+        back = _collect_outputs(spread, row, choice)
         kept = (np.asarray(row) < rows)[..., None]
         np.testing.assert_array_equal(back, np.where(kept, np.tile(x, (1, K, 1)), 0))
 

@@ -21,10 +21,10 @@ def test_in_window(window):
 
 
 def test_the_cap_and_its_slope():
-    s, slope = Scores(1.0, soft_cap=2.0).capped(jnp.asarray([0.0, 1.0, 100.0]))
+    s, slope = Scores(1.0, soft_cap=2.0).cap_scores(jnp.asarray([0.0, 1.0, 100.0]))
     np.testing.assert_allclose(s, [0, 2 * np.tanh(0.5), 2], rtol=1e-6)
     np.testing.assert_allclose(slope, [1, 1 / np.cosh(0.5) ** 2, 0], rtol=1e-6, atol=1e-7)
-    assert Scores(1.0).capped(s) == (s, None)
+    assert Scores(1.0).cap_scores(s) == (s, None)
 
 
 def test_share():

@@ -26,7 +26,7 @@ def distance(found, expected):
 @pytest.mark.parametrize("dtype", [fp8.FORWARD, fp8.BACKWARD], ids=str)
 def test_a_tensor_fills_the_format_whatever_its_size(dtype, size):
     x = np.float32(size) * np.random.default_rng(0).standard_normal((8, 16)).astype("f")
-    small, back = fp8.scaled(x, dtype)
+    small, back = fp8.scale_to_fp8(x, dtype)
     bits = ml_dtypes.finfo(dtype).nmant
     assert small.dtype == dtype and np.abs(np.asarray(small, "f")).max() == float(ml_dtypes.finfo(dtype).max)
     large = np.abs(x) > np.abs(x).max() / 100  # the others are where the format has fewer bits
@@ -34,7 +34,7 @@ def test_a_tensor_fills_the_format_whatever_its_size(dtype, size):
 
 
 def test_zeros_stay_zeros_and_what_is_not_finite_shows():
-    small, back = fp8.scaled(np.zeros((4, 4), "f"), fp8.FORWARD)
+    small, back = fp8.scale_to_fp8(np.zeros((4, 4), "f"), fp8.FORWARD)
     assert not np.asarray(small, "f").any() and back == 1
     for bad in (np.inf, np.nan):
         x = np.ones((16, 16), "f")
@@ -49,7 +49,7 @@ def test_the_product_is_that_of_the_rounded_tensors():
     dx, dw = vjp(jnp.asarray(grad))
 
     def rounded(x, dtype):
-        small, back = fp8.scaled(x, dtype)
+        small, back = fp8.scale_to_fp8(x, dtype)
         return np.asarray(small, "f8") * float(back)
 
     x, w, grad = rounded(x, fp8.FORWARD), rounded(w, fp8.FORWARD), rounded(grad, fp8.BACKWARD)

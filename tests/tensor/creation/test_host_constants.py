@@ -37,8 +37,8 @@ def bits(x) -> bytes:
 def test_constants_of_a_kind_are_filled_on_the_host_some_times_then_by_a_program(monkeypatch):
     monkeypatch.setattr(made_on_host, "_TIMES", 4)
     calls = []
-    original = made_on_host.filled
-    monkeypatch.setattr(made_on_host, "filled", lambda *a: calls.append(original(*a)) or calls[-1])
+    original = made_on_host.fill_on_host
+    monkeypatch.setattr(made_on_host, "fill_on_host", lambda *a: calls.append(original(*a)) or calls[-1])
     options = split()
     made = [sbpjax.full((5, 3), 2.5, **options) for _ in range(6)]
     assert [c is not None for c in calls] == [True] * 4 + [False] * 2

@@ -130,8 +130,8 @@ def test_functions_that_hold_something_are_traced_where_they_are_called():
 
 def test_calls_are_only_for_programs_that_inline_them():
     assert mode.calls is False
-    with op_calls.called():
+    with op_calls.trace_calls():
         assert mode.calls is True
     assert mode.calls is False
     closed = jax.make_jaxpr(jax.numpy.sin)(1.0)
-    assert op_calls.inlined(closed) is closed
+    assert op_calls.inline_calls(closed) is closed

@@ -69,7 +69,7 @@ NO_PARTS = [  # of sbpjax, and no part of a run
     "sbpjax.data.checkpoint.manager:Manager",
     "sbpjax.data.checkpoint.torch_allowed:add_safe_globals",
     "sbpjax.train.config:instantiate",
-    "sbpjax.train.config.lazy:imported",
+    "sbpjax.train.config.lazy:import_object",
     "sbpjax.train.config.files:run_file",
     "sbpjax.train.load_run:load_run",
     "sbpjax.train.cli:main",

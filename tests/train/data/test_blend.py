@@ -6,7 +6,7 @@ import pytest
 
 from sbpjax.errors import DataError
 from sbpjax.train.data import Blend, Numbered
-from sbpjax.train.data.blend import apportioned
+from sbpjax.train.data.blend import apportion_samples
 
 
 class Named(Numbered):
@@ -39,8 +39,8 @@ def test_proportions_and_order(weights, samples):
 
 
 def test_largest_remainder():
-    assert apportioned([0.5, 0.3, 0.2], 7) == [4, 2, 1]
-    assert apportioned([1, 1, 1], 5) == [2, 2, 1]
+    assert apportion_samples([0.5, 0.3, 0.2], 7) == [4, 2, 1]
+    assert apportion_samples([1, 1, 1], 5) == [2, 2, 1]
 
 
 def test_a_dataset_that_is_used_up_goes_on():

@@ -5,16 +5,16 @@ import pytest
 
 from sbpjax.errors import DataError
 from sbpjax.train.data import FrequentKeys, crossed, hashed
-from sbpjax.train.data.feature_keys import mixed
+from sbpjax.train.data.feature_keys import mix_bits
 
 KEYS = np.random.default_rng(0).zipf(1.5, (5000, 3)).astype(np.uint64)
 
 
 def test_mixing_is_one_to_one_and_known():
     # The second number that SplitMix64 gives for seed 0 is the finaliser of two steps.
-    assert int(mixed(np.zeros(1, np.uint64))[0]) == 0xE220A8397B1DCDAF
-    assert int(mixed(np.zeros(1, np.uint64), 1)[0]) == 0x6E789E6AA1B965F4
-    assert len(set(mixed(np.arange(100_000)).tolist())) == 100_000
+    assert int(mix_bits(np.zeros(1, np.uint64))[0]) == 0xE220A8397B1DCDAF
+    assert int(mix_bits(np.zeros(1, np.uint64), 1)[0]) == 0x6E789E6AA1B965F4
+    assert len(set(mix_bits(np.arange(100_000)).tolist())) == 100_000
 
 
 def test_hashed_rows_are_even_and_below_the_sizes():

@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax.errors import DataError
 from sbpjax.train.data import GLUE, Columns, LabelledTexts, SpecialTokens, train_tokenizer
-from sbpjax.train.data.labelled_texts import _fitted
+from sbpjax.train.data.labelled_texts import _fit_texts
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 WORDS = "one two three four five six seven".split()
@@ -69,7 +69,7 @@ def test_long_texts_are_cut_token_by_token(tokenizer, tmp_path):
                 m, n = a, b
                 while m + n > room:
                     m, n = (m - 1, n) if m > n else (m, n - 1)
-                first, second = _fitted(np.arange(a), np.arange(b), room)
+                first, second = _fit_texts(np.arange(a), np.arange(b), room)
                 assert (first.tolist(), second.tolist()) == (list(range(m)), list(range(n))), (a, b, room)
     (tmp_path / "t.tsv").write_text("sentence\tlabel\n" + " ".join(WORDS * 3) + "\t1\n")
     sample = LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE["sst2"], 10)[0]

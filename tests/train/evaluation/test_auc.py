@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 import sbpjax as flow
 from sbpjax.errors import TrainError
 from sbpjax.train.evaluation import AUC, HistogramAUC
-from sbpjax.train.evaluation.metric import _decoded, _encoded, _merge
+from sbpjax.train.evaluation.metric import _decode_state, _encode_state, _merge
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 5000)
@@ -38,7 +38,7 @@ def test_the_same_bits_for_any_order_and_any_dealing(make):
     for i in np.array_split(order, 4):  # as `compute` puts ranks together
         part = make()
         part.update(SCORES[i], (None, LABELS[i]))
-        _merge(state, _decoded(_encoded(part._state), metric.zero()))
+        _merge(state, _decode_state(_encode_state(part._state), metric.zero()))
     assert metric.result(state)["auc"] == whole
 
 

@@ -20,7 +20,7 @@ def test_it_is_the_sum_of_the_fractions():
     one, two = ExactSum(), ExactSum()
     for value in values[::-1]:
         one.add(value) if rng.random() < 0.5 else two.add([value])
-    one.merge(ExactSum.decoded(json.loads(json.dumps(two.encoded()))))
+    one.merge(ExactSum.decode(json.loads(json.dumps(two.encode()))))
     assert one.value() == total.value()
     assert float(total.value()) == math.fsum(values.tolist())
 
@@ -47,4 +47,4 @@ def test_what_is_no_number():
     total.add([1.0, np.inf])
     assert total.value() == np.inf and total.mean(2) == np.inf
     total.add([-np.inf])
-    assert math.isnan(ExactSum.decoded(total.encoded()).mean(3))
+    assert math.isnan(ExactSum.decode(total.encode()).mean(3))

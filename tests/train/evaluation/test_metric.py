@@ -10,7 +10,7 @@ import sbpjax as flow
 from sbpjax.errors import TrainError
 from sbpjax.train.batches import PaddedBatches, cut
 from sbpjax.train.evaluation import Accuracy, Metric
-from sbpjax.train.evaluation.metric import _decoded, _encoded, predictions_and_targets
+from sbpjax.train.evaluation.metric import _decode_state, _encode_state, predictions_and_targets
 from sbpjax.utils.data import DataLoader, GlobalLoader, TensorDataset
 from tests.distributed.running import launch
 from tests.train.evaluation.dealt import METRICS, SAMPLES, samples, taken
@@ -26,10 +26,10 @@ def test_the_same_bits_however_samples_are_dealt(kind, monkeypatch):
     for ranks, batch in ((1, 1), (1, 8), (2, 5), (4, 3), (37, 1)):
         order = rng.permutation(SAMPLES)
         parts = [taken(kind, order[rank::ranks], batch) for rank in range(ranks)]  # uneven, uneven last batches
-        sent = [json.loads(json.dumps(_encoded(part._state))) for part in parts]
+        sent = [json.loads(json.dumps(_encode_state(part._state))) for part in parts]
         metric = METRICS[kind]()
         monkeypatch.setattr(
-            metric, "_parts", lambda sent=sent, metric=metric: [_decoded(s, metric.zero()) for s in sent]
+            metric, "_parts", lambda sent=sent, metric=metric: [_decode_state(s, metric.zero()) for s in sent]
         )
         assert metric.compute() == whole, (ranks, batch)
     assert all(np.isfinite(value) for value in whole.values())

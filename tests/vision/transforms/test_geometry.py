@@ -16,7 +16,7 @@ def test_pixels_of_torchvision(kind):
     modes = {"resize": "bilinear", "resize_bicubic": "bicubic", "resize_nearest": "nearest"}
     for name, mode in modes.items():
         for args in CASES[name]:
-            found = geometry.resized(image_of(kind), *args, mode)
+            found = geometry.resize_image(image_of(kind), *args, mode)
             agrees(kind, name, args, found, exact=kind in ("pil", "array"))
     for name in ("crop", "mirrored", "turned_over"):
         for args in CASES[name]:
@@ -26,11 +26,11 @@ def test_pixels_of_torchvision(kind):
 def test_arrays_of_floats_are_resized_as_tensors_are():
     whole = image_of("array")
     floats = whole.astype(np.float32) / 255
-    small = geometry.resized(floats, 12, 17)
+    small = geometry.resize_image(floats, 12, 17)
     assert small.dtype == np.float32
     agrees("float", "resize", (12, 17), flow.tensor(small.transpose(2, 0, 1)))
     turn = geometry.affine(HEIGHT, WIDTH, angle=20)
-    assert (geometry.moved(whole, turn) == np.round(255 * geometry.moved(floats, turn))).all()
+    assert (geometry.move_image(whole, turn) == np.round(255 * geometry.move_image(floats, turn))).all()
 
 
 MOVES = {
@@ -39,9 +39,9 @@ MOVES = {
     "mirror": (geometry.mirrored, lambda m: geometry.flipped_masks(m, -1), lambda b: geometry.mirrored_boxes(b, WIDTH)),
     "over": (geometry.turned_over, lambda m: geometry.flipped_masks(m, -2),
              lambda b: geometry.turned_over_boxes(b, HEIGHT)),
-    "double": (lambda x: geometry.resized(x, 42, 60, "nearest"), lambda m: geometry.resized_masks(m, 42, 60),
+    "double": (lambda x: geometry.resize_image(x, 42, 60, "nearest"), lambda m: geometry.resized_masks(m, 42, 60),
                lambda b: geometry.scaled_boxes(b, 2.0, 2.0)),
-    "turn": (lambda x: geometry.moved(x, TURN), lambda m: geometry.moved_masks(m, TURN),
+    "turn": (lambda x: geometry.move_image(x, TURN), lambda m: geometry.moved_masks(m, TURN),
              lambda b: geometry.moved_boxes(b, TURN, HEIGHT, WIDTH)),
 }  # fmt: skip
 TURN = geometry.affine(HEIGHT, WIDTH, angle=90, centre=(15, 11))  # pixels come to lie on pixels

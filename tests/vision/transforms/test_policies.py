@@ -17,7 +17,7 @@ from tests.vision.transforms.record import CHANGES, MOVES
 def test_pixels_of_torchvision(kind):
     for name, magnitude in CHANGES.items():
         for mode in ("nearest", "bilinear")[: 2 if name in MOVES else 1]:
-            found = policies.changed(image_of(kind), name, magnitude, mode)
+            found = policies.change_image(image_of(kind), name, magnitude, mode)
             agrees(kind, name, (mode,), found, exact=kind in ("pil", "array"))
 
 
@@ -53,7 +53,7 @@ def test_mixtures_of_chains(kind):
     for chain in chains:
         part = image_of(kind)
         for name, magnitude in chain:
-            part = policies.changed(part, name, magnitude, "bilinear")
+            part = policies.change_image(part, name, magnitude, "bilinear")
         parts.append(part)
     by_hand = sum(w * values(one).astype(np.float64) for w, one in zip([own, *weights], parts, strict=True))
     assert np.abs(values(found) - by_hand).max() <= (1.0 if kind != "float" else 1e-5)
@@ -62,7 +62,7 @@ def test_mixtures_of_chains(kind):
 def test_one_channel_and_wrong_names():
     grey = np.zeros((8, 8, 1), np.uint8)
     for name, magnitude in CHANGES.items():
-        assert policies.changed(grey, name, magnitude).shape == (8, 8, 1)
-        assert policies.changed(flow.tensor(grey.transpose(2, 0, 1)), name, magnitude).shape == (1, 8, 8)
+        assert policies.change_image(grey, name, magnitude).shape == (8, 8, 1)
+        assert policies.change_image(flow.tensor(grey.transpose(2, 0, 1)), name, magnitude).shape == (1, 8, 8)
     with pytest.raises(DataError, match="fix:  'Rotate'"):
-        policies.changed(grey, "rotat", 3.0)
+        policies.change_image(grey, "rotat", 3.0)

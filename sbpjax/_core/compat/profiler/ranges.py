@@ -80,11 +80,11 @@ class record_function:
 
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with record_function(self.name):
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapper
 
 
 def range_push(range_name: str) -> None:

@@ -33,6 +33,6 @@ def compile(
         return lambda function: compile(function, disable=disable)
     if disable:
         return model
-    from sbpjax._core.tracing.compiled import compiled
+    from sbpjax._core.tracing.compiled import compile_function
 
-    return compiled(model)
+    return compile_function(model)

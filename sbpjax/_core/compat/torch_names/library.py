@@ -15,11 +15,11 @@ def _passing(*args, **kwargs) -> Any:
 def custom_op(name, fn=None, /, **options) -> Any:
     """Return the function itself as an op, with `register_fake` and `register_autograd` accepted."""
 
-    def decorated(function):
+    def decorator(function):
         function.register_fake = function.register_kernel = lambda *args, **kwargs: lambda f: f
         return function
 
-    return decorated if fn is None else decorated(fn)
+    return decorator if fn is None else decorator(fn)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None) -> None:

@@ -22,13 +22,13 @@ def _cast(input: Tensor, dtype: Any) -> Tensor:
     return input if dtype is None else input.to(dtype)
 
 
-def _kept(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
+def _fill_masked(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
     return input if mask is None else input.masked_fill(~mask.expand_as(input), fill)
 
 
 def _count(input: Tensor, mask: Tensor | None, dim: Any, keepdim: bool) -> Tensor:
     ones = ones_like(input)
-    return _kept(ones, mask, 0).sum(_dims(input, dim), keepdim)
+    return _fill_masked(ones, mask, 0).sum(_dims(input, dim), keepdim)
 
 
 def _dims(input: Tensor, dim: Any) -> Any:
@@ -46,14 +46,14 @@ def _end(input: Tensor, sign: int) -> Any:
 def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Any:
     """Return the sum of the elements where the mask is True."""
     input = _cast(input, dtype)
-    return _kept(input, mask, 0).sum(_dims(input, dim), keepdim)
+    return _fill_masked(input, mask, 0).sum(_dims(input, dim), keepdim)
 
 
 def prod(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Any:
     """Return the product of the elements where the mask is True."""
-    result = _kept(_cast(input, dtype), mask, 1)
+    result = _fill_masked(_cast(input, dtype), mask, 1)
     dims = _dims(input, dim)
     for d in sorted((d % max(input.ndim, 1) for d in ((dims,) if isinstance(dims, int) else dims)), reverse=True):
         result = result.prod(d, keepdim)
@@ -62,12 +62,12 @@ def prod(
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Return the running sum of the elements where the mask is True."""
-    return _kept(_cast(input, dtype), mask, 0).cumsum(dim)
+    return _fill_masked(_cast(input, dtype), mask, 0).cumsum(dim)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Return the running product of the elements where the mask is True."""
-    return _kept(_cast(input, dtype), mask, 1).cumprod(dim)
+    return _fill_masked(_cast(input, dtype), mask, 1).cumprod(dim)
 
 
 def amax(
@@ -75,7 +75,7 @@ def amax(
 ) -> Any:
     """Return the largest of the elements where the mask is True; the least number where there is none."""
     input = _cast(input, dtype)
-    return _kept(input, mask, _end(input, -1)).amax(_dims(input, dim), keepdim)
+    return _fill_masked(input, mask, _end(input, -1)).amax(_dims(input, dim), keepdim)
 
 
 def amin(
@@ -83,7 +83,7 @@ def amin(
 ) -> Any:
     """Return the least of the elements where the mask is True; the largest number where there is none."""
     input = _cast(input, dtype)
-    return _kept(input, mask, _end(input, 1)).amin(_dims(input, dim), keepdim)
+    return _fill_masked(input, mask, _end(input, 1)).amin(_dims(input, dim), keepdim)
 
 
 def argmax(
@@ -91,7 +91,7 @@ def argmax(
 ) -> Any:
     """Return the index of the largest element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
-    return _kept(input, mask, _end(input, -1)).argmax(dim, keepdim).to(input.dtype)
+    return _fill_masked(input, mask, _end(input, -1)).argmax(dim, keepdim).to(input.dtype)
 
 
 def argmin(
@@ -99,7 +99,7 @@ def argmin(
 ) -> Any:
     """Return the index of the least element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
-    return _kept(input, mask, _end(input, 1)).argmin(dim, keepdim).to(input.dtype)
+    return _fill_masked(input, mask, _end(input, 1)).argmin(dim, keepdim).to(input.dtype)
 
 
 def mean(
@@ -118,7 +118,7 @@ def median(
     if not input.is_floating_point():
         rule = f"input must be a floating-point tensor but got {input.dtype}"
         raise OpValueError("torch.masked.median(input)", f"{input.dtype.name}", rule, "input.float()")
-    return _kept(input, mask, float("nan")).nanmedian(dim, keepdim).values
+    return _fill_masked(input, mask, float("nan")).nanmedian(dim, keepdim).values
 
 
 def var(
@@ -161,7 +161,7 @@ def logsumexp(
     """Return the logarithm of the sum of exponentials of the elements where the mask is True."""
     input = _cast(input, dtype)
     wide = input if input.is_floating_point() or input.is_complex() else input.float()
-    return functions.logsumexp(_kept(wide, mask, -float("inf")), _dims(input, dim), keepdim).to(input.dtype)
+    return functions.logsumexp(_fill_masked(wide, mask, -float("inf")), _dims(input, dim), keepdim).to(input.dtype)
 
 
 def norm(
@@ -177,23 +177,23 @@ def norm(
     ord = 2.0 if ord is None else float(ord)
     fill = float("inf") if ord == -float("inf") else 0.0
     return functions.table.table.found("linalg", "vector_norm")(
-        _kept(_cast(input, dtype), mask, fill), ord, _dims(input, dim), keepdim
+        _fill_masked(_cast(input, dtype), mask, fill), ord, _dims(input, dim), keepdim
     )
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Return `softmax` over the elements where the mask is True; NaN where there is none."""
-    return F.softmax(_kept(_cast(input, dtype), mask, -float("inf")), dim)
+    return F.softmax(_fill_masked(_cast(input, dtype), mask, -float("inf")), dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Return `log_softmax` over the elements where the mask is True; NaN where there is none."""
-    return F.log_softmax(_kept(_cast(input, dtype), mask, -float("inf")), dim)
+    return F.log_softmax(_fill_masked(_cast(input, dtype), mask, -float("inf")), dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Return `softmin` over the elements where the mask is True; NaN where there is none."""
-    return F.softmin(_kept(_cast(input, dtype), mask, float("inf")), dim)
+    return F.softmin(_fill_masked(_cast(input, dtype), mask, float("inf")), dim)
 
 
 def normalize(
@@ -202,7 +202,7 @@ def normalize(
     """Return the elements where the mask is True over their norm, which is at least `eps`; 0 elsewhere."""
     input = _cast(input, dtype)
     size = norm(input, ord, dim, keepdim=True, mask=mask).clamp(min=eps)
-    return _kept(input, mask, 0) / size
+    return _fill_masked(input, mask, 0) / size
 
 
 def logaddexp(
@@ -215,7 +215,7 @@ def logaddexp(
 ) -> Tensor:
     """Return the logarithm of the sum of two exponentials, of each where its mask is True."""
     least = -float("inf")
-    left, right = (_kept(_cast(x, dtype), m, least) for x, m in ((input, input_mask), (other, other_mask)))
+    left, right = (_fill_masked(_cast(x, dtype), m, least) for x, m in ((input, input_mask), (other, other_mask)))
     return functions.logaddexp(left, right)
 
 

@@ -27,7 +27,7 @@ from sbpjax._core.tensor.handle.size import Size
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.view_steps import contiguous_strides
 from sbpjax.data.checkpoint.torch_allowed import add_safe_globals as add_safe_globals
-from sbpjax.data.checkpoint.torch_allowed import allowed
+from sbpjax.data.checkpoint.torch_allowed import allowed_objects
 from sbpjax.data.checkpoint.torch_allowed import clear_safe_globals as clear_safe_globals
 from sbpjax.data.checkpoint.torch_allowed import get_safe_globals as get_safe_globals
 from sbpjax.data.checkpoint.torch_allowed import safe_globals as safe_globals
@@ -153,7 +153,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """Return the names in a file that `weights_only` refuses."""
     with TorchArchive(f) as archive:
         named = _named_in(archive.member("data.pkl"))
-        known = names_of(archive, lambda array: array, lambda data, requires_grad: data, allowed())
+        known = names_of(archive, lambda array: array, lambda data, requires_grad: data, allowed_objects())
     return list(dict.fromkeys(name for name in named if not known.has(name)))
 
 

@@ -215,7 +215,7 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
         compilation_cache.is_cache_used = before
 
 
-def packed(compiled: jax.stages.Compiled) -> tuple | None:
+def serialize_program(compiled: jax.stages.Compiled) -> tuple | None:
     """Return the serialized form of a program of `compiled_afresh`, None if there is none."""
     from jax.experimental.serialize_executable import serialize
 
@@ -226,7 +226,7 @@ def packed(compiled: jax.stages.Compiled) -> tuple | None:
         return None
 
 
-def unpacked(data: tuple, devices: Sequence) -> Any:
+def load_program(data: tuple, devices: Sequence) -> Any:
     """Return a filed program, a `jax.stages.Compiled`; None if it does not load."""
     from jax.experimental.serialize_executable import deserialize_and_load
 

@@ -108,7 +108,7 @@ def execute(
     """
     found, key = program_of(fn, static, arrays, layouts, placement, out_sbps)
     if found.present:
-        inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+        inputs = arrays if found.positions is None else _prepare_inputs(arrays, layouts, found)
         try:
             return found.call(*inputs), found.layouts
         except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
@@ -203,7 +203,7 @@ def launch(
             return program.call.lower(*inputs).compile()
 
         found.launcher = Launcher(find, getattr(fn, "__name__", "op"))
-    inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+    inputs = arrays if found.positions is None else _prepare_inputs(arrays, layouts, found)
     return found.launcher, inputs, found.layouts
 
 
@@ -269,21 +269,21 @@ def _kind(array):
     return (type(array), array.shape, array.dtype)
 
 
-def _prepared(arrays, layouts, found: Compiled) -> list:
+def _prepare_inputs(arrays, layouts, found: Compiled) -> list:
     placement = found.layouts[0].placement
-    return [_placed(arrays[i], layouts[i], placement) for i in found.positions]
+    return [_place_input(arrays[i], layouts[i], placement) for i in found.positions]
 
 
-def _placed(array, layout: Layout | None, placement: Placement):
+def _place_input(array, layout: Layout | None, placement: Placement):
     """Return an input of a program: a local array goes to all devices of the placement."""
     if layout is not None or not isinstance(array, jax.Array):
         return array
     if placement.spans_processes:
-        return spread.replicated(array, placement)
-    return jax.device_put(array, _replicated(placement))
+        return spread.replicate_value(array, placement)
+    return jax.device_put(array, _replicated_sharding(placement))
 
 
-def _replicated(placement: Placement):
+def _replicated_sharding(placement: Placement):
     return jax.sharding.NamedSharding(placement.mesh, jax.sharding.PartitionSpec())
 
 
@@ -315,7 +315,7 @@ def common_placement(fn, layouts, placement: Placement | None) -> Placement:
 def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple[Plan, tuple[Layout, ...]]:
     """Return the plan of one op for its input layouts, and the layouts of its outputs; nothing is lowered."""
     placement = common_placement(fn, layouts, placement)
-    given = _given(arrays)
+    given = _given_positions(arrays)
     keywords = dict(static)
 
     def op(*present):
@@ -340,7 +340,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
     pins = None
     if out_sbps is not None:
         pins = tuple(_pin(s, placement, len(v.aval.shape)) for s, v in zip(out_sbps, program.outvars, strict=True))
-    plan = _planned(program, placement.hierarchy, tuple(codes), pins)
+    plan = _plan_op(program, placement.hierarchy, tuple(codes), pins)
     return plan, tuple(
         layout_of(placement, c, v.aval.shape, v.aval.dtype)
         for c, v in zip(plan.out_codes, program.outvars, strict=True)
@@ -350,7 +350,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
 def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=(), on_disk: bool = True) -> Compiled:
     """Plan and compile one op for its input layouts, or take the program of an earlier process; nothing runs."""
     placement = common_placement(fn, layouts, placement)
-    given = _given(arrays)
+    given = _given_positions(arrays)
     direct = len(given) == len(arrays) and not any(
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
@@ -358,7 +358,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     positions = None if direct else tuple(given)
     key = _key_on_disk(fn, static, arrays, layouts, placement, out_sbps, donate) if on_disk else None
     found = program_cache.load(key)
-    compiled = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
+    compiled = None if found is None else program_cache.load_program(found[0], placement.devices.flat)
     if found is not None and compiled is not None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
         # The plan of most ops is never read, and making it here would undo the saving of the disk cache.
@@ -369,9 +369,9 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     sizes.check_layouts(getattr(fn, "__name__", "op"), () if donate else out)
     jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
-        lowered = jitted.lower(*[_placed(arrays[i], layouts[i], placement) for i in given])
+        lowered = jitted.lower(*[_place_input(arrays[i], layouts[i], placement) for i in given])
         compiled = program_cache.compiled_afresh(lowered)
-        program = program_cache.packed(compiled)
+        program = program_cache.serialize_program(compiled)
         if program is not None:
             program_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))
             return Compiled(program_cache.fast_call(compiled), out, plan, positions, fixed=compiled)
@@ -396,7 +396,7 @@ def _key_on_disk(fn, static, arrays, layouts, placement: Placement, out_sbps, do
     return program_cache.key_of("op", fn, static, tuple(kinds), placement, out_sbps, donate)
 
 
-def _given(arrays) -> list[int]:
+def _given_positions(arrays) -> list[int]:
     """Return the positions of the arrays that are not None."""
     return [i for i, a in enumerate(arrays) if a is not None]
 
@@ -404,7 +404,7 @@ def _given(arrays) -> list[int]:
 _WORTH_KEEPING_S = 0.005
 
 
-def _planned(program, sizes, codes, pins) -> Plan:
+def _plan_op(program, sizes, codes, pins) -> Plan:
     """Return the plan of an op, from disk if an earlier process took long over it."""
     key = disk.digest(program, "exact", sizes, codes, pins)
     plan = disk.load(key, program, sizes)

@@ -93,10 +93,10 @@ def at_line(line: str | None) -> None:
     _traced.line = line
 
 
-def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
+def _note_compilation(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
     if event != _COMPILED:
         return
-    mappings.compiled()
+    mappings.count_program()
     op, shapes, _traced.op = _traced.op, _traced.shapes, None
     if op is None or fun_name not in ("", f"jit({op.name})"):
         # For example a graph in which the op was traced before.
@@ -109,4 +109,4 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
     call_sites.count(op.name, shapes, _traced.line)
 
 
-jax.monitoring.register_event_duration_secs_listener(_compiled)
+jax.monitoring.register_event_duration_secs_listener(_note_compilation)

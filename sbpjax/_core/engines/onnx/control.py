@@ -103,16 +103,16 @@ def _cases(walk: Walk, at: Value, regions, first: int, results):
     graphs = [Graph(walk.graph), Graph(walk.graph)]
     then = _inside(_walk(walk, graphs[0]), graphs[0], regions[first].blocks[0], [])
     rest = _cases(_walk(walk, graphs[1]), at, regions, first + 1, results)
-    return _joined(walk, ask, graphs, [then, rest], results)
+    return _join_graphs(walk, ask, graphs, [then, rest], results)
 
 
 def _if(walk: Walk, ask: str, yes, no, results):
     graphs = [Graph(walk.graph), Graph(walk.graph)]
     found = [_inside(_walk(walk, g), g, region.blocks[0], []) for g, region in zip(graphs, (yes, no))]
-    return _joined(walk, ask, graphs, found, results)
+    return _join_graphs(walk, ask, graphs, found, results)
 
 
-def _joined(walk: Walk, ask: str, graphs, found, results):
+def _join_graphs(walk: Walk, ask: str, graphs, found, results):
     bodies = []
     for graph, values in zip(graphs, found):
         own = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in values]

@@ -6,7 +6,7 @@ import numpy as np
 
 from .model import TYPES
 from .patterns import is_masked_already, is_relu, softmax
-from .pooling import pooled
+from .pooling import match_pooling
 from .values import FOLDED, UnsupportedError, Value, Walk, _numpy, array_of, facts, number, rule
 
 # Operations that are one node of ONNX.
@@ -30,7 +30,7 @@ _ORDER = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE
 def same(walk: Walk, op, operands):
     """Convert to one node of the same meaning."""
     name = op.name.removeprefix("stablehlo.")
-    if (constant := _folded(walk, name, op, operands)) is not None:
+    if (constant := _fold_constant(walk, name, op, operands)) is not None:
         return constant
     if name == "divide" and (mean := _mean(walk, operands)) is not None:
         return mean
@@ -38,14 +38,14 @@ def same(walk: Walk, op, operands):
         return walk.joined(found, op.results[0], operands[:1])
     if operands[0].kind == "i1" and name in ("add", "multiply", "maximum", "minimum"):
         both = "And" if name in ("multiply", "minimum") else "Or"
-        return _joined(walk, op, operands, both)
+        return _add_node(walk, op, operands, both)
     if name == "divide" and not operands[0].kind.startswith(("f", "bf")) and operands[0].kind.startswith("u") is False:
         # Whole numbers: both round towards zero.
-        return _joined(walk, op, operands, "Div")
-    return _joined(walk, op, operands, _SAME[name])
+        return _add_node(walk, op, operands, "Div")
+    return _add_node(walk, op, operands, _SAME[name])
 
 
-def _joined(walk: Walk, op, operands, node: str, **attributes):
+def _add_node(walk: Walk, op, operands, node: str, **attributes):
     name = walk.graph.add(node, *(v.name for v in operands), **attributes)
     return walk.joined(name, op.results[0], operands)
 
@@ -55,7 +55,7 @@ _FOLDS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divi
 _FOLDS["rsqrt"] = lambda x: 1 / np.sqrt(x)
 
 
-def _folded(walk: Walk, name: str, op, operands) -> Value | None:
+def _fold_constant(walk: Walk, name: str, op, operands) -> Value | None:
     """Return the result of an operation on known floats, None if one is not known."""
     arrays = [walk.known.get(v.name) for v in operands]
     if operands[0].kind != "f32" or any(a is None for a in arrays) or any(v.target for v in operands):
@@ -87,19 +87,19 @@ def _mean(walk: Walk, operands) -> Value | None:
 def logic(walk: Walk, op, operands):
     """Convert a logical operation of bools, or of bits."""
     node = _LOGIC[op.name.removeprefix("stablehlo.")][operands[0].kind != "i1"]
-    return _joined(walk, op, operands, node)
+    return _add_node(walk, op, operands, node)
 
 
 @rule("not")
 def negation(walk: Walk, op, operands):
     """Convert a negation of bools, or of bits."""
-    return _joined(walk, op, operands, "Not" if operands[0].kind == "i1" else "BitwiseNot")
+    return _add_node(walk, op, operands, "Not" if operands[0].kind == "i1" else "BitwiseNot")
 
 
 @rule("rsqrt")
 def reciprocal_root(walk: Walk, op, operands):
     """Convert ``1 / sqrt(x)``."""
-    if (constant := _folded(walk, "rsqrt", op, operands)) is not None:
+    if (constant := _fold_constant(walk, "rsqrt", op, operands)) is not None:
         return constant
     root = walk.graph.add("Sqrt", operands[0].name)
     return walk.joined(walk.graph.add("Div", walk.zero(operands[0].kind, 1), root), op.results[0], operands)
@@ -173,7 +173,7 @@ def is_finite(walk: Walk, op, operands):
 @rule("remainder")
 def remainder(walk: Walk, op, operands):
     """Convert the remainder of a division, with the sign of the dividend."""
-    return _joined(walk, op, operands, "Mod", fmod=1)
+    return _add_node(walk, op, operands, "Mod", fmod=1)
 
 
 @rule("clamp")
@@ -196,7 +196,7 @@ def compare(walk: Walk, op, operands):
             return Value(walk.constant(made).name, "i1", operands[0].shape, made.shape)
     if order == "NE":
         if operands[0].kind == "i1":
-            return _joined(walk, op, operands, "Xor")
+            return _add_node(walk, op, operands, "Xor")
         equal = walk.graph.add("Equal", *(v.name for v in operands))
         return walk.joined(walk.graph.add("Not", equal), op.results[0], operands)
     names = [v.name for v in operands]
@@ -212,7 +212,7 @@ def select(walk: Walk, op, operands):
         return operands[1]
     if is_relu(walk, *operands):
         return walk.joined(walk.graph.add("Relu", operands[2].name), op.results[0], operands[2:])
-    if (name := pooled(walk, *operands)) is not None:
+    if (name := match_pooling(walk, *operands)) is not None:
         return walk.of(name, op.results[0])
     name = walk.graph.add("Where", *(v.name for v in operands))
     same = [v for v in operands if len(v.shape) == len(facts(op.results[0])[1])]

@@ -49,10 +49,10 @@ def gather(walk: Walk, op, operands):
             *range(before),
             *range(before + lead, before + lead + len(rest) - before),
         ]
-        name = _transposed(walk, name, order)
+        name = _transpose(walk, name, order)
     else:
         order = [*batch, *named, *rest]
-        name = walk.graph.add("GatherND", _transposed(walk, array, order), indices, batch_dims=len(batch))
+        name = walk.graph.add("GatherND", _transpose(walk, array, order), indices, batch_dims=len(batch))
     stay = [d for d in named if d not in gone]  # size 1, in the window
     if stay:
         name = walk.graph.add("Unsqueeze", name, walk.graph.ints(*range(lead, lead + len(stay))))
@@ -66,7 +66,7 @@ def gather(walk: Walk, op, operands):
         order[dim] = in_front.index(position)
     for position, dim in enumerate(places):
         order[dim] = lead + inner.index(window[position])
-    return Value(_transposed(walk, name, order), kind, shape, shape)
+    return Value(_transpose(walk, name, order), kind, shape, shape)
 
 
 def _whole_windows(how, x: Value) -> list:
@@ -74,7 +74,7 @@ def _whole_windows(how, x: Value) -> list:
     return [1 if d in named or d in list(how.operand_batching_dims) else n for d, n in enumerate(x.shape)]
 
 
-def _transposed(walk: Walk, name: str, order) -> str:
+def _transpose(walk: Walk, name: str, order) -> str:
     return name if list(order) == list(range(len(order))) else walk.graph.add("Transpose", name, perm=list(order))
 
 
@@ -86,7 +86,7 @@ def _indices(walk: Walk, at: Value, dim: int, batch: list[int]) -> tuple[str, in
         rank += 1
     others = [d for d in range(rank) if d != dim]
     order = [*(others[i] for i in batch), *(d for i, d in enumerate(others) if i not in batch), dim]
-    name = _transposed(walk, name, order)
+    name = _transpose(walk, name, order)
     return (name if at.kind == "i64" else walk.cast(name, "i64")), rank - 1
 
 
@@ -149,11 +149,11 @@ def scatter(walk: Walk, op, operands):
         raise UnsupportedError(op.name, "of parts of dims that are not indexed")
     indices, lead = _indices(walk, at, how.index_vector_dim, [])
     order = [*named, *rest]
-    array = _transposed(walk, walk.full(x), order)
-    updates = _transposed(walk, walk.full(new), [*(d for d in range(len(new.shape)) if d not in window), *window])
+    array = _transpose(walk, walk.full(x), order)
+    updates = _transpose(walk, walk.full(new), [*(d for d in range(len(new.shape)) if d not in window), *window])
     name = _put(walk, array, indices, updates, [x.shape[d] for d in named], x.kind, join)
     kind, shape = facts(op.results[0])
-    return Value(_transposed(walk, name, [int(i) for i in np.argsort(order)]), kind, shape, shape)
+    return Value(_transpose(walk, name, [int(i) for i in np.argsort(order)]), kind, shape, shape)
 
 
 def _joins(op) -> str:
@@ -205,9 +205,9 @@ def _one_by_one(walk: Walk, op, x: Value, at: Value, new: Value, how, join: str)
         raise UnsupportedError(op.name, "of such indices")
     flat = walk.graph.add("Squeeze", indices, walk.graph.ints(-1))
     order = [*batch, named[0]]
-    array = _transposed(walk, walk.full(x), order)
+    array = _transpose(walk, walk.full(x), order)
     others = [d for d in range(len(new.shape)) if d not in at_batch]
-    updates = _transposed(walk, walk.full(new), [*at_batch, *others])
+    updates = _transpose(walk, walk.full(new), [*at_batch, *others])
     inside = walk.graph.add("And", walk.graph.add("GreaterOrEqual", flat, walk.zero("i64")),
                             walk.graph.add("Less", flat, walk.zero("i64", size)))  # fmt: skip
     flat = walk.graph.add("Where", inside, flat, walk.zero("i64", size))
@@ -217,4 +217,4 @@ def _one_by_one(walk: Walk, op, x: Value, at: Value, new: Value, how, join: str)
     made = walk.graph.add("ScatterElements", wide, flat, updates, axis=rank - 1, reduction=join)
     made = walk.graph.add("Slice", made, walk.graph.ints(0), walk.graph.ints(size), walk.graph.ints(rank - 1))
     kind, shape = facts(op.results[0])
-    return Value(_transposed(walk, made, [int(i) for i in np.argsort(order)]), kind, shape, shape)
+    return Value(_transpose(walk, made, [int(i) for i in np.argsort(order)]), kind, shape, shape)

@@ -126,7 +126,7 @@ class Graph:
 
     # -- needed nodes --------------------------------------------------------------------------------------------------
 
-    def needed(self, names: Iterable[str]) -> tuple[list[Node], set[str]]:
+    def needed_nodes(self, names: Iterable[str]) -> tuple[list[Node], set[str]]:
         """Return the nodes that lead to values, in order, and the names of all that they read."""
         wanted, kept = set(names), []
         for node in reversed(self.nodes):
@@ -135,14 +135,14 @@ class Graph:
             kept.append(node)
             wanted.update(name for name in node.inputs if name)
             for body in node.bodies.values():
-                wanted |= body.graph.needed(port.name for port in body.outputs)[1]
+                wanted |= body.graph.needed_nodes(port.name for port in body.outputs)[1]
         return kept[::-1], wanted
 
     def model(self, inputs: Sequence[Port], outputs: Sequence[Port], name: str = "graph") -> Any:
         """Return the `onnx.ModelProto`, constants in it."""
         import onnx
 
-        nodes, read = self.needed(port.name for port in outputs)
+        nodes, read = self.needed_nodes(port.name for port in outputs)
         proto = onnx.GraphProto(name=name)
         proto.node.extend(map(_node, nodes))
         proto.input.extend(map(_port, inputs))
@@ -171,7 +171,7 @@ def _node(node: Node) -> Any:
 
     proto = helper.make_node(node.op, node.inputs, node.outputs, name=node.outputs[0], **node.attributes)
     for key, body in node.bodies.items():
-        nodes, _ = body.graph.needed(port.name for port in body.outputs)
+        nodes, _ = body.graph.needed_nodes(port.name for port in body.outputs)
         inner = onnx.GraphProto(name=f"{node.outputs[0]}_{key}")
         inner.node.extend(map(_node, nodes))
         inner.input.extend(map(_port, body.inputs))

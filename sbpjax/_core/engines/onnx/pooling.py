@@ -39,7 +39,7 @@ class Part:
     hole: int = 0
 
 
-def pooled(walk: Walk, mask: Value, value: Value, best: Value) -> str | None:
+def match_pooling(walk: Walk, mask: Value, value: Value, best: Value) -> str | None:
     """Return the pooling that ``where(mask, value, best)`` is, or a part of it; None if it is none."""
     if value.shape != best.shape or not _is_larger(walk, mask.name, value.name, best.name):
         return None

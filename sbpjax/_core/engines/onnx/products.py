@@ -28,8 +28,8 @@ def dot(walk: Walk, op, operands):
     x_sum, y_sum = list(how.lhs_contracting_dimensions), list(how.rhs_contracting_dimensions)
     x_own = [d for d in range(len(x.shape)) if d not in (*x_batch, *x_sum)]
     y_own = [d for d in range(len(y.shape)) if d not in (*y_batch, *y_sum)]
-    left = _ordered(walk, x, x_batch, x_own, x_sum, keep=not x_batch)
-    right = _ordered(walk, y, y_batch, y_sum, y_own)
+    left = _order_dims(walk, x, x_batch, x_own, x_sum, keep=not x_batch)
+    right = _order_dims(walk, y, y_batch, y_sum, y_own)
     if x.kind != kind:  # sums in a wider type
         left, right = walk.cast(left, kind), walk.cast(right, kind)
     many = (not x_batch and not x_own) or (x_batch and len(x_own) != 1) or len(y_own) != 1
@@ -41,7 +41,7 @@ def dot(walk: Walk, op, operands):
     return Value(name, kind, shape, shape)
 
 
-def _ordered(walk: Walk, x: Value, batch, first, second, keep: bool = False) -> str:
+def _order_dims(walk: Walk, x: Value, batch, first, second, keep: bool = False) -> str:
     """Return a value with its dims as batch, one, one; those of the middle stay apart if `keep` and there are any."""
     order = [*batch, *first, *second]
     name = walk.full(x)
@@ -81,9 +81,9 @@ def convolution(walk: Walk, op, operands):
     if "window_reversal" in text and any(bool(n) for n in text["window_reversal"]):  # type: ignore[attr-defined]
         raise UnsupportedError(op.name, "with a reversed window")
     padding = np.array(_pairs(text["padding"]) if "padding" in text else np.zeros((space, 2), int)).reshape(space, 2)
-    left = _moved(walk, x, [how.input_batch_dimension, how.input_feature_dimension, *how.input_spatial_dimensions])
+    left = _move_dims(walk, x, [how.input_batch_dimension, how.input_feature_dimension, *how.input_spatial_dimensions])
     order = [how.kernel_output_feature_dimension, how.kernel_input_feature_dimension, *how.kernel_spatial_dimensions]
-    right = _moved(walk, w, order)
+    right = _move_dims(walk, w, order)
     spread = whole("lhs_dilation", 1)
     if any(n != 1 for n in spread):
         from .shapes import _spread_out
@@ -140,7 +140,7 @@ def _pairs(attribute) -> np.ndarray:
     return np.array(ir.DenseIntElementsAttr(attribute))
 
 
-def _moved(walk: Walk, x: Value, order) -> str:
+def _move_dims(walk: Walk, x: Value, order) -> str:
     name, order = walk.full(x), list(order)
     return name if order == list(range(len(order))) else walk.graph.add("Transpose", name, perm=order)
 

@@ -15,11 +15,11 @@ def _after(x: Any, *others: Any) -> Any:
     """Return x as it is, computed after the others; the gradient is x's alone."""
 
     @jax.custom_jvp
-    def held(value):
+    def hold(value):
         return jax.lax.optimization_barrier((value, *[jax.lax.stop_gradient(o) for o in others]))[0]
 
-    held.defjvp(lambda primals, tangents: (held(*primals), tangents[0]))
-    return held(x)
+    hold.defjvp(lambda primals, tangents: (hold(*primals), tangents[0]))
+    return hold(x)
 
 
 def depend(input: Tensor, depend: Tensor | Sequence[Tensor]) -> Tensor:

@@ -15,7 +15,7 @@ from sbpjax._core.tensor.calls.bounds import check_natural, check_rows, check_si
 from sbpjax._core.tensor.dispatch.dispatch import apply, run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.tape.grad_mode import no_grad
-from sbpjax._core.tensor.tape.row_grad import recorded, wants_rows
+from sbpjax._core.tensor.tape.row_grad import record_lookup, wants_rows
 from sbpjax.errors import OpError, OpNotSupportedError
 
 _EMBEDDING = op_of(ops.embedding)
@@ -57,7 +57,7 @@ def embedding(
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
     if not scale_grad_by_freq and wants_rows(weight, sparse):
-        return recorded(input, run(_EMBEDDING, (input, weight.detach())), weight, _natural(padding_idx, weight))
+        return record_lookup(input, run(_EMBEDDING, (input, weight.detach())), weight, _natural(padding_idx, weight))
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))
     return apply(ops.embedding, input, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
@@ -67,7 +67,7 @@ def _natural(padding_idx: int | None, weight: Tensor) -> int | None:
     return None if padding_idx is None else padding_idx % weight.shape[-2]
 
 
-def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
+def _limit_norm(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
     import jax.numpy as jnp
 
     norms = jnp.linalg.norm(weight, ord=norm_type, axis=1, keepdims=True)
@@ -78,7 +78,7 @@ def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> A
 
 def _limit_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     with no_grad():
-        weight.copy_(apply(_limited, weight, input, max_norm=float(max_norm), norm_type=float(norm_type)))
+        weight.copy_(apply(_limit_norm, weight, input, max_norm=float(max_norm), norm_type=float(norm_type)))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Tensor:
@@ -114,10 +114,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
     if (on_value, off_value) == (1, 0) and not isinstance(on_value, float) and not isinstance(off_value, float):
         return hot
     dtype = np.dtype(np.float32 if isinstance(on_value, float) or isinstance(off_value, float) else np.int64)
-    return apply(_valued, hot, on=on_value, off=off_value, dtype=dtype)
+    return apply(_fill_one_hot, hot, on=on_value, off=off_value, dtype=dtype)
 
 
-def _valued(hot: Any, /, on: float, off: float, dtype: Any) -> Any:
+def _fill_one_hot(hot: Any, /, on: float, off: float, dtype: Any) -> Any:
     return arithmetic.where(hot, dtype.type(on), dtype.type(off))
 
 
@@ -164,7 +164,7 @@ def embedding_bag(
     if sparse and not scale_grad_by_freq and mode in ("sum", "mean", "max"):
         rows = embedding(input, weight, padding_idx, sparse=True)
         options = {"include_last_offset": include_last_offset, "padding_idx": _natural(padding_idx, weight)}
-        return apply(ops.bagged, input, rows, offsets, per_sample_weights, mode=mode, **options)
+        return apply(ops.reduce_bags, input, rows, offsets, per_sample_weights, mode=mode, **options)
     return apply(
         ops.embedding_bag,
         input,

@@ -68,8 +68,8 @@ def triplet_margin_with_distance_loss(
     near, far = distance_function(anchor, positive), distance_function(anchor, negative)
     if swap:
         far = far.minimum(distance_function(positive, negative))
-    return apply(_limited, near, far, margin=float(margin), reduction=reduction)
+    return apply(_margin_loss, near, far, margin=float(margin), reduction=reduction)
 
 
-def _limited(near: Any, far: Any, /, margin: float, reduction: str) -> Any:
-    return loss_ops._reduced(loss_ops.clamp_min(near - far + margin, 0.0), reduction)
+def _margin_loss(near: Any, far: Any, /, margin: float, reduction: str) -> Any:
+    return loss_ops._reduce_loss(loss_ops.clamp_min(near - far + margin, 0.0), reduction)

@@ -99,7 +99,7 @@ def multi_head_attention_forward(
         v = static_v.reshape(batch, num_heads, *static_v.shape[1:])
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
-    mask = _joined(key_padding_mask, attn_mask, (batch, num_heads, length, k.shape[2]), q)
+    mask = _join_masks(key_padding_mask, attn_mask, (batch, num_heads, length, k.shape[2]), q)
     dropped = dropout_p if training else 0.0
     found = None
     if need_weights:
@@ -149,7 +149,7 @@ def _check_masks(key: Tensor, padding: Tensor | None, attention: Tensor | None) 
         fail("assertion", asked, f"key_padding_mask {tuple(padding.shape)}", rule, "(input_ids == pad_id)")
 
 
-def _joined(padding: Any, attention: Any, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
+def _join_masks(padding: Any, attention: Any, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
     """Return both masks as one of numbers to add, broadcastable to `(N, H, L, S)`."""
     batch, heads, length, source = shape
     if attention is not None:

@@ -147,7 +147,7 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
         directions = [step] if last is None else [step, last]
         rest = [d - X @ (X.mH @ (d if B is None else B @ d)) for d in directions]
         rest = [d / linalg.vector_norm(d, dim=-2, keepdim=True).clamp(min=_eps(A)) for d in rest]
-        basis = _basis(_joined([X, *rest]), B)
+        basis = _basis(_concat_columns([X, *rest]), B)
         values, parts = _within(A, basis, n, largest)
         new = basis @ parts
         last = new - X @ (X.mH @ (new if B is None else B @ new))
@@ -155,7 +155,7 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
     return values[..., :k], X[..., :k]
 
 
-def _joined(parts: list[Tensor]) -> Tensor:
+def _concat_columns(parts: list[Tensor]) -> Tensor:
     from sbpjax._core.functions import cat
 
     return cat(parts, dim=-1)

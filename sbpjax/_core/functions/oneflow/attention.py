@@ -111,7 +111,7 @@ def fused_multi_head_attention_inference_v2(
         raise OpValueError(asked, f"attn_mask_type={mask_type!r}", rule, 'attn_mask_type="none"')
     offset = offsets[mask_type]
     return dispatch.apply(
-        _attended,
+        _attend,
         q,
         k,
         v,
@@ -123,7 +123,7 @@ def fused_multi_head_attention_inference_v2(
     )
 
 
-def _attended(q, k, v, bias=None, lengths=None, /, scale=None, diagonal=None, batch_first=True):
+def _attend(q, k, v, bias=None, lengths=None, /, scale=None, diagonal=None, batch_first=True):
     t, s = q.shape[2], k.shape[2]
     keep = None
     if diagonal is not None:

@@ -41,10 +41,10 @@ def normalization(
         for target, value in ((moving_mean, mean), (moving_variance, variance)):
             target.data.copy_(value.detach())
         return out
-    return dispatch.apply(_normalized, *inputs, **static)
+    return dispatch.apply(_normalize_batch, *inputs, **static)
 
 
-def _normalized(x, mean=None, variance=None, gamma=None, beta=None, /, **options):
+def _normalize_batch(x, mean=None, variance=None, gamma=None, beta=None, /, **options):
     return norm.batch_norm(x, mean, variance, gamma, beta, **options)[0]
 
 
@@ -65,7 +65,7 @@ def normalization_add_relu(
     return (out if addend is None else out + addend).relu()
 
 
-def _skipped(x: Tensor, bias, skip, alpha: float) -> Tensor:
+def _add_skip(x: Tensor, bias, skip, alpha: float) -> Tensor:
     x = x if bias is None else x + bias
     return x if skip is None else x.add(skip, alpha=alpha)
 
@@ -74,14 +74,14 @@ def skip_layer_norm(
     x: Tensor, *, gamma=None, beta=None, bias=None, skip=None, epsilon: float = 1e-5, alpha: float = 10.0
 ) -> Tensor:
     """Return the layer norm over the last dim of ``x + bias + alpha * skip``."""
-    return functional.layer_norm(_skipped(x, bias, skip, alpha), x.shape[-1:], gamma, beta, epsilon)
+    return functional.layer_norm(_add_skip(x, bias, skip, alpha), x.shape[-1:], gamma, beta, epsilon)
 
 
 def skip_rms_norm(
     x: Tensor, *, weight=None, bias=None, skip=None, epsilon: float = 1e-5, alpha: float = 10.0
 ) -> Tensor:
     """Return the RMS norm over the last dim of ``x + bias + alpha * skip``."""
-    return functional.rms_norm(_skipped(x, bias, skip, alpha), x.shape[-1:], weight, epsilon)
+    return functional.rms_norm(_add_skip(x, bias, skip, alpha), x.shape[-1:], weight, epsilon)
 
 
 # ------------------------------------------------------------------------------------------------------- with dropout
@@ -257,18 +257,16 @@ def amp_black_identity(x: Tensor) -> Tensor:
 
 
 def _resizer(mode: str, dims: int):
-    def resized(
-        x: Tensor, *scales, output_size=None, align_corners=None, data_format: str = "channels_first"
-    ) -> Tensor:
+    def resize(x: Tensor, *scales, output_size=None, align_corners=None, data_format: str = "channels_first") -> Tensor:
         factors = [s for s in scales if isinstance(s, (int, float)) and not isinstance(s, bool)][:dims]
         options = {} if mode == "nearest" else {"align_corners": bool(align_corners)}
         if output_size is not None:
             return functional.interpolate(x, size=tuple(output_size), mode=mode, **options)
         return functional.interpolate(x, scale_factor=tuple(factors), mode=mode, **options)
 
-    resized.__name__ = resized.__qualname__ = f"upsample_{mode}_{dims}d"
-    resized.__doc__ = f"Return `nn.functional.interpolate` in mode {mode!r}."
-    return resized
+    resize.__name__ = resize.__qualname__ = f"upsample_{mode}_{dims}d"
+    resize.__doc__ = f"Return `nn.functional.interpolate` in mode {mode!r}."
+    return resize
 
 
 upsample_nearest_1d, upsample_nearest_2d, upsample_nearest_3d = (_resizer("nearest", n) for n in (1, 2, 3))

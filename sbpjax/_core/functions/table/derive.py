@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sbpjax._core.tensor.calls.argument_names import NUMPY, REST
-from sbpjax._core.tensor.calls.binding import into_out, listed
+from sbpjax._core.tensor.calls.binding import into_out, list_tensors
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.dispatch.scalars import hashable
@@ -55,7 +55,11 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
         written = row.resolve()
         function = public(written, row.names, row.oneflow, bool(row.out), row.strict)
         function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
-        return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
+        return (
+            set_public_name(function, row.name, function.__doc__, row.room)
+            if function.__name__ != row.name
+            else function
+        )
     if row.call:
         return public(_of_call(row, at), row.names, row.oneflow, bool(row.out), row.strict)
     if kind == "method":
@@ -81,7 +85,7 @@ def _of_call(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
         space["_Result"] = _named_tuple(row)
         call = f"_Result(*{call})"
     function = source_to_function(row.name, [row.arguments], [f"return {call}"], space, row.path, row.returns)
-    return named(function, row.name, row.text or f"Return ``{row.call}``.", row.room)
+    return set_public_name(function, row.name, row.text or f"Return ``{row.call}``.", row.room)
 
 
 def _named_tuple(row: Row) -> Any:
@@ -115,7 +119,7 @@ def _with_several(function: Any) -> Any:
     return method
 
 
-def named(function: Any, name: str, doc: str | None, room: str) -> Any:
+def set_public_name(function: Any, name: str, doc: str | None, room: str) -> Any:
     """Set the public name, docstring and module of a function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -168,7 +172,9 @@ class Form:
         form = source_to_function("form", [row.arguments if given is None else given], ["pass"], {}, row.path)
         self.parameters = list(inspect.signature(form).parameters.values())
         of_op = list(inspect.signature(fn).parameters.values())
-        self.types = {p.name: _said(p.annotation) for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+        self.types = {
+            p.name: _format_type(p.annotation) for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
+        }
         ignored = [*row.ignores.split(), *["check_errors"] * bool(row.fails)]
         self.attributes = [p.name for p in self.parameters if p.name in self.types]
         self.tensors = [p.name for p in self.parameters if p.name not in self.types and p.name not in ignored]
@@ -185,7 +191,7 @@ class Form:
         doc = self.text(list(inspect.signature(function).parameters), "self" if kind == "inplace" else "")
         if writes:
             doc = f"Write the result of `{row.name}` into the first tensor, which keeps its layout.\n\n{doc}"
-        return named(function, name, doc, "nn.functional" if kind == "nn" else row.room)
+        return set_public_name(function, name, doc, "nn.functional" if kind == "nn" else row.room)
 
     def text(self, parameters: list[str], first: str = "") -> str:
         """Return the docstring of a function with these parameters; its first tensor may have another name."""
@@ -318,7 +324,7 @@ class Form:
         space = {
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
             "_hashable": hashable, "_number": _number, "_several": _several, "_dtype": dtypes.np_of,
-            "_write_into": write_into, "_into_out": into_out, "_listed": listed, "_spread": _spread,
+            "_write_into": write_into, "_into_out": into_out, "_listed": list_tensors, "_spread": _spread,
             "_reduced_by": reduced_by, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
             "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
@@ -333,7 +339,7 @@ class Form:
         return space
 
 
-def _said(annotation: Any) -> str:
+def _format_type(annotation: Any) -> str:
     """Return a type as source; empty if there is none."""
     if isinstance(annotation, str):
         return annotation

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sbpjax._core.tensor.calls.argument_errors import misfit, of_call, plain_call, told
-from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, renamed
+from sbpjax._core.tensor.calls.argument_errors import misfit, of_call, plain_call, with_argument_errors
+from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, rename_arguments
 from sbpjax._core.tensor.calls.binding import into_out
 from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -50,16 +50,16 @@ def public(
     # A function that makes a tensor of numbers makes it in the dtype of ``out=``.
     dtype_at = _place_of_dtype(parameters) if out and {"dtype", "device"} <= parameters.keys() else -1
     if not (takes or order or out):
-        return told(function, strict)
+        return with_argument_errors(function, strict)
     flags = oneflow.startswith("flags ")
     known, longest = takes.keys(), len(order)
     same = same if order else sys.maxsize
 
     @functools.wraps(function)
-    def called(*args, **options):
+    def call(*args, **options):
         target = None
         if options and not known.isdisjoint(options):
-            args, options = renamed(first, takes, args, options)
+            args, options = rename_arguments(first, takes, args, options)
         if same < len(args) <= longest and not (flags and are_flags(args[same : same + 2])):
             given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
             if given.keys().isdisjoint(options):
@@ -86,7 +86,7 @@ def public(
             (result,) = again
         return result if target is None else into_out(target, result)
 
-    chosen: Any = called
+    chosen: Any = call
     chosen.takes, chosen.oneflow, chosen.is_told = takes, oneflow, True
     if out:
         chosen.__signature__ = _with_out(inspect.signature(function))

@@ -189,7 +189,7 @@ def face(
 
     def attribute(name: str) -> Any:
         if name == "__all__":  # the names of a star import
-            return [name for name in listed() if not name.startswith("_")]
+            return [name for name in list_names() if not name.startswith("_")]
         if name in places:
             place, _, inside = places[name].partition(":")
             module = importlib.import_module(f"sbpjax.{place}")
@@ -209,11 +209,11 @@ def face(
         value = space[name] = found(home, name)
         return value
 
-    def listed() -> list[str]:
+    def list_names() -> list[str]:
         return sorted({*space, *names(room), *places})
 
     attribute.modules = [name for name in modules.split() if "=" not in name]  # type: ignore[attr-defined]
-    return attribute, listed
+    return attribute, list_names
 
 
 def layers() -> Iterator[Row]:

@@ -135,23 +135,23 @@ def of_op(
         said["Args"] = arguments
     own = own_tensors(fn)
     names = {a: b for a, b in zip(own, tensors) if a != b}
-    head = _renamed(head, names)
-    said = {title: text if title == "Example" else _renamed(text, names) for title, text in said.items()}
+    head = _rename_tensors(head, names)
+    said = {title: text if title == "Example" else _rename_tensors(text, names) for title, text in said.items()}
     if like := re.search(r"; (?:arguments|options) as in `(\w+)`", head):
         head = head.replace(like[0], "")
         other = _parts(inspect.getdoc(getattr(inspect.getmodule(fn), like[1])) or "")[1]
         other.pop("Example", None)
-        said = {**{title: _renamed(text, names) for title, text in other.items()}, **said}
+        said = {**{title: _rename_tensors(text, names) for title, text in other.items()}, **said}
     explained = {name: f"{_tensor(home, name, tensors)}." for name in tensors}
     explained |= {name: IGNORED for name in ignores.split() if name not in ("size_average", "reduce")}
     common = {**ARGUMENTS, "dim": SEVERAL_DIMS} if _uses(fn, "several") else ARGUMENTS
     said["Args"] = _arguments(said.get("Args", ""), parameters, {**common, **explained})
     said.setdefault("Returns", _result(home, fn, tensors))
     said["Raises"] = said.get("Raises", "") + _errors(home, fn, tensors, check)
-    return _joined(head, said)
+    return _join_sections(head, said)
 
 
-def _joined(head: str, said: dict[str, str]) -> str:
+def _join_sections(head: str, said: dict[str, str]) -> str:
     """Return a docstring from the part before its sections and the sections."""
     return "\n\n".join([head, *[f"{title}:\n{said[title].rstrip()}" for title in _ORDER if said.get(title)]])
 
@@ -172,8 +172,8 @@ def of_written(home: str, function: Callable, parameters: list[str]) -> str:
     making = MAKING if "requires_grad" in own else {}
     said["Args"] = _arguments(said.get("Args", ""), parameters, {**ARGUMENTS, **tensors, **making})
     if home.startswith(_VIEWS):
-        said.setdefault("Returns", _filled(VIEW))
-    return _joined(head, said)
+        said.setdefault("Returns", _fill_paragraph(VIEW))
+    return _join_sections(head, said)
 
 
 def own_tensors(fn: Callable) -> list[str]:
@@ -188,7 +188,7 @@ def _parts(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), {title: f"{body.strip(chr(10))}\n" for title, body in zip(rest[::2], rest[1::2])}
 
 
-def _renamed(text: str, names: dict[str, str]) -> str:
+def _rename_tensors(text: str, names: dict[str, str]) -> str:
     """Return a text in which the tensors of the op have the names of the form."""
     for a, b in names.items():
         text = re.sub(rf"^    {a}:|``{a}``", lambda found, a=a, b=b: found[0].replace(a, b), text, flags=re.MULTILINE)
@@ -225,7 +225,7 @@ def family(home: str, tensors: list[str]) -> str:
 
 def _result(home: str, fn: Callable, tensors: list[str]) -> str:
     dtype = "Bools. " if home.startswith("compare.") else f"{FLOATS} " if makes_floats(fn) else ""
-    return _filled(f"{dtype}{family(home, tensors)}") if dtype or family(home, tensors) else ""
+    return _fill_paragraph(f"{dtype}{family(home, tensors)}") if dtype or family(home, tensors) else ""
 
 
 def makes_floats(fn: Callable) -> bool:
@@ -246,7 +246,7 @@ def _errors(home: str, fn: Callable, tensors: list[str], check: Any) -> str:
         if family(home, tensors).startswith(_SEVERAL):
             found["OpError", "the shapes do not broadcast."] = None
         found["MixedTensorError", "some are local, others global, or they are on different placements."] = None
-    return "".join(_filled(f"{error}: {rule}", 4) for error, rule in found)
+    return "".join(_fill_paragraph(f"{error}: {rule}", 4) for error, rule in found)
 
 
 def _uses(fn: Callable, helper: str) -> bool:
@@ -259,7 +259,7 @@ def _code(fn: Callable) -> CodeType | None:
     return getattr(inspect.unwrap(fn), "__code__", None)
 
 
-def _filled(text: str, hang: int = 0) -> str:
+def _fill_paragraph(text: str, hang: int = 0) -> str:
     """Return a paragraph in lines of a section."""
     import textwrap
 
@@ -283,7 +283,7 @@ class WithBase:
         said = {**of_base, **said}
         parameters = list(inspect.signature(owner.__init__).parameters)[1:]
         said["Args"] = _arguments(said.get("Args", ""), parameters, ARGUMENTS)
-        return _joined(f"{head}\n\n{more}", said)
+        return _join_sections(f"{head}\n\n{more}", said)
 
 
 class WithCommon:
@@ -304,8 +304,8 @@ class WithCommon:
         parameters = list(inspect.signature(owner.__init__).parameters)[1:]
         said["Args"] = _arguments(said.get("Args", ""), parameters, self.common)
         if self.returns:
-            said.setdefault("Returns", _filled(self.returns))
-        return _joined(head, said) + (f"\n\nSource: {source}" if source else "")
+            said.setdefault("Returns", _fill_paragraph(self.returns))
+        return _join_sections(head, said) + (f"\n\nSource: {source}" if source else "")
 
 
 class OfLayer:

@@ -143,13 +143,15 @@ class _Walk:
                 outer[k] = (v, by)
             else:
                 code = self._code(v)
-                inner.codes[u] = algebra.shifted((B if code is None else code,), -by)[0] if code != 0 or not by else B
+                inner.codes[u] = (
+                    algebra.shift_splits((B if code is None else code,), -by)[0] if code != 0 or not by else B
+                )
         inner.run(body)
         for k, (v, by) in outer.items():
-            self._decide(v, algebra.shifted((inner.decided.get(k, B),), by)[0])
+            self._decide(v, algebra.shift_splits((inner.decided.get(k, B),), by)[0])
         for k, (v, u) in enumerate(zip(eqn.outvars, body.outvars, strict=True)):
             code = inner.codes.get(u, B) if isinstance(u, Var) else B
-            self.codes[v] = algebra.shifted((code,), 0 if k < carry else 1)[0]
+            self.codes[v] = algebra.shift_splits((code,), 0 if k < carry else 1)[0]
 
 
 def _through(eqn, code: int, size: int, *, forward: bool) -> int:

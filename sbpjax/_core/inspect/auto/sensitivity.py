@@ -121,7 +121,7 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
     if positions:
         inputs = [subject.inputs[i] for i in positions]
         codes = subject.parse(sbp, inputs[0].tensor_shape)
-        forced = subject.plan(_given(subject) | {i: x.held(codes) for i, x in zip(positions, inputs)})
+        forced = subject.plan(_given_codes(subject) | {i: x.held(codes) for i, x in zip(positions, inputs)})
         names = tuple(n for x in inputs for n in x.names)
         before = tuple(x.told(plan.in_codes[i]) for i, x in zip(positions, inputs))
     else:
@@ -130,10 +130,10 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
         if not chosen:
             raise unknown(name, [*(x.name for x in subject.inputs), *every], "why")
         codes = subject.parse(sbp, chosen[0].shape)
-        forced = subject.plan(_given(subject), dict.fromkeys(chosen, codes))
+        forced = subject.plan(_given_codes(subject), dict.fromkeys(chosen, codes))
         names = tuple(a.name for a in chosen)
         before = tuple(here[n] for n in names if n in here)
-    follows = _changed(here, layouts_of(subject, forced), names)
+    follows = _changed_codes(here, layouts_of(subject, forced), names)
     more, less = _moves(plan, forced)
     return Why(
         name, names, before, codes, forced, totals(subject, plan, "found"), totals(subject, forced, "forced"),
@@ -152,11 +152,11 @@ def layouts_of(subject: Subject, plan: Plan) -> dict[str, Codes]:
     return found
 
 
-def _given(subject: Subject) -> dict[int, Codes]:
+def _given_codes(subject: Subject) -> dict[int, Codes]:
     return {i: x.own for i, x in enumerate(subject.inputs) if not x.is_free}
 
 
-def _changed(before: dict, after: dict, names) -> tuple:
+def _changed_codes(before: dict, after: dict, names) -> tuple:
     return tuple((n, c, after[n]) for n, c in before.items() if n in after and after[n] != c and n not in names)
 
 

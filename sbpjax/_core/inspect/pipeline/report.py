@@ -164,13 +164,13 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
     own = [_seconds(task, rounds) if here(task.task.placement) else 0.0 for task in body.tasks]
     every = world.current().exchange(f"pipeline_report of {program.asked}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
-    timed = retimed(body.schedule, works)
+    timed = retime_schedule(body.schedule, works)
     peak = [waiting(pipeline, place) for place in pipeline.stages]
     each = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
     return PipelineReport(graph.name, timed, each, peak)
 
 
-def retimed(plan: Schedule, works: list[Work]) -> Schedule:
+def retime_schedule(plan: Schedule, works: list[Work]) -> Schedule:
     """Return a schedule in the same order with other times."""
     found = schedule(plan.rows(), works, plan.micro_batches)
     found.name, found.in_flight = plan.name, plan.in_flight

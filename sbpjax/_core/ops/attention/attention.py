@@ -101,10 +101,10 @@ def scaled_dot_product_attention(
         return _as_one(query, key, value, attn_mask, segments, how, kernel, across, head_parts)
     wide = compute_dtype(query.dtype)
     groups = query.shape[-3] // key.shape[-3] if enable_gqa and query.ndim > 2 else 1
-    q = cast(query, wide) if groups == 1 else _grouped(cast(query, wide), groups)
+    q = cast(query, wide) if groups == 1 else _group_heads(cast(query, wide), groups)
     k = cast(key, wide)
     q = lax.mul(q, np.asarray(scale, wide))
-    scores, _ = how.capped(_product(q, k, -1, -1, wide))  # (..., T, S) or (..., Hk, G, T, S)
+    scores, _ = how.cap_scores(_product(q, k, -1, -1, wide))  # (..., T, S) or (..., Hk, G, T, S)
     weights = _weights(scores, attn_mask, segments, how, groups)
     if dropout_p > 0:
         weights = dropout(dropout_key, weights, p=dropout_p)
@@ -117,7 +117,7 @@ def _as_one(query, key, value, mask, segments, how: Scores, kernel: str, across:
     """Return attention as one primitive, whose queries have a dim of groups before T, whatever their rank."""
     grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
     groups = query.shape[-3] // key.shape[-3] if grouped else 1
-    q = _grouped(query, groups) if grouped else lax.expand_dims(query, (query.ndim - 2,))
+    q = _group_heads(query, groups) if grouped else lax.expand_dims(query, (query.ndim - 2,))
     if mask is not None:
         mask = lax.expand_dims(mask, range(query.ndim - mask.ndim))
         mask = _mask_of_groups(mask, groups) if grouped else lax.expand_dims(mask, (mask.ndim - 2,))
@@ -256,7 +256,7 @@ def _cap(given) -> float | None:
     return None if given is None else float(given)
 
 
-def _grouped(query, groups: int):
+def _group_heads(query, groups: int):
     """Return (..., H, T, D) as (..., Hk, G, T, D)."""
     return lax.reshape(query, (*query.shape[:-3], query.shape[-3] // groups, groups, *query.shape[-2:]))
 

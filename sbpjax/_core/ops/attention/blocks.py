@@ -64,19 +64,19 @@ class _Blocks:
         self.row_blocks, self.bq = _cut(self.rows, max(_ROWS // self.groups, 64))
         self.key_blocks, self.bk = _cut(self.keys, _KEYS)
         self.count = math.prod(lead)
-        self.q = _padded(q.reshape(self.count, *q.shape[-3:]), 2, self.row_blocks * self.bq)
-        self.k, self.v = (_padded(x.reshape(self.count, *x.shape[-2:]), 1, self.key_blocks * self.bk) for x in (k, v))
+        self.q = _pad_dim(q.reshape(self.count, *q.shape[-3:]), 2, self.row_blocks * self.bq)
+        self.k, self.v = (_pad_dim(x.reshape(self.count, *x.shape[-2:]), 1, self.key_blocks * self.bk) for x in (k, v))
         self.mask: Any = None
         if mask is not None:
             flat = mask.reshape(-1, *mask.shape[-3:])
-            flat = _padded(flat, 2, self.row_blocks * self.bq) if flat.shape[2] > 1 else flat
-            self.mask = _padded(flat, 3, self.key_blocks * self.bk) if flat.shape[3] > 1 else flat
+            flat = _pad_dim(flat, 2, self.row_blocks * self.bq) if flat.shape[2] > 1 else flat
+            self.mask = _pad_dim(flat, 3, self.key_blocks * self.bk) if flat.shape[3] > 1 else flat
             self.mask_lead = mask.shape[:-3]
         self.segments: Any = None
         if segments is not None:  # of each head; the padding is as its neighbour, so that it meets no further segment
             lengths = self.row_blocks * self.bq, self.key_blocks * self.bk
             self.segments = tuple(
-                _padded(self.of_heads(x), 1, n, mode="edge") for x, n in zip(segments, lengths, strict=True)
+                _pad_dim(self.of_heads(x), 1, n, mode="edge") for x, n in zip(segments, lengths, strict=True)
             )
 
     def of_heads(self, x):
@@ -163,7 +163,7 @@ class _Blocks:
         """
         s = _dot(q, k, 1, 1, self.wide)
         s = s if self.one_by_one else s * np.asarray(self.how.scale, self.wide)
-        s, slope = self.how.capped(s)
+        s, slope = self.how.cap_scores(s)
         s = s.reshape(self.groups, self.bq, self.bk)
         keep = None
         if self.mask is not None:
@@ -188,7 +188,7 @@ class _Blocks:
             return _both(keep, key < self.part.keys)
         return _both(keep, key < self.keys) if self.keys < self.key_blocks * self.bk else keep
 
-    def scaled(self, q):
+    def scale_rows(self, q):
         """Return the rows of a block as `scores` takes them."""
         return q.astype(self.wide) * np.asarray(self.how.scale, self.wide) if self.one_by_one else q
 
@@ -222,7 +222,7 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
 
     def head(n, q, k, v, segments):
         def rows(i):
-            qi = b.scaled(b.of_rows(q, i))
+            qi = b.scale_rows(b.of_rows(q, i))
 
             def keys(j, state, hides):
                 total, m, acc = state
@@ -242,7 +242,7 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
             return out.reshape(b.groups, b.bq, -1), lse.reshape(b.groups, b.bq)
 
         out, lse = lax.map(rows, jnp.arange(b.row_blocks, dtype=np.int32))  # (blocks, G, bq, ...)
-        return _joined(out.astype(q.dtype), b.rows), _joined(lse, b.rows)
+        return _join_blocks(out.astype(q.dtype), b.rows), _join_blocks(lse, b.rows)
 
     out, lse = b.each(head, b.q, b.k, b.v, b.segments)
     return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])
@@ -273,14 +273,14 @@ def backward(
     length = b.row_blocks * b.bq
     delta = (ct.astype(b.wide) * out.astype(b.wide)).sum(-1)
     flat = [x.reshape(b.count, *x.shape[len(b.lead) :]) for x in (ct, lse, delta)]
-    ct, delta = _padded(flat[0], 2, length), _padded(flat[2], 2, length)
-    lse = _padded(flat[1], 2, length, np.inf)  # rows of the padding have no weights
+    ct, delta = _pad_dim(flat[0], 2, length), _pad_dim(flat[2], 2, length)
+    lse = _pad_dim(flat[1], 2, length, np.inf)  # rows of the padding have no weights
 
     def head(n, q, k, v, ct, lse, delta, segments, dmask=None):
         def rows(grads, i):
             qi, cti = b.of_rows(q, i), b.of_rows(ct, i).astype(b.fine)
             lsei, deltai = b.of_rows(lse, i)[:, None], b.of_rows(delta, i)[:, None]
-            scaled = b.scaled(qi)
+            scaled = b.scale_rows(qi)
             # A CPU multiplies these two from the left twice as fast as transposed weights from the right.
             q_columns, ct_columns = scaled.T, cti.T
 
@@ -305,7 +305,7 @@ def backward(
         (dk, dv, dmask), dq = lax.scan(rows, (*columns, dmask), jnp.arange(b.row_blocks, dtype=np.int32))
         dk = dk if one_by_one else dk * scale
         dk, dv = (x.T[: b.keys].astype(y.dtype) for x, y in ((dk, k), (dv, v)))
-        return _joined(dq, b.rows), dk, dv, dmask
+        return _join_blocks(dq, b.rows), dk, dv, dmask
 
     arrays = (b.q, b.k, b.v, ct, lse, delta, b.segments)
     if mask_grad:
@@ -341,7 +341,7 @@ def _cut(length: int, most: int) -> tuple[int, int]:
     return count, max(-(-length // count), 1)
 
 
-def _padded(x, dim: int, length: int, fill: Any = 0, mode: str = "constant"):
+def _pad_dim(x, dim: int, length: int, fill: Any = 0, mode: str = "constant"):
     if x.shape[dim] == length:
         return x
     widths = [(0, 0)] * x.ndim
@@ -349,7 +349,7 @@ def _padded(x, dim: int, length: int, fill: Any = 0, mode: str = "constant"):
     return jnp.pad(x, widths, mode, **({"constant_values": fill} if mode == "constant" else {}))
 
 
-def _joined(x, rows: int):
+def _join_blocks(x, rows: int):
     """Return ``(blocks, G, bq, ...)`` as ``(G, rows, ...)``."""
     x = x.swapaxes(0, 1)
     return x.reshape(x.shape[0], -1, *x.shape[3:])[:, :rows]

@@ -106,7 +106,7 @@ def alive(out, lse):
     return jnp.where(empty[..., None], 0, out.astype(wide)), jnp.where(empty, -np.inf, lse.astype(wide))
 
 
-def joined(one, other):
+def join_parts(one, other):
     """Return the result and lse of two parts together, given those of each."""
     (a, x), (b, y) = one, other
     most = jnp.maximum(x, y)
@@ -130,7 +130,7 @@ def joined_over(out, lse, names: tuple[str, ...]):
     )
 
 
-def finished(out, lse, mask, segments, how: Scores, dtype):
+def finish_parts(out, lse, mask, segments, how: Scores, dtype):
     """Return a joined result and its lse as those of one equation: rows without any key are 0 and inf, or NaN."""
     empty = lse == -np.inf
     if may_hide_all(mask, segments, how):

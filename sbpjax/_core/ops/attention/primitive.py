@@ -87,7 +87,7 @@ def _tangent_shapes(q, k, v, out, lse, *rest, how, segmented, kernel, across, ma
 def _scores(q, k, mask, segments, how: Scores):
     """Return all scores ``(*lead, G, T, S)``, hidden ones minus infinity, and the slope of their cap or None."""
     wide = compute_dtype(q.dtype)
-    s, slope = how.capped(_pairs(q.astype(wide) * np.asarray(how.scale, wide), k.astype(wide)))
+    s, slope = how.cap_scores(_pairs(q.astype(wide) * np.asarray(how.scale, wide), k.astype(wide)))
     row, key = (lax.broadcasted_iota(np.int32, s.shape, s.ndim + d) for d in (-2, -1))
     keeps = [in_window(row, key, how.window)]
     if segments is not None:
@@ -188,7 +188,7 @@ ad.primitive_transposes[attention_tangent_p] = _transpose
 # --- batching --------------------------------------------------------------------------------------------------------
 
 
-def _batched(primitive, extras_at: int, without_extras: int):
+def _batching_rule(primitive, extras_at: int, without_extras: int):
     """Return the batching rule of a primitive, the position of its extras, and the number of operands without them."""
 
     def rule(operands, dims, *, segmented, **params):
@@ -208,9 +208,9 @@ def _batched(primitive, extras_at: int, without_extras: int):
     return rule
 
 
-batching.primitive_batchers[attention_p] = _batched(attention_p, 3, 3)
-batching.primitive_batchers[attention_grad_p] = _batched(attention_grad_p, 5, 6)
-batching.primitive_batchers[attention_tangent_p] = _batched(attention_tangent_p, 5, 8)
+batching.primitive_batchers[attention_p] = _batching_rule(attention_p, 3, 3)
+batching.primitive_batchers[attention_grad_p] = _batching_rule(attention_grad_p, 5, 6)
+batching.primitive_batchers[attention_tangent_p] = _batching_rule(attention_tangent_p, 5, 8)
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ class Scores:
     window: Window = EVERY_KEY
     soft_cap: float | None = None
 
-    def capped(self, s):
+    def cap_scores(self, s):
         """Return scores under the cap, and the slope of the cap there; without a cap as they are, and None."""
         if self.soft_cap is None:
             return s, None

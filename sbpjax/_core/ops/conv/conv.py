@@ -43,7 +43,7 @@ def per_dim(value, n: int, name: str) -> tuple[int, ...]:
     return values
 
 
-def _batched(x, n: int, op: str):
+def _add_batch_dim(x, n: int, op: str):
     if x.ndim not in (n + 1, n + 2):
         fail("shape", op, f"x {x.shape}", f"x has {n + 2} dims (N, C, ...), or {n + 1} without the batch", "reshape x")
     return (x, False) if x.ndim == n + 2 else (lax.expand_dims(x, (0,)), True)
@@ -131,7 +131,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     """
     n = weight.ndim - 2
     op = f"conv{n}d"
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     _check(x, weight, weight.shape[1] * groups, groups, op)
     _fits_bias(bias, weight, weight.shape[0], op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
@@ -200,7 +200,7 @@ def _product(x, weight, stride, ends):
     return lax.reshape(lax.transpose(out, (1, 0, 2)), (x.shape[0], weight.shape[0], *counts))
 
 
-def _ranked(weight, n: int) -> None:
+def _check_rank(weight, n: int) -> None:
     if weight.ndim != n + 2:
         fail("shape", f"conv{n}d", f"weight {weight.shape}", f"the weight has {n + 2} dims", f"conv{weight.ndim - 2}d")
 
@@ -226,7 +226,7 @@ def conv1d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int
         >>> flow.nn.functional.conv1d(flow.tensor([[[1.0, 2.0, 3.0]]]), flow.tensor([[[1.0, 1.0]]]))
         tensor([[[3., 5.]]])
     """
-    _ranked(weight, 1)
+    _check_rank(weight, 1)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
@@ -241,7 +241,7 @@ def conv2d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int
         >>> y.shape, y.sbp
         (sbpjax.Size([2, 4, 8, 8]), (sbpjax.sbp.split(dim=0),))
     """
-    _ranked(weight, 2)
+    _check_rank(weight, 2)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
@@ -252,7 +252,7 @@ def conv3d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int
         >>> flow.nn.functional.conv3d(flow.ones(1, 2, 4, 4, 4), flow.ones(3, 2, 2, 2, 2)).shape
         sbpjax.Size([1, 3, 3, 3, 3])
     """
-    _ranked(weight, 3)
+    _check_rank(weight, 3)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
@@ -271,7 +271,7 @@ def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=
     """
     n = weight.ndim - 2
     op = f"conv_transpose{n}d"
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     _check(x, weight, weight.shape[0], groups, op)
     _fits_bias(bias, weight, weight.shape[1] * groups, op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
@@ -325,7 +325,7 @@ def conv_transpose1d(x, weight, bias=None, /, stride=1, padding=0, output_paddin
         ``(N, Cout, ...)``. Splits of the batch and of the weight's output channels (its dim 1) stay; where the input
         channels of both are split, the result is a partial sum.
     """
-    _ranked(weight, 1)
+    _check_rank(weight, 1)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -336,11 +336,11 @@ def conv_transpose2d(x, weight, bias=None, /, stride=1, padding=0, output_paddin
         >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 3, 4, 4), flow.ones(3, 2, 2, 2), stride=2).shape
         sbpjax.Size([1, 2, 8, 8])
     """
-    _ranked(weight, 2)
+    _check_rank(weight, 2)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
     """Return the transposed convolution of `(N, C, D, H, W)`; arguments as in `conv_transpose1d`."""
-    _ranked(weight, 3)
+    _check_rank(weight, 3)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)

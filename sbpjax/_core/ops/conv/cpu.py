@@ -42,14 +42,14 @@ def output(x, w, p, by_xla: Callable):
     """
     if p["groups"] == 1 and is_pointwise(p["window"], p["padding"]):
         pixels = x[:, :, *(slice(None, None, s) for s in p["strides"])]
-        return _mixed(pixels, w.reshape(w.shape[:2]))
+        return _mix_channels(pixels, w.reshape(w.shape[:2]))
     counts = conv_products.sizes(p)
     if p["groups"] == 1 and not conv_products.are_few(x.shape[0], counts, w.shape[0]):
         return by_xla(x, w, p)
     if p["groups"] == 1 or (not _is_short(w) and conv_products.fits(p, x.shape[0], counts, w.shape[1])):
         return conv_products.output(x, w, p, counts)
     padding = [(low, high, 0) for low, high in p["padding"]]
-    return _convolved(x, w, strides=p["strides"], padding=padding, dilation=p["dilation"], groups=p["groups"])
+    return _convolve(x, w, strides=p["strides"], padding=padding, dilation=p["dilation"], groups=p["groups"])
 
 
 def image(y, w, p, by_xla: Callable):
@@ -59,11 +59,11 @@ def image(y, w, p, by_xla: Callable):
         return lax.pad(_mixed_back(y, w.reshape(w.shape[:2])), y.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
     if p["groups"] == 1 and not conv_products.are_few(y.shape[0], y.shape[2:], w.shape[0]):
         return by_xla(y, w, p)
-    turned = swapped(lax.rev(w, range(2, w.ndim)), p["groups"])
+    turned = swap_channels(lax.rev(w, range(2, w.ndim)), p["groups"])
     if p["groups"] == 1 or (not _is_short(turned) and conv_products.fits(p, y.shape[0], y.shape[2:], w.shape[1])):
         return conv_products.image(y, w, p)
     strides = (1,) * len(padding)
-    return _convolved(y, turned, strides=strides, padding=padding, dilation=p["dilation"], groups=p["groups"])
+    return _convolve(y, turned, strides=strides, padding=padding, dilation=p["dilation"], groups=p["groups"])
 
 
 def kernel(x, y, p, by_xla: Callable):
@@ -95,7 +95,7 @@ def kernel(x, y, p, by_xla: Callable):
     return lax.map(lambda pair: conv_products.kernel(*pair, p), pairs).reshape(y.shape[1], -1, *p["window"])
 
 
-def swapped(w, groups: int):
+def swap_channels(w, groups: int):
     """Return kernels ``(O, C / groups, ...)`` as ``(C, O / groups, ...)``."""
     parts = jnp.swapaxes(w.reshape(groups, -1, *w.shape[1:]), 1, 2)
     return parts.reshape(-1, parts.shape[2], *w.shape[2:])
@@ -122,7 +122,7 @@ def _is_large(pixels: int, *channels: int) -> bool:
     return pixels >= 2 * max(channels)
 
 
-def _mixed(x, w):
+def _mix_channels(x, w):
     """Return pixels ``(N, C, ...)`` whose channels are mixed by a matrix ``(O, C)``."""
     pixels = x.reshape(*x.shape[:2], -1)
     if _is_large(pixels.shape[2], *w.shape):
@@ -156,15 +156,15 @@ def _is_short(w) -> bool:
     return taps * w.shape[1] <= _MOST_TERMS or (taps <= _MOST_TAPS and w.shape[1] == 1)
 
 
-def _convolved(x, w, *, strides, padding, dilation, groups: int):
+def _convolve(x, w, *, strides, padding, dilation, groups: int):
     """Return the output for an image that is padded by low, high and interior first."""
 
-    def padded(x):
+    def pad(x):
         return lax.pad(x, x.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
 
     if not _is_short(w):
-        return _group_by_group(padded(x), w, strides, dilation, groups)
-    return alone(lambda x, w: _sum_of_shifted(padded(x), w, strides, dilation, groups), x, w)
+        return _group_by_group(pad(x), w, strides, dilation, groups)
+    return alone(lambda x, w: _sum_of_shifted(pad(x), w, strides, dilation, groups), x, w)
 
 
 def _sum_of_shifted(padded, w, strides, dilation, groups: int):

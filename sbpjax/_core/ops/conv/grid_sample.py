@@ -66,7 +66,7 @@ def _reflect(place, low: float, high: float):
     return jnp.where(even, extra + low, high - extra)
 
 
-def _limited(place, size: int, padding_mode: str, align_corners: bool):
+def _limit_places(place, size: int, padding_mode: str, align_corners: bool):
     """Return places moved into the image by the padding mode."""
     if padding_mode == "border":
         return _clip(place, size)
@@ -129,7 +129,7 @@ def _cubic(x, places, padding_mode: str, align_corners: bool):
     total = None
     for i, j in itertools.product(range(4), repeat=2):
         at = [
-            _limited(low + (k - 1), size, padding_mode, align_corners)
+            _limit_places(low + (k - 1), size, padding_mode, align_corners)
             for low, k, size in zip(lows, (i, j), x.shape[2:])
         ]
         part = _read(x, at) * lax.expand_dims(cast(weights[0][i] * weights[1][j], x.dtype), (1,))
@@ -174,7 +174,7 @@ def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros",
     if mode == "bicubic":
         values = _cubic(x, places, padding_mode, align_corners)
     else:
-        places = [_limited(p, s, padding_mode, align_corners) for p, s in zip(places, x.shape[2:])]
+        places = [_limit_places(p, s, padding_mode, align_corners) for p, s in zip(places, x.shape[2:])]
         if mode == "nearest":
             values = _read(x, [lax.round(p, lax.RoundingMethod.TO_NEAREST_EVEN) for p in places])
         else:

@@ -18,7 +18,7 @@ from jax import lax
 from ..dims import fail
 from ..promote import INT64, cast, compute_dtype, is_float, spread
 from ..shapes.gather import pick
-from .conv import _batched, per_dim
+from .conv import _add_batch_dim, per_dim
 
 
 def output_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -52,7 +52,7 @@ def _reaching(kernel: int, stride: int, padding: int, dilation: int, count: int)
 
 def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op: str):
     """Return (x with a batch, whether it had none, per spatial dim: kernel, stride, padding, dilation, count)."""
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     if 0 in x.shape[1:]:
         rule = f"Expected {n + 1}D or {n + 2}D tensor of which only the batch may be empty, but got {list(x.shape)}"
         fail("shape", f"{op}(x)", f"x {x.shape}", rule, "leave empty inputs out")
@@ -324,7 +324,7 @@ def avg_pool3d(
 
 def _targets(x, n: int, output_size, op: str):
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     if len(given) != n:
         fail(
             "value",

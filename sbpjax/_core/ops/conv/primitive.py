@@ -107,7 +107,7 @@ ad.primitive_transposes[convolution_p] = _transpose
 _JOINED = {"input": 1, "output": 1, "kernel": 0}
 
 
-def _batched(operands, dims, **p):
+def _batch_conv(operands, dims, **p):
     """Take a batch as more images where all have the same kernels, else as more groups."""
     kind = p["kind"]
     (size,) = {x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None}
@@ -127,7 +127,7 @@ def _batched(operands, dims, **p):
     return [out.reshape(*out.shape[:d], size, -1, *out.shape[d + 1 :])], [d]
 
 
-batching.primitive_batchers[convolution_p] = _batched
+batching.primitive_batchers[convolution_p] = _batch_conv
 
 
 # --- lowering --------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _by_xla(a, b, p):
     if p["kind"] == "input":
         kernel, order = lax.rev(b, range(2, b.ndim)), "IO"
         if groups > 1:
-            kernel, order = conv_cpu.swapped(kernel, groups), "OI"
+            kernel, order = conv_cpu.swap_channels(kernel, groups), "OI"
         padding = conv_cpu.input_padding(p, a.shape[2:])
         return lax.conv_general_dilated(
             a,

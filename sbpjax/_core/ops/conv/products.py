@@ -93,13 +93,13 @@ def image(y, w, p):
         outs = lax.optimization_barrier(jnp.moveaxis(y, 1, -1)).reshape(-1, y.shape[1])
         found = lax.dot_general(outs, w.reshape(w.shape[0], -1), (((1,), (0,)), ((), ())))
         windows = lax.optimization_barrier(found.reshape(y.shape[0], *counts, w.shape[1], *p["window"]))
-        return jnp.moveaxis(_added(windows, p, counts, 1), -1, 1)
+        return jnp.moveaxis(_add_windows(windows, p, counts, 1), -1, 1)
     outs = lax.optimization_barrier(jnp.swapaxes(y, 0, 1)).reshape(groups, y.shape[1] // groups, -1)
     kernels = w.reshape(groups, w.shape[0] // groups, -1)
     found = lax.dot_general(kernels, outs, (((1,), (1,)), ((0,), (0,))))  # (groups, K, M)
     windows = found.reshape(-1, *p["window"], y.shape[0], *counts)
     windows = jnp.moveaxis(windows, range(1, 1 + len(counts)), range(-len(counts), 0))
-    return jnp.swapaxes(_added(lax.optimization_barrier(windows), p, counts, 2), 0, 1)
+    return jnp.swapaxes(_add_windows(lax.optimization_barrier(windows), p, counts, 2), 0, 1)
 
 
 def kernel(x, y, p):
@@ -126,7 +126,7 @@ def windows(window, counts, strides, dilation) -> Iterator[tuple]:
         yield place, tuple(slice(f, f + s * (n - 1) + 1, s) for f, s, n in zip(first, strides, counts, strict=True))
 
 
-def _added(found, p, counts, first: int):
+def _add_windows(found, p, counts, first: int):
     """Return the sum of windows ``(..., window)``, each where it was read; their spatial dims begin at `first`."""
     terms = []
     for place, _ in windows(p["window"], counts, p["strides"], p["dilation"]):

@@ -17,7 +17,7 @@ from jax import lax
 from ..dims import fail
 from ..promote import cast, compute_dtype, is_float
 from ..shapes.gather import take_rows
-from .conv import _batched, per_dim
+from .conv import _add_batch_dim, per_dim
 from .pool import _adaptive_avg
 
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -112,14 +112,14 @@ def interpolate(
         x = cast(x, np.float32 if whole else compute_dtype(dtype))
     for i in reversed(range(n)) if whole else range(n):
         if antialias:
-            x = _smoothed(x, i + 2, sizes[i], factors[i], mode, align_corners)
+            x = _smooth_resize(x, i + 2, sizes[i], factors[i], mode, align_corners)
         else:
-            x = _resized(x, i + 2, sizes[i], factors[i], mode, align_corners)
-        x = _rounded(x, dtype) if whole else x
+            x = _resize_dim(x, i + 2, sizes[i], factors[i], mode, align_corners)
+        x = _round_to_dtype(x, dtype) if whole else x
     return cast(x, dtype)
 
 
-def _rounded(x, dtype):
+def _round_to_dtype(x, dtype):
     """Return the nearest numbers that an integer dtype has: torch keeps bytes between two passes over an image."""
     info = np.iinfo(dtype)
     return lax.clamp(
@@ -127,7 +127,7 @@ def _rounded(x, dtype):
     )
 
 
-def _smoothed(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
+def _smooth_resize(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
     """Return x resized by weights that widen as the image shrinks: one product with a sparse matrix."""
     old = x.shape[dim]
     if align_corners:
@@ -155,7 +155,7 @@ def _cubic_filter(d):
     return np.where(d < 1, near, np.where(d < 2, far, 0.0))
 
 
-def _resized(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
+def _resize_dim(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
     old = x.shape[dim]
     step = old / size if factor is None else 1.0 / factor  # input elements per output element
     place = np.arange(size)
@@ -173,11 +173,11 @@ def _resized(x, dim: int, size: int, factor: float | None, mode: str, align_corn
     else:
         where = (place + 0.5) * step - 0.5
     if mode == "bicubic":
-        return _weighted(x, dim, _cubic(where), old)
+        return _weight_taps(x, dim, _cubic(where), old)
     where = np.maximum(where, 0.0)
     low = np.minimum(np.floor(where).astype(int), old - 1)
     share = where - low
-    return _weighted(x, dim, [(low, 1.0 - share), (low + 1, share)], old)
+    return _weight_taps(x, dim, [(low, 1.0 - share), (low + 1, share)], old)
 
 
 def _cubic(where):
@@ -196,7 +196,7 @@ def _cubic(where):
     return [(low.astype(int) + k - 1, w) for k, w in enumerate(weights)]
 
 
-def _weighted(x, dim: int, taps, old: int):
+def _weight_taps(x, dim: int, taps, old: int):
     total = None
     for at, weight in taps:
         part = take_rows(x, np.clip(at, 0, old - 1).astype(np.int32), dim)
@@ -248,7 +248,7 @@ def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
                  [3., 4., 6., 7.],
                  [4., 5., 7., 8.]]])
     """
-    x, single = _batched(x, 2, "unfold")
+    x, single = _add_batch_dim(x, 2, "unfold")
     kernel, dilation, padding, stride, counts = _patch_geometry(x.shape[2:], kernel_size, dilation, padding, stride)
     x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(p, p, 0) for p in padding])
     parts = []

@@ -14,7 +14,7 @@ from jax import lax
 from ..dims import fail
 from ..promote import INT64, cast, compute_dtype, floats
 from ..shapes.gather import check_index, scatter, take_along
-from .conv import _batched, per_dim
+from .conv import _add_batch_dim, per_dim
 from .pool import _geometry, _windows, largest
 
 
@@ -35,7 +35,7 @@ def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, outpu
         rule = "input and indices have the same shape"
         fail("shape", op, f"input {x.shape}, indices {indices.shape}", rule, "the indices of return_indices=True")
     check_index(indices, op)
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     sizes = unpooled_sizes(x.shape[2:], kernel_size, stride, padding, output_size)
     flat = (*x.shape[:2], math.prod(x.shape[2:]))
     zeros = lax.full((*x.shape[:2], math.prod(sizes)), 0, x.dtype)
@@ -173,7 +173,7 @@ def fractional_max_pool(x, samples, /, n: int, kernel_size, output_size, return_
         Graham, Fractional Max-Pooling, https://arxiv.org/abs/1412.6071
     """
     op = f"fractional_max_pool{n}d"
-    x, single = _batched(x, n, op)
+    x, single = _add_batch_dim(x, n, op)
     kernel, counts = per_dim(kernel_size, n, "kernel_size"), per_dim(output_size, n, "output_size")
     sizes = x.shape[2:]
     room = n - 2  # torch wants one more element in three dims

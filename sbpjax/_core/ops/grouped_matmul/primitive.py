@@ -129,7 +129,7 @@ for _primitive, _rule in ((grouped_matmul_p, _transpose), (grouped_outer_p, _out
 # --- batching --------------------------------------------------------------------------------------------------------
 
 
-def _batched(primitive, shared: int | None):
+def _batching_rule(primitive, shared: int | None):
     """Return the batching rule of a primitive; operand `shared` has no rows, and is one for all of a batch."""
 
     def rule(operands, dims, **params):
@@ -155,8 +155,8 @@ def _batched(primitive, shared: int | None):
     return rule
 
 
-batching.primitive_batchers[grouped_matmul_p] = _batched(grouped_matmul_p, 1)
-batching.primitive_batchers[grouped_outer_p] = _batched(grouped_outer_p, None)
+batching.primitive_batchers[grouped_matmul_p] = _batching_rule(grouped_matmul_p, 1)
+batching.primitive_batchers[grouped_outer_p] = _batching_rule(grouped_outer_p, None)
 
 
 # --- lowering --------------------------------------------------------------------------------------------------------

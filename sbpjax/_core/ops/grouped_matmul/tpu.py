@@ -39,7 +39,7 @@ def _tiling(shape: tuple[int, ...], out: int, dtype) -> tuple[int, int, int]:
     return min(_ROWS, _up(rows)), min(wide, _up(width)), min(wide, _up(out))
 
 
-def _padded(x, block: int):
+def _pad_rows(x, block: int):
     return jnp.pad(x, ((0, _up(x.shape[0], block) - x.shape[0]), (0, 0)))
 
 
@@ -58,7 +58,7 @@ def matmul(x, w, sizes, *, transposed: bool, interpret: bool = False):
     with jax.enable_x64(False):
         tiling = _tiling(x.shape, w.shape[1 if transposed else 2], x.dtype)
         how: dict[str, Any] = {"preferred_element_type": x.dtype, "tiling": tiling, "interpret": interpret}
-        return gmm(_padded(x, tiling[0]), w, sizes, transpose_rhs=transposed, **how)[: x.shape[0]]
+        return gmm(_pad_rows(x, tiling[0]), w, sizes, transpose_rhs=transposed, **how)[: x.shape[0]]
 
 
 def outer(x, y, sizes, *, interpret: bool = False):
@@ -75,4 +75,4 @@ def outer(x, y, sizes, *, interpret: bool = False):
     with jax.enable_x64(False):
         tiling = _tiling(x.shape, y.shape[1], x.dtype)
         how: dict[str, Any] = {"preferred_element_type": x.dtype, "tiling": tiling, "interpret": interpret}
-        return tgmm(_padded(x, tiling[0]).T, _padded(y, tiling[0]), sizes, **how)
+        return tgmm(_pad_rows(x, tiling[0]).T, _pad_rows(y, tiling[0]), sizes, **how)

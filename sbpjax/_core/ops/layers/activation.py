@@ -421,14 +421,14 @@ def glu(x, /, dim: int = -1):
     return lax.mul(lax.slice_in_dim(x, 0, half, axis=dim), lax.logistic(lax.slice_in_dim(x, half, 2 * half, axis=dim)))
 
 
-def _shifted(x, dim: int):
+def _shift_by_max(x, dim: int):
     """Return x minus its maximum along ``dim``, and the sum of the exponentials, both with the dim kept."""
     top = lax.stop_gradient(lax.reduce_max(x, (dim,)))
     x = lax.sub(x, lax.expand_dims(top, (dim,)))
     return x
 
 
-def _prepared(x, dim, dtype, name: str):
+def _prepare_input(x, dim, dtype, name: str):
     if dtype is not None:
         x = cast(x, dtype)
     _float_only(x, name)
@@ -452,7 +452,7 @@ def softmax(x, /, dim: int | None = None, dtype=None):
         >>> x.to_global(p, flow.sbp.split(0)).softmax(-1).sbp
         (sbpjax.sbp.split(dim=0),)
     """
-    x, dim = _prepared(x, dim, dtype, "softmax")
+    x, dim = _prepare_input(x, dim, dtype, "softmax")
     if x.size == 0:
         return x
 
@@ -462,7 +462,7 @@ def softmax(x, /, dim: int | None = None, dtype=None):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _softmax(x, dim: int):
-    e = lax.exp(_shifted(x, dim))
+    e = lax.exp(_shift_by_max(x, dim))
     return lax.div(e, lax.expand_dims(lax.reduce_sum(e, (dim,)), (dim,)))
 
 
@@ -504,7 +504,7 @@ def log_softmax(x, /, dim: int | None = None, dtype=None):
         tensor([[-2.4076, -1.4076, -0.4076],
                 [-1.0986, -1.0986, -1.0986]])
     """
-    x, dim = _prepared(x, dim, dtype, "log_softmax")
+    x, dim = _prepare_input(x, dim, dtype, "log_softmax")
     if x.size == 0:
         return x
 
@@ -514,7 +514,7 @@ def log_softmax(x, /, dim: int | None = None, dtype=None):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _log_softmax(x, dim: int):
-    x = _shifted(x, dim)
+    x = _shift_by_max(x, dim)
     total = lax.reduce_sum(lax.exp(x), (dim,))
     return lax.sub(x, lax.expand_dims(lax.log(total), (dim,)))
 

@@ -37,7 +37,7 @@ def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_fr
         share = lax.expand_dims(cast(times, out.dtype), (index.ndim,))
         still = lax.stop_gradient(out)
         out = lax.add(still, lax.div(lax.sub(out, still), share))
-    return _padded(index, weight.shape[0], out, padding_idx)
+    return _mask_padding(index, weight.shape[0], out, padding_idx)
 
 
 def _rows_of_tables(index, weight, padding_idx: int | None, scale_grad_by_freq: bool):
@@ -59,10 +59,10 @@ def _rows_of_tables(index, weight, padding_idx: int | None, scale_grad_by_freq: 
     )
     sizes = (1, 1, weight.shape[2])
     out = lax.gather(weight, lax.expand_dims(index, (index.ndim,)), numbers, sizes, mode=FILL)
-    return _padded(index, weight.shape[1], out, padding_idx)
+    return _mask_padding(index, weight.shape[1], out, padding_idx)
 
 
-def _padded(index, size: int, out, padding_idx: int | None):
+def _mask_padding(index, size: int, out, padding_idx: int | None):
     """Return looked-up rows of which those of a number get no gradient."""
     if padding_idx is None:
         return out
@@ -244,10 +244,10 @@ def embedding_bag(
     _integers(x, "embedding_bag")
     rows = embedding(x, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
-    return bagged(x, rows, offsets, per_sample_weights, mode, include_last_offset, padding)
+    return reduce_bags(x, rows, offsets, per_sample_weights, mode, include_last_offset, padding)
 
 
-def bagged(
+def reduce_bags(
     x,
     rows,
     offsets=None,

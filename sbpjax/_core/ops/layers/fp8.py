@@ -25,7 +25,7 @@ FORWARD, BACKWARD = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8
 MULTIPLE = 16
 
 
-def scaled(x, dtype: np.dtype):
+def scale_to_fp8(x, dtype: np.dtype):
     """Return x in an 8-bit format and the float32 number that times it gives x back.
 
     Args:
@@ -55,14 +55,14 @@ def _linear(x, weight):
 
 
 def _forward(x, weight):
-    small_x, small_w = scaled(x, FORWARD), scaled(weight, FORWARD)
+    small_x, small_w = scale_to_fp8(x, FORWARD), scale_to_fp8(weight, FORWARD)
     out = _product(small_x, small_w, ((x.ndim - 1,), (1,)), x.dtype)
     return out, (small_x, small_w)
 
 
 def _backward(kept, grad):
     small_x, small_w = kept
-    small_g = scaled(grad, BACKWARD)
+    small_g = scale_to_fp8(grad, BACKWARD)
     last, lead = grad.ndim - 1, tuple(range(grad.ndim - 1))
     return (
         _product(small_g, small_w, ((last,), (0,)), grad.dtype),

@@ -27,7 +27,7 @@ def _statistics(x, axes):
     return mean, variance, centered
 
 
-def _scaled(centered, variance, eps: float):
+def _scale_by_deviation(centered, variance, eps: float):
     return lax.mul(centered, lax.rsqrt(lax.add(variance, np.asarray(eps, variance.dtype))))
 
 
@@ -93,7 +93,7 @@ def layer_norm(x, weight=None, bias=None, /, normalized_shape: int | tuple[int, 
     _check_affine("layer_norm", tuple(x.shape[d] for d in axes), weight=weight, bias=bias)
     wide = cast(x, compute_dtype(x.dtype))
     _, variance, centered = _statistics(wide, axes)
-    return cast(_affine(_scaled(centered, variance, eps), weight, bias, axes), x.dtype)
+    return cast(_affine(_scale_by_deviation(centered, variance, eps), weight, bias, axes), x.dtype)
 
 
 def rms_norm(x, weight=None, /, normalized_shape: int | tuple[int, ...] | None = None, eps: float | None = None):
@@ -110,7 +110,7 @@ def rms_norm(x, weight=None, /, normalized_shape: int | tuple[int, ...] | None =
     eps = float(np.finfo(wide.dtype).eps) if eps is None else eps
     count = np.asarray(math.prod(x.shape[d] for d in axes), wide.dtype)
     square = restore(lax.div(lax.reduce_sum(lax.square(wide), axes), count), axes, True)
-    return cast(_affine(_scaled(wide, square, eps), weight, None, axes), x.dtype)
+    return cast(_affine(_scale_by_deviation(wide, square, eps), weight, None, axes), x.dtype)
 
 
 def group_norm(x, weight=None, bias=None, /, num_groups: int = 1, eps: float = 1e-5):
@@ -150,11 +150,11 @@ def group_norm(x, weight=None, bias=None, /, num_groups: int = 1, eps: float = 1
         cast(x, compute_dtype(x.dtype)), (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:])
     )
     _, variance, centered = _statistics(wide, tuple(range(2, wide.ndim)))
-    out = lax.reshape(_scaled(centered, variance, eps), x.shape)
+    out = lax.reshape(_scale_by_deviation(centered, variance, eps), x.shape)
     return cast(_affine(out, weight, bias, (1,)), x.dtype)
 
 
-def _updated(running, new, momentum: float):
+def _update_running(running, new, momentum: float):
     """Return the running statistic moved towards the new one; no gradient passes."""
     if running is None:
         return None
@@ -163,7 +163,7 @@ def _updated(running, new, momentum: float):
     return lax.add(lax.mul(running, keep), lax.mul(new, take))
 
 
-def _unbiased(variance, count: int):
+def _unbias_variance(variance, count: int):
     return lax.mul(variance, np.asarray(count / max(count - 1, 1), variance.dtype))
 
 
@@ -217,15 +217,15 @@ def batch_norm(
             )
         mean, variance, centered = _statistics(wide, others)
         if training:
-            running_mean = _updated(running_mean, lax.squeeze(mean, others), momentum)
-            running_var = _updated(running_var, _unbiased(lax.squeeze(variance, others), count), momentum)
+            running_mean = _update_running(running_mean, lax.squeeze(mean, others), momentum)
+            running_var = _update_running(running_var, _unbias_variance(lax.squeeze(variance, others), count), momentum)
     else:
         sizes = tuple(n if d == channel else 1 for d, n in enumerate(x.shape))
         mean, variance = (
             lax.broadcast_in_dim(cast(v, wide.dtype), sizes, (channel,)) for v in (running_mean, running_var)
         )
         centered = lax.sub(wide, mean)
-    out = cast(_affine(_scaled(centered, variance, eps), weight, bias, (channel,)), x.dtype)
+    out = cast(_affine(_scale_by_deviation(centered, variance, eps), weight, bias, (channel,)), x.dtype)
     return out, running_mean, running_var
 
 
@@ -270,9 +270,9 @@ def instance_norm(
         return lax.div(lax.reduce_sum(lax.squeeze(value, axes), (0,)), np.asarray(x.shape[0], value.dtype))
 
     if running_mean is not None:
-        running_mean = _updated(running_mean, batch_mean(mean), momentum)
-        running_var = _updated(running_var, batch_mean(_unbiased(variance, count)), momentum)
-    out = cast(_affine(_scaled(centered, variance, eps), weight, bias, (1,)), x.dtype)
+        running_mean = _update_running(running_mean, batch_mean(mean), momentum)
+        running_var = _update_running(running_var, batch_mean(_unbias_variance(variance, count)), momentum)
+    out = cast(_affine(_scale_by_deviation(centered, variance, eps), weight, bias, (1,)), x.dtype)
     return out, running_mean, running_var
 
 

@@ -11,7 +11,7 @@ from ..dims import fail
 from ..promote import cast
 
 
-def quantized(weight, /, dtype):
+def quantize_rows(weight, /, dtype):
     """Return a weight in 8 bits, and the scale of each of its rows.
 
     Args:

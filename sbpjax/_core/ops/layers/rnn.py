@@ -154,8 +154,8 @@ def recurrent(
             x = dropout(_layer_key(key, layer), x, p=dropout_p)
     out = lax.transpose(x, (1, 0, 2)) if batch_first else x
     if is_lstm:
-        return out, _stacked(last_h), _stacked(last_c)
-    return out, _stacked(last_h)
+        return out, _stack_states(last_h), _stack_states(last_c)
+    return out, _stack_states(last_h)
 
 
 def _layer_key(key, layer: int):
@@ -171,7 +171,7 @@ def _first(states, number: int, shape, dtype):
     return lax.squeeze(lax.slice_in_dim(states, number, number + 1, axis=0), (0,))
 
 
-def _stacked(states):
+def _stack_states(states):
     parts = [lax.expand_dims(s, (0,)) for s in states]
     return parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
 

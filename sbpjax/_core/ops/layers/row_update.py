@@ -63,7 +63,7 @@ def named_rows(ids, rows, /, shape: tuple[int, ...], dtype, padding_idx: int | N
     return ids.reshape(-1, *lead), rows.reshape(-1, *lead, shape[-1]).astype(dtype)
 
 
-def joined(ids, rows, more_ids, more_rows, /):
+def join_gradients(ids, rows, more_ids, more_rows, /):
     """Return two gradients of one table as one."""
     ids, more_ids = promote(ids, more_ids)
     return lax.concatenate([ids, more_ids], 0), lax.concatenate([rows, more_rows], 0)

@@ -50,9 +50,9 @@ def joined_statistics(rows, running_mean, running_var, momentum, /):
     variance = lax.div(spread, lax.full_like(spread, lax.max(total, one)))
     unbiased = lax.div(spread, lax.full_like(spread, lax.max(total - one, one)))
 
-    def moved(running, new):
+    def move(running, new):
         step = lax.select(total > 0, cast(momentum, running.dtype), np.zeros((), running.dtype))
         return running + (cast(lax.stop_gradient(new), running.dtype) - running) * step
 
     pairs = ((running_mean, mean), (running_var, unbiased))
-    return (mean, variance, *[moved(running, new) for running, new in pairs if running is not None])
+    return (mean, variance, *[move(running, new) for running, new in pairs if running is not None])

@@ -94,15 +94,15 @@ def cholesky_solve(b, factor, /, upper: bool = False):
     lower = adjoint(factor) if upper else factor
     lower = lower + lax.stop_gradient(jnp.tril(lower) - lower)  # as torch's, the gradient is that of a full matrix
 
-    def solved(by, y):
+    def solve(by, y):
         half = lax.linalg.triangular_solve(by, y, left_side=True, lower=True)
         return lax.linalg.triangular_solve(by, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
 
     return lax.custom_linear_solve(
         lambda y: dot(lower, dot(adjoint(lower), y)),
         b,
-        lambda _, y: solved(lax.stop_gradient(lower), y),
-        lambda _, y: solved(jnp.conj(lax.stop_gradient(lower)), y),
+        lambda _, y: solve(lax.stop_gradient(lower), y),
+        lambda _, y: solve(jnp.conj(lax.stop_gradient(lower)), y),
     )
 
 
@@ -330,7 +330,7 @@ def eigvals(x, /):
 def householder_product(x, tau, /):
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     matrices("linalg.householder_product", x)
-    return _reflected(x, tau)
+    return _multiply_reflectors(x, tau)
 
 
 def reflections(x, /):
@@ -365,20 +365,20 @@ def reflect(x, tau, other, /, left: bool = True, transpose: bool = False):
         fail("shape", "ormqr(input, tau, other)", sizes, rule, f"tau[..., :{k}]")
     none = [(0, 0)] * (x.ndim - 1)
     square = jnp.pad(x[..., :k], [*none, (0, m - k)])  # columns of no reflection complete the square matrix
-    q = _reflected(square, jnp.pad(tau, [*none[:-1], (0, m - k)]))
+    q = _multiply_reflectors(square, jnp.pad(tau, [*none[:-1], (0, m - k)]))
     q = jnp.conj(jnp.swapaxes(q, -1, -2)) if transpose else q
     return dot(q, other) if left else dot(other, q)
 
 
 @jax.custom_jvp
-def _reflected(x, tau):
+def _multiply_reflectors(x, tau):
     return lax.linalg.householder_product(x, tau)
 
 
-@_reflected.defjvp
+@_multiply_reflectors.defjvp
 def _(primals, tangents):
     # JAX's own has no derivative; that of the reflections one by one needs no factorisation
-    return _reflected(*primals), jax.jvp(_one_by_one, primals, tangents)[1]
+    return _multiply_reflectors(*primals), jax.jvp(_one_by_one, primals, tangents)[1]
 
 
 def _one_by_one(x, tau):

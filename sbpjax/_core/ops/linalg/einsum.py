@@ -13,7 +13,7 @@ from jax import lax
 
 from ..dims import fail, same_dtype
 from .matrix import diagonal
-from .products import _ordered, contract
+from .products import _order_labels, contract
 
 
 def einsum(*operands, equation: str):
@@ -41,10 +41,10 @@ def einsum(*operands, equation: str):
     alone = tuple(i for i, c in enumerate(labels) if c not in out)
     if alone:
         x, labels = lax.reduce_sum(x, alone), "".join(c for c in labels if c in out)
-    return _ordered(x, labels, out)
+    return _order_labels(x, labels, out)
 
 
-def spelled(given: tuple) -> tuple[str, tuple]:
+def spell_equation(given: tuple) -> tuple[str, tuple]:
     """Return the equation and the operands of ``(x, dims, y, dims, ...)``, where the last dims are of the output."""
     tensors, dims = given[: len(given) // 2 * 2 : 2], given[1::2]
 

@@ -127,10 +127,10 @@ def ldl_solve(packed, pivots, b, /, hermitian: bool = False):
     if 0 in b.shape:
         return b
     hermitian = hermitian and jnp.iscomplexobj(packed)
-    return _over_batch(lambda p, o, y: _solved(p, o, y, hermitian), len(batch))(packed, pivots, b)
+    return _over_batch(lambda p, o, y: _solve_ldl(p, o, y, hermitian), len(batch))(packed, pivots, b)
 
 
-def _solved(packed, pivots, b, hermitian: bool):
+def _solve_ldl(packed, pivots, b, hermitian: bool):
     n = packed.shape[-1]
     i = lax.iota(np.int32, n)
     other = jnp.conj if hermitian else lambda x: x

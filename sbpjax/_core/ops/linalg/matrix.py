@@ -18,7 +18,7 @@ def _offsets(shape, row_dim: int, column_dim: int):
     return lax.sub(lax.broadcasted_iota(np.int32, shape, column_dim), lax.broadcasted_iota(np.int32, shape, row_dim))
 
 
-def _masked(x, keep):
+def _mask_entries(x, keep):
     return lax.select_n(keep, spread(np.zeros((), x.dtype), x.shape), x)
 
 
@@ -45,7 +45,7 @@ def tril(x, /, diagonal: int = 0):
                 [3, 4]])
     """
     _matrix(x, "tril")
-    return _masked(x, lax.le(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
+    return _mask_entries(x, lax.le(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
 
 
 def triu(x, /, diagonal: int = 0):
@@ -66,7 +66,7 @@ def triu(x, /, diagonal: int = 0):
                 [0, 0]])
     """
     _matrix(x, "triu")
-    return _masked(x, lax.ge(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
+    return _mask_entries(x, lax.ge(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
 
 
 def diagonal(x, /, offset: int = 0, dim1: int = 0, dim2: int = 1):
@@ -80,7 +80,7 @@ def diagonal(x, /, offset: int = 0, dim1: int = 0, dim2: int = 1):
         start = {rows: 0, columns: 0}
     for d, first in start.items():
         x = lax.slice_in_dim(x, first, first + length, axis=d)
-    picked = _masked(x, lax.eq(_offsets(x.shape, rows, columns), np.int32(0)))
+    picked = _mask_entries(x, lax.eq(_offsets(x.shape, rows, columns), np.int32(0)))
     out = lax.reduce_or(picked, (columns,)) if x.dtype == BOOL else lax.reduce_sum(picked, (columns,))
     place = rows - (columns < rows)
     order = [d for d in range(out.ndim) if d != place] + [place]
@@ -92,7 +92,7 @@ def trace(x, /):
     if x.ndim != 2:
         fail("shape", "trace(x)", f"x {x.shape}", "x is a matrix", "use diagonal(...).sum(-1)")
     x = x if is_float(x.dtype) else cast(x, INT64)
-    return lax.reduce_sum(_masked(x, lax.eq(_offsets(x.shape, 0, 1), np.int32(0))), (0, 1))
+    return lax.reduce_sum(_mask_entries(x, lax.eq(_offsets(x.shape, 0, 1), np.int32(0))), (0, 1))
 
 
 def diag_embed(x, /, offset: int = 0, dim1: int = -2, dim2: int = -1):
@@ -105,7 +105,7 @@ def diag_embed(x, /, offset: int = 0, dim1: int = -2, dim2: int = -1):
     rows = padded
     shape = (*x.shape[:-1], size, size)
     full = lax.broadcast_in_dim(rows, shape, (*range(x.ndim - 1), x.ndim - 1))
-    out = _masked(full, lax.eq(_offsets(shape, x.ndim - 1, x.ndim), np.int32(offset)))
+    out = _mask_entries(full, lax.eq(_offsets(shape, x.ndim - 1, x.ndim), np.int32(offset)))
     first, second = one(dim1, out.ndim, "diag_embed"), one(dim2, out.ndim, "diag_embed")
     if first == second:
         fail(
@@ -163,7 +163,7 @@ def cross(x, y, /, dim: int = -1):
         )
     x, y = spread(x, shape), spread(y, shape)
 
-    def turned(z, by: int):
+    def rotate(z, by: int):
         return lax.concatenate([lax.slice_in_dim(z, by, 3, axis=dim), lax.slice_in_dim(z, 0, by, axis=dim)], dim)
 
-    return lax.sub(lax.mul(turned(x, 1), turned(y, 2)), lax.mul(turned(x, 2), turned(y, 1)))
+    return lax.sub(lax.mul(rotate(x, 1), rotate(y, 2)), lax.mul(rotate(x, 2), rotate(y, 1)))

@@ -29,8 +29,8 @@ def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
     for labels, z in ((x_labels, x), (y_labels, y)):
         for label, size in zip(labels, z.shape):
             sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
-    x, x_labels = _narrowed(x, x_labels, y_labels, out_labels, sizes)
-    y, y_labels = _narrowed(y, y_labels, x_labels, out_labels, sizes)
+    x, x_labels = _sum_labels(x, x_labels, y_labels, out_labels, sizes)
+    y, y_labels = _sum_labels(y, y_labels, x_labels, out_labels, sizes)
     shared = [c for c in x_labels if c in y_labels]
     batch = [c for c in out_labels if c in shared]
     inner = [c for c in shared if c not in batch]
@@ -39,17 +39,17 @@ def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
         (tuple(x_labels.index(c) for c in batch), tuple(y_labels.index(c) for c in batch)),
     )
     if not inner and len(shared) == len(x_labels) == len(y_labels):
-        got, labels = lax.mul(x, _ordered(y, y_labels, x_labels)), x_labels
+        got, labels = lax.mul(x, _order_labels(y, y_labels, x_labels)), x_labels
     else:
         got = lax.dot_general(x, y, numbers)
         labels = "".join(batch) + "".join(c for z in (x_labels, y_labels) for c in z if c not in shared)
     missing = [c for c in out_labels if c not in labels]
     if missing:  # size 1 in both: squeezed on one side and summed on none
         got, labels = lax.expand_dims(got, tuple(range(got.ndim, got.ndim + len(missing)))), labels + "".join(missing)
-    return _ordered(got, labels, out_labels)
+    return _order_labels(got, labels, out_labels)
 
 
-def _narrowed(x, labels: str, other: str, out: str, sizes: dict):
+def _sum_labels(x, labels: str, other: str, out: str, sizes: dict):
     """Sum the labels that only x has and the output lacks; squeeze x's dims of size 1 that broadcast."""
     alone = tuple(i for i, c in enumerate(labels) if c not in other and c not in out)
     if alone:
@@ -60,7 +60,7 @@ def _narrowed(x, labels: str, other: str, out: str, sizes: dict):
     return x, labels
 
 
-def _ordered(x, labels: str, wanted: str):
+def _order_labels(x, labels: str, wanted: str):
     order = tuple(labels.index(c) for c in wanted)
     return x if order == tuple(range(len(order))) else lax.transpose(x, order)
 
@@ -109,7 +109,7 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
     return out if alpha == 1 else lax.mul(out, cast(alpha, out.dtype))
 
 
-def _ranked(op: str, **arrays) -> None:
+def _check_ranks(op: str, **arrays) -> None:
     for name, (x, ndim) in arrays.items():
         if x.ndim != ndim:
             rule = f"Expected {ndim}-dimensional tensor, but got {x.ndim}-dimensional tensor for argument"
@@ -132,7 +132,7 @@ def mm(x, y, /):
         >>> flow.mm(x, w).sbp, flow.mm(x, w)[0].tolist()
         ((sbpjax.sbp.partial_sum,), [6.0, 6.0])
     """
-    _ranked("mm(x, y)", x=(x, 2), y=(y, 2))
+    _check_ranks("mm(x, y)", x=(x, 2), y=(y, 2))
     return matmul(x, y)
 
 
@@ -152,7 +152,7 @@ def bmm(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: fl
         >>> flow.bmm(x, x, transpose_b=True).shape, flow.bmm(x, x, transpose_b=True).sbp
         (sbpjax.Size([2, 3, 3]), (sbpjax.sbp.split(dim=0),))
     """
-    _ranked("bmm(x, y)", x=(x, 3), y=(y, 3))
+    _check_ranks("bmm(x, y)", x=(x, 3), y=(y, 3))
     if x.shape[0] != y.shape[0]:
         fail(
             "shape",
@@ -177,7 +177,7 @@ def mv(x, y, /):
         >>> flow.mv(flow.tensor([[1.0, 2.0], [3.0, 4.0]]), flow.tensor([1.0, 1.0]))
         tensor([3., 7.])
     """
-    _ranked("mv(x, y)", x=(x, 2), y=(y, 1))
+    _check_ranks("mv(x, y)", x=(x, 2), y=(y, 1))
     if x.shape[1] != y.shape[0]:
         rule = f"size mismatch, got {x.shape[0]}, {x.shape[0]}x{x.shape[1]}, {y.shape[0]}"
         fail("shape", "mv(x, y)", f"shapes {x.shape} and {y.shape}", rule, "transpose or reshape one of them")
@@ -201,7 +201,7 @@ def dot(x, y, /):
         sizes = f"but got {x.size} and {y.size} elements respectively"
         rule = f"inconsistent tensor size, expected tensor to have the same number of elements, {sizes}"
         fail("shape", "dot(x, y)", f"shapes {x.shape} and {y.shape}", rule, "vectors of one size")
-    _ranked("dot(x, y)", x=(x, 1), y=(y, 1))
+    _check_ranks("dot(x, y)", x=(x, 1), y=(y, 1))
     return matmul(x, y)
 
 
@@ -219,7 +219,7 @@ def outer(x, y, /):
         tensor([[ 3,  4,  5],
                 [ 6,  8, 10]])
     """
-    _ranked("outer(x, y)", x=(x, 1), y=(y, 1))
+    _check_ranks("outer(x, y)", x=(x, 1), y=(y, 1))
     return mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
 
 
@@ -298,7 +298,7 @@ def baddbmm(x, a, b, /, beta: complex = 1, alpha: complex = 1):
 
 def addbmm(x, a, b, /, beta: complex = 1, alpha: complex = 1):
     """Return beta * x + alpha * the sum over the stack of a @ b."""
-    _ranked("addbmm(x, a, b)", a=(a, 3), b=(b, 3))
+    _check_ranks("addbmm(x, a, b)", a=(a, 3), b=(b, 3))
     same_dtype("addbmm(x, a, b)", x, a, b)
     return _blend(x, lax.dot_general(a, b, (((0, 2), (0, 1)), ((), ()))), beta, alpha)
 
@@ -373,7 +373,7 @@ def bilinear(x, y, weight, bias=None, /):
     return out if bias is None else _blend(bias, out, 1, 1)
 
 
-def _summed(x, dims: tuple[int, ...]):
+def _sum_keepdims(x, dims: tuple[int, ...]):
     """Return x summed over dims that stay, of size 1: the equivalent of a contraction with a broadcast dim."""
     return lax.expand_dims(lax.reduce_sum(x, dims), dims) if dims else x
 
@@ -396,8 +396,8 @@ def tensordot(x, y, /, dims=2):
             sizes = f"first has size {x.shape[a]} in dim {a} and second has size {y.shape[b]} in dim {b}"
             rule = f"contracted dimensions need to match, but {sizes}"
             fail("shape", "tensordot(x, y)", f"x {x.shape}, y {y.shape}", rule, "other dims")
-    x = _summed(x, tuple(a for a, b in pairs if y.shape[b] == 1 != x.shape[a]))
-    y = _summed(y, tuple(b for a, b in pairs if x.shape[a] == 1 != y.shape[b]))
+    x = _sum_keepdims(x, tuple(a for a, b in pairs if y.shape[b] == 1 != x.shape[a]))
+    y = _sum_keepdims(y, tuple(b for a, b in pairs if x.shape[a] == 1 != y.shape[b]))
     return lax.dot_general(x, y, ((left, right), ((), ())))
 
 

@@ -33,7 +33,7 @@ def _back(packed, order, b, trans: int):
     return jnp.take_along_axis(b, lax.expand_dims(undo, (undo.ndim,)), -2)
 
 
-def _solved(a, b):
+def _solve_stacks(a, b):
     """Return the solution for stacks of matrices of one batch shape, and the place of a zero pivot."""
     packed, _, order = lax.linalg.lu(lax.stop_gradient(a))
     out = lax.custom_linear_solve(
@@ -67,9 +67,9 @@ def solve_ex(a, b, /, left: bool = True):
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (jnp.broadcast_to(z, (*batch, *z.shape[-2:])) for z in (a, b))
     if left:
-        out, info = _solved(a, b)
+        out, info = _solve_stacks(a, b)
     else:
-        out, info = _solved(jnp.swapaxes(a, -1, -2), jnp.swapaxes(b, -1, -2))
+        out, info = _solve_stacks(jnp.swapaxes(a, -1, -2), jnp.swapaxes(b, -1, -2))
         out = jnp.swapaxes(out, -1, -2)
     return (lax.squeeze(out, (out.ndim - 1,)) if vector else out), info
 
@@ -77,7 +77,7 @@ def solve_ex(a, b, /, left: bool = True):
 def inv_ex(a, /):
     """Return the inverses of square matrices, and where there is none (int32, 0 for nowhere)."""
     matrices("linalg.inv", a, square=True)
-    return _solved(a, identity(a, a.shape[-1]))
+    return _solve_stacks(a, identity(a, a.shape[-1]))
 
 
 def lu_solve(packed, pivots, b, /, left: bool = True, adjoint: bool = False):

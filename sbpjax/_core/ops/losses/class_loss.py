@@ -23,7 +23,7 @@ from ..promote import cast, compute_dtype, is_float
 from ..shapes.gather import pick, take_rows
 from .cross_entropy_primitive import cross_entropy as losses_of
 from .cross_entropy_primitive import linear_cross_entropy as losses_of_linear
-from .loss import _reduced, _total
+from .loss import _reduce_loss, _total
 
 LARGE = 2**24  # logits: 64 MB in float32
 
@@ -46,15 +46,15 @@ def _class_dim(x, target, op: str) -> int:
     return dim
 
 
-def _picked(values, target, weight, dim: int, ignore_index: int):
+def _pick_targets(values, target, weight, dim: int, ignore_index: int):
     """Return (values at the targets, their weights), both 0 where the target is ignored."""
-    counted, safe = _counted(target, ignore_index)
+    counted, safe = _mask_targets(target, ignore_index)
     picked = pick(values, safe, dim)
     weights = _weights_of(counted, safe, weight, values.dtype)
     return lax.select_n(counted, lax.full_like(picked, 0), picked), weights, counted
 
 
-def _counted(target, ignore_index: int):
+def _mask_targets(target, ignore_index: int):
     """Return which targets count, and the targets with 0 in place of others."""
     target = cast(target, np.int64) if target.dtype == np.uint8 else target
     counted = lax.ne(target, np.asarray(ignore_index, target.dtype))
@@ -62,7 +62,7 @@ def _counted(target, ignore_index: int):
 
 
 def _weights_of(counted, safe, weight, dtype):
-    """Return the weights of the targets that `_counted` returned, 0 of those that do not count."""
+    """Return the weights of the targets that `_mask_targets` returned, 0 of those that do not count."""
     if weight is None:
         return cast(counted, dtype)
     weights = take_rows(cast(weight, dtype), safe, 0)
@@ -92,9 +92,9 @@ def nll_loss(x, target, weight=None, /, ignore_index: int = -100, reduction: str
     if weight is not None and weight.dtype != x.dtype:
         rule = f"expected scalar type {x.dtype} but found {weight.dtype}: the weights are of the input's dtype"
         fail("type", "nll_loss", f"a weight of dtype {weight.dtype}", rule, "weight.to(input.dtype)")
-    picked, weights, _ = _picked(x, target, weight, dim, ignore_index)
+    picked, weights, _ = _pick_targets(x, target, weight, dim, ignore_index)
     loss = lax.neg(picked if weight is None else lax.mul(picked, weights))
-    return _reduced(loss, reduction, _total(weights) if reduction == "mean" else None)
+    return _reduce_loss(loss, reduction, _total(weights) if reduction == "mean" else None)
 
 
 def cross_entropy(
@@ -133,11 +133,11 @@ def cross_entropy(
         last = (*(d for d in range(x.ndim) if d != dim), dim)
         rows = x if x.ndim == 2 else lax.transpose(x, last)
         loss = losses_of(rows, target, smoothing=label_smoothing, ignore_index=ignore_index)
-        weight_sum = _total(cast(_counted(target, ignore_index)[0], loss.dtype))
+        weight_sum = _total(cast(_mask_targets(target, ignore_index)[0], loss.dtype))
     else:
         dim = _class_dim(x, target, "cross_entropy")
         loss, weight_sum = _cross_entropy_of_indices(wide, target, weight, dim, ignore_index, label_smoothing)
-    return cast(_reduced(loss, reduction, weight_sum), x.dtype)
+    return cast(_reduce_loss(loss, reduction, weight_sum), x.dtype)
 
 
 def _is_large(x, weight) -> bool:
@@ -206,10 +206,10 @@ def linear_cross_entropy(
     ignore_index = -100 if ignore_index is None else ignore_index
     how = {"smoothing": label_smoothing, "z_loss": z_loss, "ignore_index": ignore_index}
     loss = losses_of_linear(x, weight, bias, target, **how)
-    weights = _weights_of(*_counted(target, ignore_index), class_weight, loss.dtype)
+    weights = _weights_of(*_mask_targets(target, ignore_index), class_weight, loss.dtype)
     if class_weight is not None:
         loss = lax.mul(loss, weights)
-    return cast(_reduced(loss, reduction, _total(weights)), x.dtype)
+    return cast(_reduce_loss(loss, reduction, _total(weights)), x.dtype)
 
 
 def _by_logits(x, weight, target, bias, class_weight, ignore_index: int, how: dict):
@@ -235,7 +235,7 @@ def _cross_entropy_of_indices(x, target, weight, dim: int, ignore_index: int, sm
     top = restore(lax.stop_gradient(lax.reduce_max(x, (dim,))), (dim,), True)
     shifted = lax.sub(x, top)
     log_total = lax.log(lax.reduce_sum(lax.exp(shifted), (dim,)))
-    picked, weights, counted = _picked(shifted, target, weight, dim, ignore_index)
+    picked, weights, counted = _pick_targets(shifted, target, weight, dim, ignore_index)
     loss = lax.select_n(counted, lax.full_like(picked, 0), lax.sub(log_total, picked))
     if weight is not None:
         loss = lax.mul(loss, weights)

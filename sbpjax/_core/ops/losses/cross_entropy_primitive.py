@@ -140,7 +140,7 @@ _derive(linear_cross_entropy_p, linear_cross_entropy_grad_p, linear_cross_entrop
 # --- batching --------------------------------------------------------------------------------------------------------
 
 
-def _batched(primitive):
+def _batching_rule(primitive):
     def rule(operands, dims, **params):
         (size,) = {x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None}
         shared = shared_operands(primitive.name, len(operands), params)
@@ -226,7 +226,7 @@ for _primitives in (
     _kinds = ((_shapes, losses_on), (_grad_shapes, gradients_on), (_shapes, _tangents_on))
     for _primitive, (_of, _run) in zip(_primitives, _kinds, strict=True):
         register(_primitive, _of, _run)
-        batching.primitive_batchers[_primitive] = _batched(_primitive)
+        batching.primitive_batchers[_primitive] = _batching_rule(_primitive)
 
 
 def flops(eqn) -> float:

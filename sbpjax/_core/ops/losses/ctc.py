@@ -22,7 +22,7 @@ from ..slopes import slopes
 _NEVER = -1e30  # stands for log 0 where a difference of two of them is taken
 
 
-def _padded(targets, lengths, longest: int):
+def _pad_targets(targets, lengths, longest: int):
     """Return targets ``(N, longest)``, also from one long vector of all of them."""
     if targets.ndim == 2:
         return lax.slice_in_dim(targets, 0, min(longest, targets.shape[1]), axis=1)
@@ -62,7 +62,7 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     states = 2 * longest + 1
     labels = jnp.full((batch, states), blank, targets.dtype)
     if longest:
-        padded = _padded(targets, target_lengths, longest)
+        padded = _pad_targets(targets, target_lengths, longest)
         spread_out = lax.pad(padded, np.asarray(blank, padded.dtype), [(0, 0, 0), (1, 1, 1)])
         missing = states - spread_out.shape[1]
         labels = lax.pad(spread_out, np.asarray(blank, padded.dtype), [(0, 0, 0), (0, missing, 0)])
@@ -78,13 +78,13 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     never = jnp.full((batch, states), _NEVER, log_probs.dtype)
     first = lax.select_n(lax.lt(place, np.int64(2)) & lax.le(place, last), never, emitted[0])
 
-    def shifted(alpha, by: int):
+    def shift(alpha, by: int):
         return lax.pad(alpha, np.asarray(_NEVER, alpha.dtype), [(0, 0, 0), (by, -by, 0)])
 
     def step(carry, now):
         alpha, time = carry
-        over = lax.select_n(skips, never, shifted(alpha, 2))
-        new = lax.max(_log_sum(alpha, shifted(alpha, 1), over) + now, np.asarray(_NEVER, alpha.dtype))
+        over = lax.select_n(skips, never, shift(alpha, 2))
+        new = lax.max(_log_sum(alpha, shift(alpha, 1), over) + now, np.asarray(_NEVER, alpha.dtype))
         running = spread(lax.expand_dims(lax.lt(time, input_lengths), (1,)), alpha.shape)
         return (lax.select_n(running, alpha, new), time + np.int64(1)), None
 
@@ -104,13 +104,13 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     running = lax.lt(lax.broadcasted_iota(INT64, log_probs.shape, 0), spread(input_lengths[:, None], log_probs.shape))
     mass = lax.reduce_sum(lax.select_n(running, lax.full_like(log_probs, 0), lax.exp(log_probs)), (0, 2))
     unknown = lax.full_like(loss, 0 if zero_infinity else np.nan)
-    return _normalized(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
+    return _normalize_loss(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
 
 
 # torch's gradient in log_probs is that in the logits of a log_softmax, of which it cannot know. After one the term of
 # the probabilities' mass, which is 1 in each step, has no effect; of a leaf it makes the gradient torch's.
 @slopes(lambda t, out, loss, mass, scale: t, lambda t, out, loss, mass, scale: lax.mul(t, scale), None)
-def _normalized(loss, mass, scale):
+def _normalize_loss(loss, mass, scale):
     return loss
 
 

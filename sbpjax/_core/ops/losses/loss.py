@@ -18,7 +18,7 @@ from ..promote import arrays, cast, compute_dtype, floats, is_float, joint_shape
 from ..slopes import slopes
 
 
-def _reduced(loss, reduction: str, weight_sum=None):
+def _reduce_loss(loss, reduction: str, weight_sum=None):
     """Return the loss unreduced, summed, or divided by its number of elements (or sum of weights)."""
     if reduction == "none":
         return loss
@@ -57,9 +57,9 @@ def _pair(x, target, op: str):
 def _weighted_mean(loss, weight, reduction: str):
     """Return a loss per element times its weight, reduced; the mean divides by the sum of the weights."""
     if weight is None:
-        return _reduced(loss, reduction)
+        return _reduce_loss(loss, reduction)
     weight = spread(weight, loss.shape)
-    return _reduced(mul(loss, weight), reduction, _total(weight) if reduction == "mean" else None)
+    return _reduce_loss(mul(loss, weight), reduction, _total(weight) if reduction == "mean" else None)
 
 
 def _total(weights):
@@ -146,7 +146,7 @@ def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
         far = lax.sub(distance, np.asarray(0.5 * beta, d.dtype))
         return lax.select_n(lax.lt(distance, beta_), far, near)
 
-    return _reduced(smooth(apart), reduction)
+    return _reduce_loss(smooth(apart), reduction)
 
 
 def huber_loss(x, target, weight=None, /, reduction: str = "mean", delta: float = 1.0):
@@ -203,7 +203,7 @@ def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
     """
     same_dtype("binary_cross_entropy", x, target, weight)
     x, target = _pair(x, target, "binary_cross_entropy")
-    return _reduced(_weighted(_bce(x, target), weight), reduction)
+    return _reduce_loss(_weight_loss(_bce(x, target), weight), reduction)
 
 
 def _slope_of_bce(t, out, x, target):
@@ -219,7 +219,7 @@ def _bce(x, target):
     return lax.sub(lax.mul(lax.sub(target, np.ones((), x.dtype)), miss), lax.mul(target, hit))
 
 
-def _weighted(loss, weight):
+def _weight_loss(loss, weight):
     if weight is None:
         return loss
     return lax.mul(loss, spread(cast(weight, loss.dtype), joint_shape(loss.shape, weight.shape)))
@@ -255,7 +255,7 @@ def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /,
     if pos_weight is not None:
         pos_weight = spread(cast(pos_weight, x.dtype), x.shape)
         softplus = lax.mul(softplus, lax.add(one_, lax.mul(lax.sub(pos_weight, one_), target)))
-    return _reduced(_weighted(lax.add(lax.mul(lax.sub(one_, target), x), softplus), weight), reduction)
+    return _reduce_loss(_weight_loss(lax.add(lax.mul(lax.sub(one_, target), x), softplus), weight), reduction)
 
 
 def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
@@ -283,8 +283,8 @@ def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
     else:
         loss = sub(xlogy(target, target), lax.mul(target, x))
     if reduction == "batchmean":
-        return lax.div(_reduced(loss, "sum"), np.asarray(x.shape[0] if x.ndim else 1, loss.dtype))
-    return _reduced(loss, reduction)
+        return lax.div(_reduce_loss(loss, "sum"), np.asarray(x.shape[0] if x.ndim else 1, loss.dtype))
+    return _reduce_loss(loss, reduction)
 
 
 def poisson_nll_loss(
@@ -307,7 +307,7 @@ def poisson_nll_loss(
         safe = lax.select_n(large, lax.full_like(target, 1), target)
         stirling = safe * lax.log(safe) - safe + 0.5 * lax.log(2 * math.pi * safe)
         loss = loss + lax.select_n(large, lax.full_like(target, 0), stirling)
-    return _reduced(loss, reduction)
+    return _reduce_loss(loss, reduction)
 
 
 def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
@@ -330,7 +330,7 @@ def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, 
     loss = 0.5 * (lax.log(limited) + lax.square(x - target) / limited)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduced(loss, reduction)
+    return _reduce_loss(loss, reduction)
 
 
 def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "mean"):
@@ -338,19 +338,19 @@ def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "me
     (x, target), nothing = arrays(x, target), np.zeros((), x.dtype)
     below = clamp_min(sub(margin, x), 0.0)
     negative = where(lax.ne(target, cast(1, target.dtype)), below, nothing)
-    return _reduced(add(negative, where(lax.ne(target, cast(-1, target.dtype)), x, nothing)), reduction)
+    return _reduce_loss(add(negative, where(lax.ne(target, cast(-1, target.dtype)), x, nothing)), reduction)
 
 
 def margin_ranking_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
     """Return max(0, margin - target * (x - y)), reduced."""
     x, y, target = promote(x, y, target)
-    return _reduced(clamp_min(sub(np.asarray(margin, x.dtype), lax.mul(target, lax.sub(x, y))), 0.0), reduction)
+    return _reduce_loss(clamp_min(sub(np.asarray(margin, x.dtype), lax.mul(target, lax.sub(x, y))), 0.0), reduction)
 
 
 def soft_margin_loss(x, target, /, reduction: str = "mean"):
     """Return log(1 + e**(-target * x)), reduced."""
     x, target = promote(x, target)
-    return _reduced(lax.log1p(lax.exp(lax.neg(lax.mul(target, x)))), reduction)
+    return _reduce_loss(lax.log1p(lax.exp(lax.neg(lax.mul(target, x)))), reduction)
 
 
 def cosine_embedding_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
@@ -364,7 +364,7 @@ def cosine_embedding_loss(x, y, target, /, margin: float = 0.0, reduction: str =
     sign = cast(target, cosine.dtype)
     one_ = np.ones((), cosine.dtype)
     negative = where(lax.eq(sign, -one_), negative, np.zeros((), cosine.dtype))
-    return _reduced(where(lax.eq(sign, one_), positive, negative), reduction)
+    return _reduce_loss(where(lax.eq(sign, one_), positive, negative), reduction)
 
 
 def triplet_margin_loss(
@@ -394,4 +394,4 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p=p, eps=eps)
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p=p, eps=eps))
-    return _reduced(clamp_min(add(sub(near, far), margin), 0.0), reduction)
+    return _reduce_loss(clamp_min(add(sub(near, far), margin), 0.0), reduction)

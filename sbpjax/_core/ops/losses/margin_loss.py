@@ -14,7 +14,7 @@ from ..dims import fail
 from ..layers.activation import logsigmoid
 from ..promote import cast, spread
 from ..shapes.gather import check_index, pick, scatter, take_along
-from .loss import _reduced, _weighted
+from .loss import _reduce_loss, _weight_loss
 
 
 def _rows(x, op: str):
@@ -53,7 +53,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
         below = below * lax.expand_dims(jnp.take(cast(weight, x.dtype), target), (1,))
     own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
     loss = lax.reduce_sum(lax.select_n(own, below, lax.full_like(below, 0)), (1,)) / x.shape[1]
-    return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
+    return _reduce_loss(lax.squeeze(loss, (0,)) if single else loss, reduction)
 
 
 def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
@@ -81,7 +81,7 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
     gap = _above_zero(gap)
     counts = lax.expand_dims(listed, (2,)) & ~lax.expand_dims(hit, (1,))
     loss = lax.reduce_sum(lax.select_n(counts, lax.full_like(gap, 0), gap), (1, 2)) / x.shape[1]
-    return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
+    return _reduce_loss(lax.squeeze(loss, (0,)) if single else loss, reduction)
 
 
 def multilabel_soft_margin_loss(x, target, weight=None, /, reduction: str = "mean"):
@@ -94,8 +94,8 @@ def multilabel_soft_margin_loss(x, target, weight=None, /, reduction: str = "mea
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
     loss = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
-    loss = _weighted(loss, weight)
-    return _reduced(lax.reduce_sum(loss, (loss.ndim - 1,)) / x.shape[-1], reduction)
+    loss = _weight_loss(loss, weight)
+    return _reduce_loss(lax.reduce_sum(loss, (loss.ndim - 1,)) / x.shape[-1], reduction)
 
 
 def combined_margin_loss(x, target, /, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0):

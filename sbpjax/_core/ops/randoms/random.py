@@ -38,7 +38,7 @@ def _floats(dtype, op: str) -> np.dtype:
     return np.dtype(dtype)
 
 
-def _sampled(sample, dtype):
+def _draw_rounded(sample, dtype):
     """Draw in the computing dtype and round: a bfloat16 draw is the float32 draw, rounded."""
     wide = compute_dtype(dtype)
     return cast(sample(wide), dtype)
@@ -88,7 +88,7 @@ def randn(key, /, shape, dtype=DEFAULT_FLOAT):
         half = _both_parts(lambda k, real: randn(k, shape=shape, dtype=real), key, dtype)
         return half * np.asarray(math.sqrt(0.5), lax.real(half).dtype)
     dtype = _floats(dtype, "randn")
-    return _sampled(lambda wide: jax.random.normal(_key(key), tuple(shape), wide), dtype)
+    return _draw_rounded(lambda wide: jax.random.normal(_key(key), tuple(shape), wide), dtype)
 
 
 def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
@@ -157,10 +157,10 @@ def dropout(key, x, /, p: float = 0.5):
     if p == 1.0:
         return lax.mul(x, np.zeros((), x.dtype))
     kept = lax.ge(jax.random.uniform(_key(key), x.shape, DEFAULT_FLOAT), np.float32(p))
-    return _dropped(x, kept, p)
+    return _drop_elements(x, kept, p)
 
 
-def _dropped(x, kept, p: float):
+def _drop_elements(x, kept, p: float):
     scaled = lax.mul(x, np.asarray(1.0 / (1.0 - p), x.dtype))
     return lax.select_n(kept, lax.full_like(x, 0), scaled)
 
@@ -172,7 +172,7 @@ def dropout_channels(key, x, /, p: float = 0.5):
     if x.ndim < 2 or not 0.0 <= p <= 1.0:
         fail("value", f"dropout_channels(p={p})", f"x {x.shape}", "x is (N, C, ...) and p in [0, 1]", "dropout")
     kept = lax.ge(jax.random.uniform(_key(key), x.shape[:2], DEFAULT_FLOAT), np.float32(p))
-    return _dropped(x, lax.broadcast_in_dim(kept, x.shape, (0, 1)), p)
+    return _drop_elements(x, lax.broadcast_in_dim(kept, x.shape, (0, 1)), p)
 
 
 def alpha_dropout(key, x, /, p: float = 0.5, channels: bool = False):
@@ -242,7 +242,7 @@ def exponential(key, /, shape, lambd: float = 1.0, dtype=DEFAULT_FLOAT):
     def sample(wide):
         return lax.div(jax.random.exponential(_key(key), tuple(shape), wide), np.asarray(lambd, wide))
 
-    return _sampled(sample, dtype)
+    return _draw_rounded(sample, dtype)
 
 
 def trunc_normal(
@@ -265,7 +265,7 @@ def trunc_normal(
         out = lax.add(lax.mul(unit, np.asarray(std, wide)), np.asarray(mean, wide))
         return lax.clamp(np.asarray(a, wide), out, np.asarray(b, wide))
 
-    return _sampled(sample, dtype)
+    return _draw_rounded(sample, dtype)
 
 
 def multinomial(key, p, /, num_samples: int, replacement: bool = False):
@@ -306,4 +306,4 @@ def cauchy(key, /, shape, median: float = 0.0, sigma: float = 1.0, dtype=DEFAULT
         unit = jax.random.cauchy(_key(key), tuple(shape), wide)
         return lax.add(lax.mul(unit, np.asarray(sigma, wide)), np.asarray(median, wide))
 
-    return _sampled(sample, _floats(dtype, "cauchy"))
+    return _draw_rounded(sample, _floats(dtype, "cauchy"))

@@ -24,7 +24,7 @@ def _running(x, dim: int, function, name: str):
     return function(x, dim) if x.ndim and x.size else x
 
 
-def _summed(x, dim: int, dtype, function, name: str):
+def _sum_along(x, dim: int, dtype, function, name: str):
     dtype = np.dtype(dtype) if dtype is not None else (x.dtype if is_float(x.dtype) else INT64)
     return cast(_running(cast(x, compute_dtype(dtype)), dim, function, name), dtype)
 
@@ -40,7 +40,7 @@ def cumsum(x, /, dim: int, dtype=None):
         >>> x.cumsum(1).tolist(), x.cumsum(1).sbp
         ([[1, 3, 6], [4, 9, 15]], (sbpjax.sbp.split(dim=0),))
     """
-    return _summed(x, dim, dtype, lax.cumsum, "cumsum")
+    return _sum_along(x, dim, dtype, lax.cumsum, "cumsum")
 
 
 def cumprod(x, /, dim: int, dtype=None):
@@ -53,7 +53,7 @@ def cumprod(x, /, dim: int, dtype=None):
         >>> flow.cumprod(flow.tensor([1, 2, 3, 4]), 0)
         tensor([ 1,  2,  6, 24])
     """
-    return _summed(x, dim, dtype, _product, "cumprod")
+    return _sum_along(x, dim, dtype, _product, "cumprod")
 
 
 def _product(x, dim: int):

@@ -252,7 +252,7 @@ def _argextreme(x, dim, keepdim: bool, name: str):
     return restore(_arg(flat, 0, name), tuple(range(x.ndim)), keepdim)
 
 
-def _named(x, dim: int, keepdim: bool, name: str):
+def _find_extreme(x, dim: int, keepdim: bool, name: str):
     dim = one(dim, x.ndim, name)
     if x.ndim == 0:
         return x, jnp.zeros((), INT64)
@@ -263,12 +263,12 @@ def _named(x, dim: int, keepdim: bool, name: str):
 
 def max(x, /, dim: int | None = None, keepdim: bool = False):
     """Return the maximum of all elements, or with ``dim`` the pair (values, int64 indices of the first maxima)."""
-    return _extreme(x, tuple(range(x.ndim)), "max") if dim is None else _named(x, dim, keepdim, "max")
+    return _extreme(x, tuple(range(x.ndim)), "max") if dim is None else _find_extreme(x, dim, keepdim, "max")
 
 
 def min(x, /, dim: int | None = None, keepdim: bool = False):
     """Return the minimum of all elements, or with ``dim`` the pair (values, int64 indices of the first minima)."""
-    return _extreme(x, tuple(range(x.ndim)), "min") if dim is None else _named(x, dim, keepdim, "min")
+    return _extreme(x, tuple(range(x.ndim)), "min") if dim is None else _find_extreme(x, dim, keepdim, "min")
 
 
 def _logical(x, dim, keepdim: bool, reduction):

@@ -111,10 +111,10 @@ def kthvalue(x, /, k: int, dim: int = -1, keepdim: bool = False):
     if x.ndim == 0:
         return x, lax.full((), 0, INT64)
     index = lax.slice_in_dim(_order(x, dim, False), k - 1, k, axis=dim)
-    return _kept(x, index, dim, keepdim)
+    return _gather_index(x, index, dim, keepdim)
 
 
-def _kept(x, index, dim: int, keepdim: bool):
+def _gather_index(x, index, dim: int, keepdim: bool):
     """Return (values, index) for an index whose ``dim`` has size 1."""
     values = take_along(x, index, dim)
     return (values, index) if keepdim else (lax.squeeze(values, (dim,)), lax.squeeze(index, (dim,)))
@@ -129,13 +129,13 @@ def _median(x, dim: int, keepdim: bool, skip_nan: bool):
         fail("index", f"median(dim={dim})", f"x {x.shape}", "the dim has at least one element", "check x.shape first")
     order = _order(x, dim, False)
     if not is_float(x.dtype):
-        return _kept(x, lax.slice_in_dim(order, (size - 1) // 2, (size + 1) // 2, axis=dim), dim, keepdim)
+        return _gather_index(x, lax.slice_in_dim(order, (size - 1) // 2, (size + 1) // 2, axis=dim), dim, keepdim)
     nans = lax.reduce_sum(cast(lax.ne(x, x), INT64), (dim,))
     valid = lax.sub(np.int64(size), nans)
     lower = lax.div(lax.max(lax.sub(valid, np.int64(1)), np.int64(0)), np.int64(2))
     if not skip_nan:  # the first NaN is right after the valid ones
         lower = lax.select_n(lax.gt(nans, np.int64(0)), lower, valid)
-    return _kept(x, restore(pick(order, lower, dim), (dim,), True), dim, keepdim)
+    return _gather_index(x, restore(pick(order, lower, dim), (dim,), True), dim, keepdim)
 
 
 def median(x, /, dim: int | None = None, keepdim: bool = False):
@@ -186,7 +186,7 @@ def mode(x, /, dim: int = -1, keepdim: bool = False):
     place = lax.broadcasted_iota(INT64, x.shape, dim)
     start = lax.cummax(lax.select_n(first, lax.full(x.shape, 0, INT64), place), dim)
     best = lax.argmax(lax.sub(place, start), dim, INT64)  # the end of the first of the longest runs
-    return _kept(x, restore(pick(order, best, dim), (dim,), True), dim, keepdim)
+    return _gather_index(x, restore(pick(order, best, dim), (dim,), True), dim, keepdim)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

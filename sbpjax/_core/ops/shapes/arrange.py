@@ -354,12 +354,12 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
     return x
 
 
-def _reflected(x, d: int, a: int, b: int):
+def _reflect_borders(x, d: int, a: int, b: int):
     n = x.shape[d]
     return lax.rev(slice_dim(x, d, 1, a + 1), (d,)), lax.rev(slice_dim(x, d, n - 1 - b, n - 1), (d,))
 
 
-def _replicated(x, d: int, a: int, b: int):
+def _replicate_borders(x, d: int, a: int, b: int):
     def edge(at: int, times: int):
         sizes = (*x.shape[:d], times, *x.shape[d + 1 :])
         return lax.broadcast_in_dim(slice_dim(x, d, at, at + 1), sizes, tuple(range(x.ndim)))
@@ -367,15 +367,15 @@ def _replicated(x, d: int, a: int, b: int):
     return edge(0, a), edge(x.shape[d] - 1, b)
 
 
-def _circled(x, d: int, a: int, b: int):
+def _wrap_borders(x, d: int, a: int, b: int):
     return slice_dim(x, d, x.shape[d] - a, None), slice_dim(x, d, 0, b)
 
 
 # mode: (front and end, the most that a dim of size n can give)
 _EDGES = {
-    "reflect": (_reflected, lambda n: n - 1),
-    "replicate": (_replicated, lambda n: None if n else 0),
-    "circular": (_circled, lambda n: n),
+    "reflect": (_reflect_borders, lambda n: n - 1),
+    "replicate": (_replicate_borders, lambda n: None if n else 0),
+    "circular": (_wrap_borders, lambda n: n),
 }
 
 
@@ -392,14 +392,14 @@ def _pad_dim(x, d: int, a: int, b: int, mode: str):
             "pad less, or in several steps",
         )
     # A circle closes where it was cropped; reflected or repeated elements come from the whole dim.
-    x = _cropped(x, d, a, b) if mode == "circular" else x
+    x = _crop_dim(x, d, a, b) if mode == "circular" else x
     front, behind = edges(x, d, max(a, 0), max(b, 0))
     parts = [front] * (a > 0) + [x] + [behind] * (b > 0)
     x = lax.concatenate(parts, d) if len(parts) > 1 else x
-    return x if mode == "circular" else _cropped(x, d, a, b)
+    return x if mode == "circular" else _crop_dim(x, d, a, b)
 
 
-def _cropped(x, d: int, a: int, b: int):
+def _crop_dim(x, d: int, a: int, b: int):
     return slice_dim(x, d, max(-a, 0), x.shape[d] - max(-b, 0))
 
 

@@ -108,7 +108,7 @@ def check_index(index, op: str) -> None:
         fail("type", op, f"an index of dtype {index.dtype}", rule, "index.long()")
 
 
-def _ranked(x, index, dim: int, op: str):
+def _check_dims(x, index, dim: int, op: str):
     """Return (dim, x, index) with 0-d tensors as 1-d; check their dims."""
     dim = one(dim, x.ndim, op)
     if not index.size:  # addresses nothing: neither its shape nor its dtype matters
@@ -167,7 +167,7 @@ def gather(x, index, /, dim: int):
                 [3]])
     """
     shape = index.shape
-    dim, x, index = _ranked(x, index, dim, "gather")
+    dim, x, index = _check_dims(x, index, dim, "gather")
     if not index.size:  # a part of x without elements, which keeps the gradient's path
         return lax.reshape(lax.slice(lax.reshape(x, (x.size,)), (0,), (0,)), shape)
     out = take_along(_front(x, index.shape, dim), index, dim)
@@ -206,10 +206,10 @@ def take(x, index, /):
     return take_rows(lax.reshape(x, (x.size,)), wrap(index, x.size), 0)
 
 
-def _scattered(x, index, source, dim: int, op: str, change):
+def _scatter_dim(x, index, source, dim: int, op: str, change):
     """Apply ``change(front of x, index, source)`` and put the front back."""
     shape = x.shape
-    dim, x, index = _ranked(x, index, dim, op)
+    dim, x, index = _check_dims(x, index, dim, op)
     if not index.size:
         return lax.reshape(x, shape)
     if not is_number(source):
@@ -264,7 +264,7 @@ def scatter(x, index, src, /, dim: int, reduce: str | None = None):
                 [1., 0., 0.]])
     """
     if reduce is None:
-        return _scattered(x, index, src, dim, "scatter", _write)
+        return _scatter_dim(x, index, src, dim, "scatter", _write)
     if reduce not in ("add", "multiply"):
         fail(
             "value",
@@ -297,9 +297,9 @@ def scatter_add(x, index, src, /, dim: int):
     """
     if x.dtype == bool:  # true where any is
         same_dtype("scatter_add", x, src)
-        total = _scattered(cast(x, np.int32), index, cast(src, np.int32), dim, "scatter_add", _add)
+        total = _scatter_dim(cast(x, np.int32), index, cast(src, np.int32), dim, "scatter_add", _add)
         return cast(total, bool)
-    return _scattered(x, index, src, dim, "scatter_add", _add)
+    return _scatter_dim(x, index, src, dim, "scatter_add", _add)
 
 
 def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool = True):
@@ -333,7 +333,7 @@ def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool =
             front = lax.select_n(lax.gt(hit, np.int32(0)), front, neutral)
         return change(front, index, source, dim, include_self, own)
 
-    return _scattered(x, index, src, dim, "scatter_reduce", apply)
+    return _scatter_dim(x, index, src, dim, "scatter_reduce", apply)
 
 
 def _neutral(reduce: str, dtype):
@@ -357,17 +357,17 @@ def _mean(x, index, source, dim: int, include_self: bool, own):
     return lax.sub(quotient, cast(down, x.dtype))
 
 
-def _shared(value, x, source, index, dim: int, x_weight, source_weight):
+def _share_slopes(value, x, source, index, dim: int, x_weight, source_weight):
     """Return ``value`` with the derivatives ``x_weight`` and ``source_weight`` in x and source."""
 
     def of_source(t, out, value, x, source, index, mine, theirs):
         return _add(lax.full_like(out, 0), index, lax.mul(t, theirs), dim)
 
     @slopes(None, lambda t, out, value, x, source, index, mine, theirs: lax.mul(t, mine), of_source, None, None, None)
-    def reduced(value, x, source, index, mine, theirs):
+    def reduce(value, x, source, index, mine, theirs):
         return value
 
-    return reduced(lax.stop_gradient(value), x, source, index, x_weight, source_weight)
+    return reduce(lax.stop_gradient(value), x, source, index, x_weight, source_weight)
 
 
 def _extreme(scatter):
@@ -382,7 +382,7 @@ def _extreme(scatter):
         ties = _add(ours, index, theirs, dim)
         x_weight = lax.div(ours, ties)  # of a NaN, which equals nothing, 0 / 0, as in PyTorch
         source_weight = lax.div(theirs, take_along(ties, index, dim))
-        return _shared(value, x, source, index, dim, x_weight, source_weight)
+        return _share_slopes(value, x, source, index, dim, x_weight, source_weight)
 
     return change
 
@@ -408,7 +408,7 @@ def _prod(x, index, source, dim: int, include_self: bool, own):
     value = lax.select_n(lax.eq(zeros, zero), lax.mul(rest, zero), rest)
     x_weight = others(x_zero, x_safe, rest, zeros)
     at = take_along(rest, index, dim), take_along(zeros, index, dim)
-    return _shared(value, x, source, index, dim, x_weight, others(source_zero, source_safe, *at))
+    return _share_slopes(value, x, source, index, dim, x_weight, others(source_zero, source_safe, *at))
 
 
 _REDUCTIONS = {

@@ -272,14 +272,14 @@ def _put(x, dims, arrays, value, accumulate: bool):
     sizes = iter(shape)
     kept = iter(n for d, n in enumerate(x.shape) if d not in dims)
     want = tuple(next(kept) if i in window else next(sizes) for i in range(len(window) + len(shape)))
-    value = _fitted(value, want, x.dtype)
+    value = _fit_value(value, want, x.dtype)
     if accumulate:
         return lax.scatter_add(x, index, value, numbers, mode=FILL)
     # unique: of repeated places one wins, and each gets the gradient of the written value, as in torch
     return lax.scatter(x, index, value, numbers, unique_indices=True, mode=FILL)
 
 
-def _fitted(value, shape, dtype):
+def _fit_value(value, shape, dtype):
     """Return a value broadcast to the written region; leading dims of size 1 may be too many."""
     value = cast(value, dtype)
     own = np.shape(value)
@@ -349,7 +349,7 @@ def setitem(x, value, /, *arrays, spec, accumulate: bool = False):
         return _set_masked(x, value, arrays, spec, accumulate)
     basic = _Basic(x.shape, spec)
     if not arrays:
-        return basic.write(x, _fitted(value, basic.shape, x.dtype), accumulate)
+        return basic.write(x, _fit_value(value, basic.shape, x.dtype), accumulate)
     picks, arrays = _split_arrays(basic, arrays)
     part = basic.read(x)
     if 0 in part.shape:
@@ -376,7 +376,7 @@ def _put_picked(part, basic: _Basic, picks, arrays, value, accumulate: bool):
     if dims:
         inner = _put(inner, dims, arrays, value, accumulate)
     else:
-        value = _fitted(value, inner_shape, part.dtype)
+        value = _fit_value(value, inner_shape, part.dtype)
         inner = lax.add(inner, value) if accumulate else value
     moved = lax.dynamic_update_slice(moved, lax.reshape(inner, sizes), starts)
     return lax.transpose(moved, [order.index(d) for d in range(len(order))])

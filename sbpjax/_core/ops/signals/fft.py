@@ -30,7 +30,7 @@ def _scale(norm: str | None, count: int, inverse: bool, op: str) -> float:
     return 1 / count if (norm == "backward") == inverse else 1.0
 
 
-def _sized(x, dims, sizes):
+def _resize_dims(x, dims, sizes):
     """Cut or pad dims of x with zeros to sizes."""
     for d, n in zip(dims, sizes, strict=True):
         if x.shape[d] > n:
@@ -55,7 +55,7 @@ def _complex(x):
     return x if category(x.dtype) == 3 else lax.complex(x, jnp.zeros_like(x))
 
 
-def _checked(x, s, dim, op: str):
+def _check_transform(x, s, dim, op: str):
     """Return x as floats, its dims to transform, and the lengths given for them (None for their own)."""
     s, dim = ((n,) if isinstance(n, int) else n for n in (s, dim))
     if category(x.dtype) < 2:
@@ -103,18 +103,18 @@ def _transform(x, dims, inverse: bool):
     return x
 
 
-def _scaled(x, factor: float):
+def _scale_result(x, factor: float):
     return x if factor == 1.0 else x * np.asarray(factor, jnp.real(x).dtype)
 
 
 def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse=False, op="fftn", n: int | None = None):
     """Return the transform of complex (or real) numbers."""
-    x, dims, given = _checked(x, s if n is None else n, dim, op)
+    x, dims, given = _check_transform(x, s if n is None else n, dim, op)
     sizes = _lengths(x, dims, given, op)
     if not dims:
         return _complex(x)
-    out = _transform(_sized(_complex(x), dims, sizes), dims, inverse)
-    return _scaled(out, _scale(norm, math.prod(sizes), inverse, op))
+    out = _transform(_resize_dims(_complex(x), dims, sizes), dims, inverse)
+    return _scale_result(out, _scale(norm, math.prod(sizes), inverse, op))
 
 
 def r2c(
@@ -123,46 +123,46 @@ def r2c(
     """Return the non-redundant half of the transform of real numbers, along the last dim named."""
     if category(x.dtype) == 3:
         fail("shape", f"fft.{op}(x)", f"x of {x.dtype}", "expects a real input tensor", "fft.fft(x)")
-    x, dims, given = _checked(x, s if n is None else n, dim, op)
+    x, dims, given = _check_transform(x, s if n is None else n, dim, op)
     sizes = _lengths(x, dims, given, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
-    x = _sized(x, dims, sizes)
+    x = _resize_dims(x, dims, sizes)
     last = dims[-1:]
     out = _back(lax.fft(_at_end(x, last), lax.FftType.RFFT, sizes[-1:]), last)
     out = _transform(out, dims[:-1], False)
     out = lax.conj(out) if inverse else out  # of real numbers, the inverse is the conjugate
-    return _scaled(out, _scale(norm, math.prod(sizes), inverse, op))
+    return _scale_result(out, _scale(norm, math.prod(sizes), inverse, op))
 
 
 def c2r(
     x, /, s=None, dim=None, norm: str | None = None, inverse: bool = True, op: str = "irfftn", n: int | None = None
 ):
     """Return the real transform of the half of a Hermitian spectrum, along the last dim named."""
-    x, dims, given = _checked(x, s if n is None else n, dim, op)
+    x, dims, given = _check_transform(x, s if n is None else n, dim, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
     sizes = _lengths(x, dims, given, op, last=2 * (x.shape[dims[-1]] - 1))
     x = _complex(x) if inverse else lax.conj(_complex(x))
-    x = _sized(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
+    x = _resize_dims(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
     x = _transform(x, dims[:-1], True)
     last = dims[-1:]
     out = _back(lax.fft(_at_end(x, last), lax.FftType.IRFFT, sizes[-1:]), last)
     out = out * np.asarray(sizes[-1], out.dtype)
-    return _scaled(out, _scale(norm, math.prod(sizes), inverse, op))
+    return _scale_result(out, _scale(norm, math.prod(sizes), inverse, op))
 
 
 def fftshift(x, /, dim=None):
     """Return x with the zero frequency in the middle of dims (all by default)."""
-    return _shifted(x, dim, 1)
+    return _shift_dims(x, dim, 1)
 
 
 def ifftshift(x, /, dim=None):
     """Return the inverse of `fftshift`."""
-    return _shifted(x, dim, -1)
+    return _shift_dims(x, dim, -1)
 
 
-def _shifted(x, dim, sign: int):
+def _shift_dims(x, dim, sign: int):
     for d in several(dim, x.ndim, "fftshift"):
         n = x.shape[d]
         by = (n - n // 2) if sign > 0 else n // 2

@@ -95,12 +95,12 @@ def istft(
     total = n_fft + hop * (frames - 1)
     where = (np.arange(frames)[:, None] * hop + np.arange(n_fft)).reshape(-1)
 
-    def added(parts):
+    def add(parts):
         flat = parts.reshape(*parts.shape[:-2], frames * n_fft)
         return jnp.zeros((*flat.shape[:-1], total), flat.dtype).at[..., where].add(flat)
 
-    out = added(cut * shape)
-    weight = added(jnp.broadcast_to(shape * shape, (frames, n_fft)))
+    out = add(cut * shape)
+    weight = add(jnp.broadcast_to(shape * shape, (frames, n_fft)))
     start = n_fft // 2 if center else 0
     if length is not None:
         end = start + length

@@ -224,7 +224,7 @@ def airy_ai(x, /):
 def erfcx(x, /):
     """Return ``exp(x * x) * erfc(x)``, without overflow for large x."""
 
-    def scaled(v):
+    def scale(v):
         far = v > 8
         near = jnp.where(far, 0.0, v)
         large = jnp.where(far, v, 8.0)
@@ -234,4 +234,4 @@ def erfcx(x, /):
         tail = _polynomial(c, 1 / (large * large)) / (large * math.sqrt(math.pi))
         return jnp.where(far, tail, jnp.exp(near * near) * lax.erfc(near))
 
-    return _in_double(scaled, x)
+    return _in_double(scale, x)

@@ -75,12 +75,12 @@ def _value_jvp(family: str, primals, tangents):
 
 
 def _of(family: str):
-    def found(x, n, /):
+    def evaluate(x, n, /):
         return polynomial(x, n, family=family)
 
-    found.__name__ = found.__qualname__ = family
-    found.__doc__ = f"Return the polynomial of `polynomial(x, n, family={family!r})`."
-    return found
+    evaluate.__name__ = evaluate.__qualname__ = family
+    evaluate.__doc__ = f"Return the polynomial of `polynomial(x, n, family={family!r})`."
+    return evaluate
 
 
 NAMES = (*FAMILIES, *(f"shifted_chebyshev_polynomial_{kind}" for kind in _SHIFTED))

@@ -80,10 +80,10 @@ class OnCpu(Spans):
     def _find_stored(self) -> set:
         self._calls = next(iter(layer_loops(self.program)), None) is not None
         # XLA does not merge equal equations of two calls, nor of a call and its surroundings.
-        self._same = {} if self._calls else _merged(self.program.eqns)
+        self._same = {} if self._calls else _merge_equal(self.program.eqns)
         self._carriers: dict = {}
         stored = {v for v in super()._find_stored() if v not in self._same}
-        return stored | (self._crossing() if self._calls else self._shared())
+        return stored | (self._crossing() if self._calls else self._shared_values())
 
     def roots(self, v) -> frozenset:
         """Return the stored values that a value is computed from; itself if it is one."""
@@ -103,7 +103,7 @@ class OnCpu(Spans):
         read = {v for e in self.program.eqns[first:] for v in e.invars if isinstance(v, Var)}
         return {v for v in read if self._producer.get(v, first) < first and self._name(v) not in _WHERE_READ}
 
-    def _shared(self) -> set:
+    def _shared_values(self) -> set:
         """Return the pointwise values that have a buffer because of their readers."""
         stored: set = set()
         readers: dict = defaultdict(set)
@@ -183,7 +183,7 @@ def _wanted_orders(eqn) -> list[list[int]]:
     return orders
 
 
-def _merged(eqns) -> dict:
+def _merge_equal(eqns) -> dict:
     """Return variable → the earlier variable that has the same value, of pointwise equations that are there twice."""
     same: dict = {}
     seen: dict = {}

@@ -51,11 +51,11 @@ class OnTpu(Spans):
             if eqn.primitive.name == "gather":
                 copied = self._looked_up(eqn.invars[0], ins[0], eqn.outvars[0], outs[0])
             elif eqn.primitive.name == "scatter-add":
-                copied = self._added(eqn.outvars[0], outs[0], eqn.invars[2], ins[2])
+                copied = self._row_sum_bytes(eqn.outvars[0], outs[0], eqn.invars[2], ins[2])
             if copied:
                 self._inner[i] = self._inner.get(i, 0) + copied
 
-    def _added(self, table, table_codes, rows, rows_codes) -> int:
+    def _row_sum_bytes(self, table, table_codes, rows, rows_codes) -> int:
         """Return the bytes of sums that are computed in rows, and the extra bytes of the rows."""
         shape, item = local_shape(table.aval.shape, table_codes, self.sizes), table.aval.dtype.itemsize
         if not is_added_in_rows(shape, item):

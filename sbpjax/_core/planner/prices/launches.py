@@ -126,11 +126,11 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
             copies.put(variable, codes, waits)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):
         read(variable, target)
-    found.update(_combined(steps, model))
+    found.update(_combine_collectives(steps, model))
     return {kind: count for kind, count in found.items() if count}
 
 
-def _combined(steps: list[tuple], model: CostModel) -> Counter:
+def _combine_collectives(steps: list[tuple], model: CostModel) -> Counter:
     """Return the number of collectives by kind after combining those that do not wait for each other."""
     waits = [w for _, _, w in steps]
     left = list(range(len(steps)))

@@ -64,13 +64,13 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         # libtpu 0.0.42 makes the copy in bfloat16 where only products read the rows, as in most models. The readers are
         # not checked; rows that are summed over ranks first (P) are read in full.
         item = eqn.invars[0].aval.dtype.itemsize
-        return rows + _transposed(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
+        return rows + _transposed_bytes(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
     if name in SCATTERS:
-        return _added(eqn, ins, outs, sizes)
+        return _row_addition_bytes(eqn, ins, outs, sizes)
     if is_divided(name):
         return None
-    operands = sum(_held(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
-    return operands + sum(_held(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
+    operands = sum(_held_bytes(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
+    return operands + sum(_held_bytes(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
 
 
 def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
@@ -83,18 +83,18 @@ def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
 
 def _looked_up(windows, window_codes, indices, index_codes, sizes) -> float:
     """Return the bytes of rows that are looked up, and of the block that they come to."""
-    held, count = _held(windows, window_codes, sizes), _count(indices, index_codes, sizes)
+    held, count = _held_bytes(windows, window_codes, sizes), _count(indices, index_codes, sizes)
     if not count:
         return held
     is_narrow = _are_rows(windows, indices) and held / count < _HALF_TILE
     return held + count * _tiles(held / count) * (_READ_NARROW if is_narrow else _READ)
 
 
-def _added(eqn, ins, outs, sizes) -> float:
+def _row_addition_bytes(eqn, ins, outs, sizes) -> float:
     """Return the bytes of adding rows to zeros: zeros, rows, and transposing the sums of a transposed table."""
     table, indices, updates = eqn.outvars[0], eqn.invars[1], eqn.invars[2]
     shape, item = local_shape(table.aval.shape, outs[0], sizes), table.aval.dtype.itemsize
-    rows, count = _held(updates, ins[2], sizes), _count(indices, ins[1], sizes)
+    rows, count = _held_bytes(updates, ins[2], sizes), _count(indices, ins[1], sizes)
     row, written = rows / max(count, 1), math.prod(shape) * item
     if not _are_rows(updates, indices):
         return 2 * written + rows + count * _ADDED_ELEMENT * _tiles(row)
@@ -120,7 +120,7 @@ def _tiles(row: float) -> int:
     return SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
 
 
-def _transposed(table, codes, sizes, item: int) -> float:
+def _transposed_bytes(table, codes, sizes, item: int) -> float:
     """Return the bytes of the copy, not transposed, in which rows of half a tile and more are looked up.
 
     Args:
@@ -135,7 +135,7 @@ def _transposed(table, codes, sizes, item: int) -> float:
     return math.prod(shape) * full + in_tiles(shape, item)
 
 
-def _held(v, codes, sizes) -> float:
+def _held_bytes(v, codes, sizes) -> float:
     aval = v.aval
     if not getattr(aval, "shape", ()):
         return 0.0

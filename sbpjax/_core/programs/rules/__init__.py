@@ -19,11 +19,11 @@ from .table import Context as Context
 from .table import Moved as Moved
 from .table import Strategy as Strategy
 from .table import compute as compute
+from .table import is_refused as is_refused
 from .table import jointly_legal as jointly_legal
 from .table import local as local
 from .table import moved_inside as moved_inside
 from .table import names as names
 from .table import only as only
-from .table import refused as refused
 from .table import rule as rule
 from .table import strategies_of as strategies_of

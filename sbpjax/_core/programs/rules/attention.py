@@ -169,7 +169,7 @@ def attention_local(ctx: Context, q, k, v, *extras):
         return attention_ring.forward(q, k, v, *problem, how, kernel, ring, *_lengths(ctx))
     out, lse = attention_parts.attend(q, k, v, *problem, how, kernel, _part(ctx))
     out, lse = attention_parts.joined_over(out, lse, ctx.names(keys))
-    return attention_parts.finished(out, lse, *problem, how, q.dtype)
+    return attention_parts.finish_parts(out, lse, *problem, how, q.dtype)
 
 
 @local("attention_grad")

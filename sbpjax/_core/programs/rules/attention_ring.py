@@ -150,24 +150,26 @@ class _Zigzag:
         widths[dim] = (0, 2 * self.half - x.shape[dim])
         x = jnp.pad(x, widths, constant_values=fill) if any(map(any, widths)) else x
         low, high = (
-            self._sent(lax.slice_in_dim(x, i * self.half, (i + 1) * self.half, axis=dim), pairs)
+            self._send(lax.slice_in_dim(x, i * self.half, (i + 1) * self.half, axis=dim), pairs)
             for i, pairs in enumerate(exchanges(self.ring.size))
         )
-        return lax.concatenate(self._swapped(low, high), dim)
+        return lax.concatenate(self._swap_halves(low, high), dim)
 
     def leave(self, x, dim: int):
         """Return this rank's part of rows that were in zigzag order."""
-        low, high = self._swapped(*(lax.slice_in_dim(x, i * self.half, (i + 1) * self.half, axis=dim) for i in (0, 1)))
+        low, high = self._swap_halves(
+            *(lax.slice_in_dim(x, i * self.half, (i + 1) * self.half, axis=dim) for i in (0, 1))
+        )
         back = ([(b, a) for a, b in pairs] for pairs in exchanges(self.ring.size))
-        x = lax.concatenate([self._sent(y, pairs) for y, pairs in zip((low, high), back, strict=True)], dim)
+        x = lax.concatenate([self._send(y, pairs) for y, pairs in zip((low, high), back, strict=True)], dim)
         return lax.slice_in_dim(x, 0, balance.shard_size(self.rows, (self.ring.size,)), axis=dim)
 
-    def _swapped(self, a, b) -> list:
+    def _swap_halves(self, a, b) -> list:
         """Return two halves in the other order on ranks with an odd number, whose half r is a second one."""
         odd = self.ring.index % 2 == 1
         return [jnp.where(odd, b, a), jnp.where(odd, a, b)]
 
-    def _sent(self, x, pairs):
+    def _send(self, x, pairs):
         return lax.ppermute(x, self.ring.name, pairs) if any(a != b for a, b in pairs) else x
 
     def counts(self, rank):
@@ -214,10 +216,10 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
         rank = ring.index if source is None else source
         (k, v), (mask, segments) = both.of(*kv), pick.extras(rank)
         found = parts.attend(q, k, v, mask, segments, how, kernel, pick.part(rank))
-        return found if state is None else parts.joined(state, found), ()
+        return found if state is None else parts.join_parts(state, found), ()
 
     (out, lse), _ = ring.around((both.packed,), None, step)
-    return parts.finished(out, lse, mask, segments, how, q.dtype)
+    return parts.finish_parts(out, lse, mask, segments, how, q.dtype)
 
 
 def _zigzag_forward(q, k, v, how: Scores, kernel: str, ring: Ring, rows: int):
@@ -244,10 +246,10 @@ def _zigzag_forward(q, k, v, how: Scores, kernel: str, ring: Ring, rows: int):
             out, lse = attend(lax.slice_in_dim(q, half, 2 * half, axis=dim), kv, mask, every)
             return _below(out, half, dim, 0), _below(lse, half, dim, -np.inf)
 
-        return parts.joined(state, lax.cond(source < ring.index, before, behind)), ()
+        return parts.join_parts(state, lax.cond(source < ring.index, before, behind)), ()
 
     (out, lse), _ = ring.around((kv,), None, step)
-    out, lse = parts.finished(out, lse, None, None, how, q.dtype)
+    out, lse = parts.finish_parts(out, lse, None, None, how, q.dtype)
     return order.leave(out, dim), order.leave(lse, dim)
 
 
@@ -321,14 +323,14 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
         rank = ring.index if source is None else source
         (v, k), (mask, segments) = both.of(*vk), pick.extras(rank)
         found = parts.gradients(q, k, v, mask, segments, how, kernel, pick.part(rank), out, lse, ct)
-        return _added(dq, sums, found)
+        return _add_sums(dq, sums, found)
 
     dq, sums = ring.around((both.packed,), None, step)
     dv, dk = both.of(*sums)
     return [x.astype(y.dtype) for x, y in zip((dq, dk, dv), (q, k, v), strict=True)]
 
 
-def _added(dq, sums, found):
+def _add_sums(dq, sums, found):
     """Return sums of gradients in the wide dtype with those of one more step."""
     mine, of_keys, of_values = (x.astype(compute_dtype(x.dtype)) for x in found)
     theirs = _Packed(of_values, of_keys).packed
@@ -351,7 +353,7 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
         kv = both.of(*vk)[::-1]
         mask = order.mask(ring.index if source is None else source, q.ndim)
         if source is None:
-            return _added(None, None, gradients(q, kv, mask, how, out, lse, ct))
+            return _add_sums(None, None, gradients(q, kv, mask, how, out, lse, ct))
 
         def before():
             first = [lax.slice_in_dim(x, 0, half, axis=x.ndim - 2) for x in kv]
@@ -363,7 +365,7 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
             dq, *others = gradients(mine, kv, mask, every, result, by, wanted)
             return _below(dq, half, dim, 0), *others
 
-        return _added(dq, sums, lax.cond(source < ring.index, before, behind))
+        return _add_sums(dq, sums, lax.cond(source < ring.index, before, behind))
 
     dq, (sums,) = ring.around((vk,), None, step)
     dv, dk = both.of(order.leave(sums.astype(k.dtype), k.ndim - 2))

@@ -50,7 +50,7 @@ class _Dims:
         """Return the pairs of `window` whose windows span the operand dim."""
         return [(d, w) for d, w in self.window if self.shape[d] > 1 and self.extent[d] == self.shape[d]]
 
-    def picked(self) -> list[int]:
+    def picked_dims(self) -> list[int]:
         """Return the operand dims of which an index picks one row."""
         return [d for d in self.indexed if self.shape[d] > 1 and self.extent[d] == 1]
 
@@ -98,7 +98,7 @@ def gather(eqn, size: int) -> list[Strategy]:
     found += [Strategy((d, B), (o,)) for d, o in dims.whole()]
     if is_number(eqn.invars[0]):
         # Keys of random numbers have no zero, and so no partial sum.
-        found += [*(Strategy((d, B), (P,)) for d in dims.picked()), Strategy((P, B), (P,))]
+        found += [*(Strategy((d, B), (P,)) for d in dims.picked_dims()), Strategy((P, B), (P,))]
     return found
 
 
@@ -112,7 +112,7 @@ def gather_local(ctx: Context, x, indices):
         extent[d] = x.shape[d]
     partial = [a for a, code in enumerate(ctx.outs[0]) if code == P]
     fill = mode == GatherScatterMode.FILL_OR_DROP
-    split = [d for d in dims.picked() if ctx.in_axes(0, d)]
+    split = [d for d in dims.picked_dims() if ctx.in_axes(0, d)]
     # The fill values of a gather would be added up once per summand, so that case is masked as well.
     if not split and not (fill and partial):
         return ctx.bind(x, indices, slice_sizes=tuple(extent))
@@ -150,7 +150,7 @@ def scatter(eqn, size: int) -> list[Strategy]:
     dims, name = _scatter_dims(eqn), eqn.primitive.name
     found = [Strategy((d, i, dims.batch[i]), (d,)) for i, d in dims.paired.items() if dims.indices[i] > 1]
     found += [Strategy((d, B, w), (d,)) for d, w in dims.whole()]
-    found += [Strategy((d, B, B), (d,)) for d in dims.picked()]
+    found += [Strategy((d, B, B), (d,)) for d in dims.picked_dims()]
     if not is_number(eqn.invars[0]):
         return found
     if name in SCATTER_SUMS and dims.indexed:
@@ -169,16 +169,16 @@ def scatter(eqn, size: int) -> list[Strategy]:
 def scatter_local(ctx: Context, x, indices, updates):
     """Scatter into the block; updates of other ranks' rows, and padded ones, are dropped."""
     dims = _scatter_dims(ctx.eqn)
-    split = [d for d in dims.picked() if ctx.in_axes(0, d)]
+    split = [d for d in dims.picked_dims() if ctx.in_axes(0, d)]
     uneven = [i for i in range(len(dims.batch)) if ctx.in_axes(1, i) and i not in dims.paired]
     if not split and not uneven:
-        return _scattered(ctx, dims, x, indices, updates)
+        return _scatter_rows(ctx, dims, x, indices, updates)
     limits = jnp.array([dims.shape[d] - dims.extent[d] for d in dims.indexed], jnp.int32)
-    wide = _clamp(indices, limits) if ctx.params["mode"] == GatherScatterMode.CLIP else _signed(indices)
+    wide = _clamp(indices, limits) if ctx.params["mode"] == GatherScatterMode.CLIP else _to_signed(indices)
     ours, here = _count_from_here(ctx, wide, dims, split)
     # Padding among the indices is no index: its updates would be added somewhere.
     here = ctx.mask(here[..., None], 1, uneven, False)
-    return _scattered(
+    return _scatter_rows(
         ctx,
         dims,
         x,
@@ -191,7 +191,7 @@ def scatter_local(ctx: Context, x, indices, updates):
     )
 
 
-def _scattered(ctx: Context, dims: _Dims, x, indices, updates, **params):
+def _scatter_rows(ctx: Context, dims: _Dims, x, indices, updates, **params):
     """Scatter, with the updates as one row each where their windows come last."""
     # On a TPU updates of 1,024 by 26 rows would fill 32 rows of tiles for every 26.
     batch = len(dims.batch)
@@ -208,7 +208,7 @@ def _scattered(ctx: Context, dims: _Dims, x, indices, updates, **params):
     )
 
 
-def _signed(indices):
+def _to_signed(indices):
     """Return indices in a signed type in which -1 and every row number exist."""
     config: Any = jax.config  # its flags are made at run time
     # Without x64 there is no int64, and uint32 has to do with int32.
@@ -220,7 +220,7 @@ def _signed(indices):
 def _clamp(indices, limits):
     """Return indices clamped into the tensor, judged before they are cast to a narrower type."""
     top = jnp.minimum(limits, min(jnp.iinfo(indices.dtype).max, jnp.iinfo(jnp.int32).max)).astype(indices.dtype)
-    return _signed(jnp.clip(indices, jnp.zeros((), indices.dtype), top))
+    return _to_signed(jnp.clip(indices, jnp.zeros((), indices.dtype), top))
 
 
 def _count_from_here(ctx: Context, indices, dims: _Dims, split: list[int]):

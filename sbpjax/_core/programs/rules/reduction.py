@@ -16,7 +16,7 @@ from sbpjax._core.programs.primitives import ARG_REDUCTIONS, REDUCTIONS
 from .table import B, Context, P, Strategy, local, rule
 
 
-def _kept(eqn, axes) -> list[Strategy]:
+def _keep_dims(eqn, axes) -> list[Strategy]:
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in axes]
     return [Strategy((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
@@ -29,7 +29,7 @@ def reduce(eqn, size: int) -> list[Strategy]:
     aval = eqn.invars[0].aval
     name = eqn.primitive.name
     over = [d for d in axes if aval.shape[d] > 1]
-    found = _kept(eqn, axes)
+    found = _keep_dims(eqn, axes)
     if name == "reduce_sum":
         found += [*(Strategy((d,), (P,)) for d in over), Strategy((P,), (P,))]
     elif _all_reduce(name, aval.dtype):
@@ -58,15 +58,15 @@ def reduce_local(ctx: Context, x):
 
 def pmax(x, names):
     """Return the maximum over mesh axes; a NaN anywhere gives NaN, as `reduce_max` has it and `lax.pmax` does not."""
-    return _ordered(x, names, jax.lax.pmax, negative_nan=False)
+    return _reduce_ordered(x, names, jax.lax.pmax, negative_nan=False)
 
 
 def pmin(x, names):
     """Return the minimum over mesh axes; a NaN anywhere gives NaN."""
-    return _ordered(x, names, jax.lax.pmin, negative_nan=True)
+    return _reduce_ordered(x, names, jax.lax.pmin, negative_nan=True)
 
 
-def _ordered(x, names, collective, negative_nan: bool):
+def _reduce_ordered(x, names, collective, negative_nan: bool):
     # XLA's all-reduce drops NaNs on some platforms. Integers ordered as the floats are, with NaN outermost, do not.
     if x.dtype == jnp.bool_:
         return collective(x.astype(jnp.int8), names).astype(jnp.bool_)
@@ -103,7 +103,7 @@ def _neutral(name: str, dtype):
 def arg_reduce(eqn, size: int) -> list[Strategy]:
     """Split kept dims; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
     axes, aval = eqn.params["axes"], eqn.invars[0].aval
-    found = _kept(eqn, axes)
+    found = _keep_dims(eqn, axes)
     # `arg_reduce_local` reduces both as one int64, of 32 bits each; an index of 64 bits implies that int64 exists.
     packed = aval.dtype.itemsize <= 4 and eqn.outvars[0].aval.dtype.itemsize == 8
     if packed and not jnp.issubdtype(aval.dtype, jnp.complexfloating) and aval.dtype != jnp.uint32:

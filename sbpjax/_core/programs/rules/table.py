@@ -150,7 +150,7 @@ def names() -> list[str]:
     return sorted(_STRATEGIES)
 
 
-def registered() -> dict[str, Callable]:
+def registered_rules() -> dict[str, Callable]:
     """Return the rules by primitive name."""
     return dict(_STRATEGIES)
 
@@ -187,7 +187,7 @@ def asked_for(eqn, axis: int) -> str:
     return asked[axis] if axis < len(asked) else ""
 
 
-def refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
+def is_refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
     """Return whether strategies chosen for ``axes`` differ from requested ones that exist.
 
     They are legal, as the last resort where other axes allow nothing else.

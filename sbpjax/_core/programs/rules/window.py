@@ -60,7 +60,7 @@ def convolution_local(ctx: Context, x, kernel):
     return ctx.bind(x, kernel, **changed)
 
 
-def _windowed(params) -> set[int]:
+def _windowed_dims(params) -> set[int]:
     """Return the dims along which a window reads more than one row, or moves."""
     ndim = len(params["window_dimensions"])
     ones, zeros = (1,) * ndim, ((0, 0),) * ndim
@@ -76,7 +76,7 @@ def _windowed(params) -> set[int]:
 @rule(*WINDOW_REDUCTIONS)
 def reduce_window(eqn, size: int) -> list[Strategy]:
     """Split dims outside the window; a sum keeps P."""
-    found = other_dims(eqn, _windowed(eqn.params))
+    found = other_dims(eqn, _windowed_dims(eqn.params))
     return [*found, Strategy((P,), (P,))] if eqn.primitive.name == "reduce_window_sum" else found
 
 
@@ -84,14 +84,14 @@ def reduce_window(eqn, size: int) -> list[Strategy]:
 def general_reduce_window(eqn, size: int) -> list[Strategy]:
     """Split dims outside the window; the initial values are scalars."""
     half = len(eqn.invars) // 2
-    found = other_dims(eqn, _windowed(eqn.params))
+    found = other_dims(eqn, _windowed_dims(eqn.params))
     return [Strategy(s.ins[:half] + (B,) * half, s.outs) for s in found]
 
 
 @rule("select_and_scatter_add", "select_and_gather_add")
 def select_window(eqn, size: int) -> list[Strategy]:
     """Split dims outside the window; linear in the first operand, the gradient of a pooling or its tangent."""
-    return [*other_dims(eqn, _windowed(eqn.params)), Strategy((P, B), (P,))]
+    return [*other_dims(eqn, _windowed_dims(eqn.params)), Strategy((P, B), (P,))]
 
 
 @rule(*CUMULATIVE)

@@ -97,11 +97,11 @@ class autocast:
         """Return the function running within the block."""
 
         @functools.wraps(function)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return function(*args, **kwargs)
 
-        return decorated
+        return wrapper
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
@@ -141,7 +141,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         casting = mode.autocast
         ctx._autocast = casting if cast_inputs is None else None
         if casting is None or cast_inputs is None:
@@ -150,7 +150,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
         with under(None):
             return fwd(ctx, *args, **kwargs)
 
-    return decorated
+    return wrapper
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
@@ -165,13 +165,13 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def decorated(ctx: Any, *grads: Any) -> Any:
+    def wrapper(ctx: Any, *grads: Any) -> Any:
         casting = ctx._autocast
         # With nothing kept: the forward's casts may be tracers of a trace that is over.
         with under(None if casting is None else casting.again()):
             return bwd(ctx, *grads)
 
-    return decorated
+    return wrapper
 
 
 def _all_cast(value: Any, casting: Casting, dtype: dtypes.dtype) -> Any:

@@ -26,7 +26,7 @@ from sbpjax._core.runtime.sizes import out_of_memory
 from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
 
 from ..handle.plain_values import plain
-from .op_errors import described, of_public
+from .op_errors import describe_value, of_public
 
 _SIGNATURE = re.compile(
     r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
@@ -59,16 +59,16 @@ def tell_constructors(space: dict[str, Any], base: type) -> None:
     for cls in {parent for layer in layers for parent in layer.__mro__}:
         init = vars(cls).get("__init__")
         if init is not None and issubclass(cls, base) and cls is not base and not hasattr(init, "is_told"):
-            cls.__init__ = told(init)
+            cls.__init__ = with_argument_errors(init)
 
 
 def told_once(member: Any) -> Any:
     """Return a function wrapped with argument errors; anything else, or an already wrapped one, unchanged."""
     own = isinstance(member, types.FunctionType) and member.__module__.startswith("sbpjax")
-    return told(member, member.__name__ in _TYPED) if own and not hasattr(member, "is_told") else member
+    return with_argument_errors(member, member.__name__ in _TYPED) if own and not hasattr(member, "is_told") else member
 
 
-def told(function: Callable, typed: bool = False) -> Callable:
+def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
     """Return a function whose wrong calls raise argument errors.
 
     Args:
@@ -133,7 +133,7 @@ def of_call(error: Exception, function: Callable, args: tuple, options: dict[str
     if not isinstance(error, SbpjaxError):
         if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
             return _wrong_signature(error, function, args, options)
-        full = out_of_memory(f"{name}(...)", _seen(_shown_of(function, args), options), error)
+        full = out_of_memory(f"{name}(...)", _format_call(_shown_of(function, args), options), error)
         if full is not None:
             return full
         if not isinstance(error, _RAW) or _of_jax_runtime(error):
@@ -173,13 +173,13 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
         # Bound again to the plain signature, the error of Python has the names that the user knows.
         except TypeError as plain:
             rule = str(plain)
-    fix = f"{name}{shown(signature, function.__name__ == '__init__')}"
+    fix = f"{name}{strip_signature(signature, function.__name__ == '__init__')}"
     if unknown:
         fix = f"leave out {unknown[1]}: {fix}"
-    return OpTypeError(f"{name}(...)", _seen(_shown_of(function, args), options), rule, fix)
+    return OpTypeError(f"{name}(...)", _format_call(_shown_of(function, args), options), rule, fix)
 
 
-def shown(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
+def strip_signature(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
     """Return a signature without its types, and without the object that a constructor makes, as an error prints it."""
     made = made and next(iter(signature.parameters), "") == "self"
     plain = [p.replace(annotation=p.empty) for p in list(signature.parameters.values())[made:]]
@@ -197,8 +197,11 @@ def _shown_of(function: Callable, args: tuple) -> tuple:
     return args[1:] if function.__name__ == "__init__" else args
 
 
-def _seen(args: tuple, options: dict[str, Any]) -> str:
-    return ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())]) or "no arguments"
+def _format_call(args: tuple, options: dict[str, Any]) -> str:
+    return (
+        ", ".join([*map(describe_value, args), *(f"{k}={describe_value(v)}" for k, v in options.items())])
+        or "no arguments"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ types of values
@@ -207,7 +210,7 @@ def _seen(args: tuple, options: dict[str, Any]) -> str:
 def misfit(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError | None:
     """Return the error for the first argument that is not of its parameter's type, None if all are."""
     kinds = _kinds(function)
-    for key, value in _given(function, args, options):
+    for key, value in _given_arguments(function, args, options):
         wanted = kinds.get(key)
         if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
             return _unfit(_name(function, args), key, value, wanted)
@@ -229,11 +232,11 @@ def check_attributes(fn: Callable, static: tuple) -> None:
 
 def _unfit(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
     rule = f"{key!r} is of type {' or '.join(_WORDS[kind] for kind in wanted)}"
-    seen = f"{key}={described(value)} of type {type(value).__name__}"
+    seen = f"{key}={describe_value(value)} of type {type(value).__name__}"
     return OpTypeError(f"{name}(...)", seen, rule, f"{key}={_EXAMPLES[wanted[0]]}")
 
 
-def _given(function: Callable, args: tuple, options: dict[str, Any]) -> list[tuple[str, Any]]:
+def _given_arguments(function: Callable, args: tuple, options: dict[str, Any]) -> list[tuple[str, Any]]:
     try:
         bound = inspect.signature(function).bind(*args, **options).arguments
     except (TypeError, ValueError):

@@ -15,7 +15,9 @@ REST = "*"
 NOTHING = ""
 
 
-def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+def rename_arguments(
+    first: str, names: dict[str, str], args: tuple, options: dict[str, Any]
+) -> tuple[tuple, dict[str, Any]]:
     """Return the arguments of a call under a function's own names.
 
     Args:

@@ -36,7 +36,7 @@ def must_be_tensor(name: str, value) -> None:
         raise _wants_tensor(name, value)
 
 
-def listed(tensors, asked: str) -> tuple:
+def list_tensors(tensors, asked: str) -> tuple:
     """Return the tensors of a list argument; raise for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
         raise OpTypeError(

@@ -67,14 +67,14 @@ def _constant_without_data(op, inputs) -> Exception:
 
 def of_public(error: Exception, name: str, args: tuple, options: dict) -> Exception:
     """Return the error to raise for a public function that failed on arguments before an op ran."""
-    arguments = ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())])
+    arguments = ", ".join([*map(describe_value, args), *(f"{k}={describe_value(v)}" for k, v in options.items())])
     full = sizes.out_of_memory(f"{name}(...)", arguments or "no arguments", error)
     if full is not None or type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return full or error
     return _kind_of(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return the description of one argument of a function in an error."""
     return describe(value) if hasattr(value, "dtype") else repr(value)[:60]
 
@@ -132,7 +132,7 @@ def translate(error: Exception, op, inputs) -> Exception:
     return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)
 
 
-def mixed(asked: str, inputs) -> errors.MixedTensorError:
+def mixed_error(asked: str, inputs) -> errors.MixedTensorError:
     """Return the error for inputs on different placements, or of which some are local and some global."""
     from ..handle.tensor import Tensor
 

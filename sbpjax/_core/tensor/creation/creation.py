@@ -148,7 +148,7 @@ def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor 
         return None if draw is None else draw()
     options = dict(static)
     value = inputs[0] if inputs else options["value"]
-    return made_on_host.filled(options["shape"], options["dtype"], value, device, placement, sbp)
+    return made_on_host.fill_on_host(options["shape"], options["dtype"], value, device, placement, sbp)
 
 
 def without_data(device, placement) -> bool:
@@ -247,7 +247,7 @@ def _float_dtype(dtype) -> np.dtype:
     return dtypes.of(dtype).np if dtype is not None else dtypes.get_default_dtype().np
 
 
-def _filled(value, size, dtype, options, requires_grad, asked) -> Tensor:
+def _fill_tensor(value, size, dtype, options, requires_grad, asked) -> Tensor:
     shape = size_of(size, asked)
     static = (("shape", shape), ("dtype", _float_dtype(dtype)), ("value", value))
     return make(_constant, static, (), options, asked, requires_grad)
@@ -275,7 +275,7 @@ def zeros(*size, dtype=None, device=None, placement=None, sbp=None, requires_gra
         >>> x.shape, x.sbp
         (sbpjax.Size([2, 3]), (sbpjax.sbp.split(dim=0),))
     """
-    return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "zeros(...)")
+    return _fill_tensor(0, size, dtype, (device, placement, sbp), requires_grad, "zeros(...)")
 
 
 def ones(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
@@ -286,7 +286,7 @@ def ones(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return _filled(1, size, dtype, (device, placement, sbp), requires_grad, "ones(...)")
+    return _fill_tensor(1, size, dtype, (device, placement, sbp), requires_grad, "ones(...)")
 
 
 def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
@@ -296,7 +296,7 @@ def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_gra
         >>> flow.empty(2, 3).shape
         sbpjax.Size([2, 3])
     """
-    return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "empty(...)")
+    return _fill_tensor(0, size, dtype, (device, placement, sbp), requires_grad, "empty(...)")
 
 
 def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:

@@ -33,7 +33,7 @@ _WORD = 0xFFFF_FFFF
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def _folded(seed: int, counter: int) -> np.ndarray:
+def _fold_counter(seed: int, counter: int) -> np.ndarray:
     """Return the data of ``fold_in(key(seed), counter)``: Threefry-2x32 of (0, counter) under the seed's two words.
 
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
@@ -166,7 +166,7 @@ class Generator:
 
     def draw(self) -> int:
         """Return the next 63 bits of the stream as an integer, on the host."""
-        first, second = _folded(self._seed, self._next()).tolist()
+        first, second = _fold_counter(self._seed, self._next()).tolist()
         return (first << 32 | second) & 0x7FFF_FFFF_FFFF_FFFF
 
     def key(self):
@@ -182,7 +182,7 @@ class Generator:
         config: Any = jax.config  # its flags are made at run time
         if _by_hand and trace_state_clean() and config.jax_default_prng_impl == "threefry2x32":
             _by_hand -= 1
-            folded: Any = _folded(self._seed, counter)  # NumPy will do
+            folded: Any = _fold_counter(self._seed, counter)  # NumPy will do
             return jax.random.wrap_key_data(folded)
         return _folder()(self._seed, counter)
 

@@ -44,7 +44,9 @@ _MOST_SMALL = 6  # a small block costs 0.15 to 0.2 ms, a large one 1.0 to 1.7
 _made = Recent(4096)  # how often each kind of value was made
 
 
-def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, placement=None, sbp=None) -> Tensor | None:
+def fill_on_host(
+    shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, placement=None, sbp=None
+) -> Tensor | None:
     """Return a constant filled on the host; None where a program has to make it.
 
     Args:
@@ -84,7 +86,7 @@ def draw(
         fn: a function of `_core.ops.randoms.random`.
         static: its attributes.
         inputs: a key, and numbers.
-        device: as in `filled`; so are `placement` and `sbp`.
+        device: as in `fill_on_host`; so are `placement` and `sbp`.
         placement: see there.
         sbp: see there.
         then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
@@ -108,10 +110,10 @@ def draw(
     if not _whole(len(shape), placement, sbp):
         return None
     _count(kind)
-    return lambda: _put(_joined(fn, options, inputs, size, then).reshape(shape), device, placement, sbp)
+    return lambda: _put(_draw_numbers(fn, options, inputs, size, then).reshape(shape), device, placement, sbp)
 
 
-def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray:
+def _draw_numbers(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray:
     """Return the first numbers of a draw, a flat array."""
     bounds = options.get("low", 0.0), options.get("high", 1.0)
     if fn is random.rand or (fn is random.uniform and bounds[0] <= bounds[1] and math.isfinite(bounds[1])):

@@ -22,17 +22,18 @@ class _Typed(type):
         return isinstance(instance, Tensor) and instance.dtype == cls._dtype
 
 
-def _typed(name: str, dtype) -> _Typed:
+def _make_type(name: str, dtype) -> _Typed:
     doc = f"A {dtype!r} tensor with the given content, or of the given size."
     return _Typed(name, (), {"_dtype": dtype, "__doc__": doc, "__module__": "sbpjax"})
 
 
 FloatTensor, DoubleTensor, HalfTensor = (
-    _typed(n, d)
+    _make_type(n, d)
     for n, d in (("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16))
 )
 LongTensor, IntTensor, BoolTensor = (
-    _typed(n, d) for n, d in (("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("BoolTensor", dtypes.bool_))
+    _make_type(n, d)
+    for n, d in (("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("BoolTensor", dtypes.bool_))
 )
-BFloat16Tensor, ShortTensor = _typed("BFloat16Tensor", dtypes.bfloat16), _typed("ShortTensor", dtypes.int16)
-ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8), ("CharTensor", dtypes.int8)))
+BFloat16Tensor, ShortTensor = _make_type("BFloat16Tensor", dtypes.bfloat16), _make_type("ShortTensor", dtypes.int16)
+ByteTensor, CharTensor = (_make_type(n, d) for n, d in (("ByteTensor", dtypes.uint8), ("CharTensor", dtypes.int8)))

@@ -23,7 +23,7 @@ import numpy as np
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.errors import OpTypeError
 
-from ..calls.op_errors import mixed, translate
+from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import ABSTRACT, LOCAL, OTHER, PLACED, TRACED, Tensor, attach
 from ..nodes.op_node import record_op
@@ -214,4 +214,4 @@ def binary(op: Op, a: Tensor, b) -> Any:
     return t
 
 
-attach(_mixed=staticmethod(mixed))
+attach(_mixed=staticmethod(mixed_error))

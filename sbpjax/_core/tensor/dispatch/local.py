@@ -13,7 +13,7 @@ from jax.core import Tracer
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.sbp.abstract import Abstract
 
-from ..calls.op_errors import mixed, translate
+from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import LOCAL, Tensor, wrap, wrap_any
 from ..nodes.op_node import OpNode, kept_of, record_op
@@ -140,7 +140,7 @@ def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
 def _array(g: Tensor):
     """Return a gradient's array, up to date."""
     if g._layout is not None:
-        raise mixed("backward of a local op with a global gradient", (g,))
+        raise mixed_error("backward of a local op with a global gradient", (g,))
     return g._fresh()._array
 
 

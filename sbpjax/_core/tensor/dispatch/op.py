@@ -55,7 +55,7 @@ class Op:
         # A user's own function may have the name of one of ours; it refuses nothing.
         of_ops = getattr(fn, "__module__", "").startswith(("sbpjax._core.ops.", "sbpjax._core.functions."))
         rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
-        self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
+        self.traced = _bind_attributes(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
         self.shapes = {}
         self.options = None
@@ -81,7 +81,7 @@ class Op:
         call.__name__ = self.name
         return call
 
-    def jitted(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
+    def compile_for(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
         """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
         function = self.function()
         return cold(function, jax.jit(function, compiler_options=self.options), arrays, replace)
@@ -99,7 +99,7 @@ class Op:
 
     def spread(self) -> None:
         """Switch to a cache whose programs are dropped one by one."""
-        self.call = shapes.ByShape(self, self.call, self.jitted)
+        self.call = shapes.ByShape(self, self.call, self.compile_for)
 
 
 def forbids_options(error: Exception) -> bool:
@@ -111,18 +111,18 @@ def forbids_options(error: Exception) -> bool:
     return isinstance(error, ValueError) and not trace_state_clean()
 
 
-def _closed(fn, keywords: dict, name: str, rule: str | None = None):
+def _bind_attributes(fn, keywords: dict, name: str, rule: str | None = None):
     """Return a function with its attributes bound; `rule` names the dtypes that it rejects, if any."""
 
-    def closed(*arrays):
+    def call(*arrays):
         if rule is not None:
             check(rule, arrays)
         return fn(*arrays, **keywords)
 
-    closed.__name__ = name
+    call.__name__ = name
     # Its name on disk, see `_core.compiler.eager.disk_cache`.
-    closed.made_of = ("closed", fn, tuple(keywords.items()))
-    return closed
+    call.made_of = ("closed", fn, tuple(keywords.items()))
+    return call
 
 
 # Ops of which PyTorch saves something else for backward, "outputs" or "none", by the op's name: this
@@ -165,7 +165,7 @@ def call_kept(op: Op, inputs: list, device=None):
     # In a trace the op becomes a part of the program.
     call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT
     if call is None:
-        call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or _NOT_KEPT)
+        call = _KEPT.recall(key) or _KEPT.keep(key, _keep_program(op, inputs, device) or _NOT_KEPT)
     if call is not _NOT_KEPT:
         try:
             return call(*inputs)
@@ -183,7 +183,7 @@ def call_kept(op: Op, inputs: list, device=None):
         return op.staged(inputs)
 
 
-def _kept(op: Op, inputs: list, device):
+def _keep_program(op: Op, inputs: list, device):
     """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
     where = jax.local_devices()[0] if device is None else device
     # A kept program is bound to its device; under a default device of the user's JAX chooses per call.
@@ -197,14 +197,14 @@ def _kept(op: Op, inputs: list, device):
     if on_disk is None:
         return None
     found = program_cache.load(on_disk)
-    compiled = None if found is None else program_cache.unpacked(found, [where])
+    compiled = None if found is None else program_cache.load_program(found, [where])
     call = None if compiled is None else program_cache.fast_call(compiled)
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
             _, again = FirstCall(op).chosen(inputs)
             compiled = program_cache.compiled_afresh(again.lower(*inputs))
-        found = program_cache.packed(compiled)
+        found = program_cache.serialize_program(compiled)
         if found is not None:
             program_cache.store(on_disk, found)
             call = program_cache.fast_call(compiled)

@@ -8,8 +8,8 @@ bound one by one under three levels of tracers, 3 ms. Here the forward of an op 
     layer_norm(x, w, b)  →  y, residuals = jit[op layer_norm](x, w, b)
                             gx, gw, gb   = jit[op layer_norm_backward](residuals, gy)
 
-`inlined` puts the bodies in place of the calls when the trace is over, each equation under the name and the source line
-of its call, so later passes see no difference.
+`inline_calls` puts the bodies in place of the calls when the trace is over, each equation under the name and the source
+line of its call, so later passes see no difference.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _outs(single: bool, diff: tuple[int, ...]) -> Outs:
 
 
 @contextlib.contextmanager
-def called():
-    """Trace recorded ops as calls within the block; the tracing code puts their bodies back with `inlined`."""
+def trace_calls():
+    """Trace recorded ops as calls within the block; the tracing code puts their bodies back with `inline_calls`."""
     before, mode.calls = mode.calls, True
     try:
         yield
@@ -113,7 +113,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
         arrays = [held[i] if i in held else next(rest) for i in range(len(given) + len(fixed))]
         facts: list = []
 
-        def wanted(*chosen):
+        def call_op(*chosen):
             merged = list(arrays)
             for i, value in zip(needs, chosen, strict=True):
                 merged[i] = value
@@ -126,7 +126,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
 
         # Outputs without a gradient (indices) are auxiliary: `jax.vjp` would require cotangents of dtype float0 for
         # them.
-        diff, vjp, others = jax.vjp(wanted, *[arrays[i] for i in needs], has_aux=True)
+        diff, vjp, others = jax.vjp(call_op, *[arrays[i] for i in needs], has_aux=True)
         return diff, vjp, others, _outs(*facts)
 
     return run
@@ -135,7 +135,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
 # -- putting the bodies in place of the calls ------------------------------------------------------------------------
 
 
-def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
+def inline_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a traced program with the bodies of op calls in place of the calls, inside loops too."""
     return rewritten(closed, _inline)
 

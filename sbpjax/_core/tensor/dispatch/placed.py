@@ -19,7 +19,7 @@ from sbpjax._core.compiler.eager import global_ops as eager
 from sbpjax.sbp import algebra
 from sbpjax.sbp.boxing_marker import to_sbp
 
-from ..calls.op_errors import mixed, translate
+from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import TRACED, Tensor, wrap_any
 from ..nodes.op_node import OpNode, kept_of, record_op
@@ -54,12 +54,12 @@ def run(op, inputs: tuple, out_sbps=None):
             if layout is None:
                 # A 0-d tensor is passed like a number; the layout of one with dims is not known.
                 if x._array.ndim:
-                    raise mixed(op.name, inputs)
+                    raise mixed_error(op.name, inputs)
             elif placement is None:
                 placement = layout.placement
             # Identity first: placements are compared with every op, and their equality compares arrays of ranks.
             elif layout.placement is not placement and layout.placement != placement:
-                raise mixed(op.name, inputs)
+                raise mixed_error(op.name, inputs)
             arrays.append(x._array)
             layouts.append(layout)
             if x._edge is not None:
@@ -192,14 +192,14 @@ def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
     if layout is None:
         return localize(grad)
     if grad._layout is None:
-        raise mixed("accumulating a gradient", (leaf, grad))
+        raise mixed_error("accumulating a gradient", (leaf, grad))
     # In a trace no layout is final: the planner brings the gradient to its leaf.
     if getattr(layout, "shape", None) is None or grad._layout.shape is None:
         return grad
-    return boxed(grad, layout.placement, layout.sbp)
+    return convert_layout(grad, layout.placement, layout.sbp)
 
 
-def boxed(x: Tensor, placement, sbp) -> Tensor:
+def convert_layout(x: Tensor, placement, sbp) -> Tensor:
     """Return a global tensor in another layout, without the tape."""
     if x._kind == TRACED:
         codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)

@@ -14,10 +14,10 @@ import numpy as np
 
 from sbpjax._core.jax_private import source_info_util
 from sbpjax._core.runtime import sizes
-from sbpjax._core.tensor.nodes.node import Node, freed, record
+from sbpjax._core.tensor.nodes.node import Node, freed_error, record
 from sbpjax.sbp import algebra, undecided
 
-from ..calls.op_errors import mixed, translate
+from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import TRACED, Tensor, restore, wrap_any
 from . import op_calls
@@ -72,7 +72,7 @@ def as_traced(layout, ndim: int | None = None) -> TracedLayout | None:
     return TracedLayout(layout.placement, layout.codes if ndim in (None, len(layout.shape)) else None)
 
 
-def unpinned(layout) -> TracedLayout | None:
+def unpin_layout(layout) -> TracedLayout | None:
     """Return the layout of a traced value on the placement of another one, with all entries left to the planner."""
     return None if layout is None else TracedLayout(layout.placement)
 
@@ -115,16 +115,16 @@ def run(op, inputs: tuple, out_sbps=None):
     layout = None if found is None else TracedLayout(found.placement)
     per_process = mode.auto is None and any(map(is_per_process, inputs))
     if per_process and found is not None:
-        raise mixed(op.name, inputs)
+        raise mixed_error(op.name, inputs)
     try:
         if not needs:
             out = op.traced(*arrays)
             single = not isinstance(out, (tuple, list))
-            outs = [wrap_any(o, layout) for o in _sized(op, (out,) if single else out)]
+            outs = [wrap_any(o, layout) for o in _check_sizes(op, (out,) if single else out)]
             if per_process:
                 note_per_process(*outs)
             return outs[0] if single else tuple(outs)
-        outs = _recorded(op, inputs, arrays, needs, layout)
+        outs = _record_op(op, inputs, arrays, needs, layout)
         if per_process:
             note_per_process(*(outs if outs.__class__ is tuple else (outs,)))
         return outs
@@ -132,7 +132,7 @@ def run(op, inputs: tuple, out_sbps=None):
         raise translate(error, op, inputs) from None
 
 
-def _sized(op, outs):
+def _check_sizes(op, outs):
     """Return the outputs of an op; raise if a size in bytes overflows: the program would end the process."""
     for out in outs:
         if out is not None:
@@ -164,16 +164,16 @@ def _check_placements(op, inputs: tuple, placement) -> None:
     """Raise for tensors on two placements: an op runs on one. Updates of all parameters at once may cross them."""
     for x in inputs:
         if isinstance(x, Tensor) and x._layout is not None and x._layout.placement != placement:
-            raise mixed(op.name, inputs)
+            raise mixed_error(op.name, inputs)
 
 
-def _recorded(op, inputs, arrays, needs, layout):
+def _record_op(op, inputs, arrays, needs, layout):
     where = source_info_util.current()
     diff, vjp, rest, (single, floats) = op_calls.forward(op, needs, arrays)
     diff, rest = list(diff), list(rest)
     n_out = len(diff) + len(rest)
     outs = [diff.pop(0) if i in floats else rest.pop(0) for i in range(n_out)]
-    outs = [wrap_any(o, layout) for o in _sized(op, outs)]
+    outs = [wrap_any(o, layout) for o in _check_sizes(op, outs)]
     if floats:
         node = TracedNode()
         node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, floats
@@ -213,17 +213,17 @@ class TracedNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.vjp is None:
-            raise freed(self.name())
+            raise freed_error(self.name())
         cotangents = tuple([_conjugate(_cotangent(self.avals[i], grads[i])) for i in self.diff_outs])
         # Plans, HLO and errors name the line of the forward: the line of `backward()` would be the same for all.
         with source_info_util.user_context(self.scope.traceback, name_stack=self.scope.name_stack):
             results = map(_conjugate, op_calls.backward(self.op, self.vjp, cotangents))
-        return tuple(wrap_any(g, unpinned(lay)) for g, lay in zip(results, self.layouts, strict=True))
+        return tuple(wrap_any(g, unpin_layout(lay)) for g, lay in zip(results, self.layouts, strict=True))
 
     def as_op(self, grads: list) -> tuple:
         """Return the backward as an op on the op's inputs, and these."""
         if self.vjp is None:
-            raise freed(self.name())
+            raise freed_error(self.name())
         needs = tuple(i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x._edge is not None)
         avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in self.inputs)
         # The recompute form, for a backward that is itself differentiated: the residuals of `jax.vjp` are no inputs of

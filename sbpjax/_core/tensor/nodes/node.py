@@ -128,7 +128,7 @@ def table_of(node: Node) -> HookTable:
     return node.hooks
 
 
-def freed(name: str) -> AutogradError:
+def freed_error(name: str) -> AutogradError:
     """Return the error of a second walk over a node whose saved values are freed."""
     return AutogradError(
         f"backward through {name}",

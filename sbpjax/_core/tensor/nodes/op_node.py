@@ -9,7 +9,7 @@ from typing import Any
 from sbpjax._core.tensor.handle.tensor import Tensor, restore
 from sbpjax.errors import AutogradError
 
-from .node import FREED, Node, freed, sequence
+from .node import FREED, Node, freed_error, sequence
 
 
 class OpNode(Node):
@@ -42,8 +42,8 @@ class OpNode(Node):
         saved = self.saved
         if saved.__class__ is not tuple:
             if saved is FREED:
-                raise freed(self.name())
-            return saved.unpacked(self.name())
+                raise freed_error(self.name())
+            return saved.unpack_payloads(self.name())
         pairs = iter(self.checks)
         for ref, version in zip(pairs, pairs):
             t = ref()

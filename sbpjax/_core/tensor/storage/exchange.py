@@ -9,7 +9,7 @@ run and all assignments are one chain of iterators, and one call into C exhausts
     parameters, moments, step count of device 1 ─ run ─ assign ┴ one call: all of the next step, or nothing
 
 Tensors whose write needs Python (a view of a tensor, a layer's slice of a stack with other views) are not donated
-(`planned` returns None): the program runs, and if the writing is interrupted the old values are put back.
+(`plan_writes` returns None): the program runs, and if the writing is interrupted the old values are put back.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def commit(*steps: Iterable) -> None:
     deque(chain.from_iterable(steps), maxlen=0)
 
 
-def assigned(assignments: Sequence[Assignment]) -> Iterator:
+def make_assigner(assignments: Sequence[Assignment]) -> Iterator:
     """Return an iterator that assigns attributes."""
     return starmap(setattr, assignments)
 
@@ -83,7 +83,7 @@ class Plan:
             owners, names, places = zip(*self.late)
             found.append(map(setattr, owners, names, map(arrays.__getitem__, places)))
         if self.known:
-            found.append(assigned(self.known))
+            found.append(make_assigner(self.known))
         return found
 
     def add(self, x: Tensor, place: int, layout: Any) -> bool:
@@ -123,7 +123,7 @@ def next_versions(targets: Sequence[Tensor]) -> list[int]:
     return [x._ver + 1 for x in targets]
 
 
-def planned(targets: Sequence[Tensor], layouts: Sequence | None = None) -> Plan | None:
+def plan_writes(targets: Sequence[Tensor], layouts: Sequence | None = None) -> Plan | None:
     """Return the plan that writes arrays of the tensors' shapes into them; None if that needs Python.
 
     Args:
@@ -163,7 +163,7 @@ def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | Non
         layouts: their layouts; all are local if none are given.
         also: iterators that are exhausted in the same call into C.
     """
-    plan = planned(tensors, layouts) if _ARRAYS.issuperset(map(type, arrays)) else None
+    plan = plan_writes(tensors, layouts) if _ARRAYS.issuperset(map(type, arrays)) else None
     if plan is not None:
         commit(*plan.steps(list(arrays)), *also)
         return
@@ -183,7 +183,7 @@ def all_or_nothing(tensors: Sequence[Tensor], write: Callable[[], Any], *also: I
         write: the function; the arrays that the tensors hold must live on.
         also: iterators that are exhausted when it has returned.
     """
-    before = assigned([part for x in tensors for part in _held(x)])
+    before = make_assigner([part for x in tensors for part in _held_attributes(x)])
     done: list = []
     try:
         write()
@@ -194,7 +194,7 @@ def all_or_nothing(tensors: Sequence[Tensor], write: Callable[[], Any], *also: I
         raise
 
 
-def _held(x: Tensor) -> Iterator[Assignment]:
+def _held_attributes(x: Tensor) -> Iterator[Assignment]:
     """Return the attributes that a write into a tensor may change: its own, its base's and their storage's."""
     for owner in (x, base_of(x)):
         for part in (owner, owner._cell, owner._meta) if owner is not None else ():

@@ -130,7 +130,7 @@ def getitem(self: Tensor, item) -> Tensor:
         items = _items(plain(item))
     if _is_basic(items):
         return _basic_view(self, _full(items, self.shape))
-    spec, arrays = _resolved(self, items)
+    spec, arrays = _resolve_index(self, items)
     if any(entry[0] == "mask" for entry in spec):
         spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _places(mask, self))
     return dispatch.run(op_of(_index.getitem, (("spec", spec),)), (self, *arrays))
@@ -207,7 +207,7 @@ def _write_part(x: Tensor, entries: list, value) -> None:
 # ------------------------------------------------------------------------------------------------------------- advanced
 
 
-def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:
+def _resolve_index(x: Tensor, items: tuple) -> tuple[tuple, list]:
     """Return the spec of an index and its tensors, on the placement of ``x``."""
     items = tuple(_as_index(i) for i in items)
     try:
@@ -280,7 +280,7 @@ def _places(mask: Tensor, x: Tensor) -> list[Tensor]:
 
 
 def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
-    spec, arrays = _resolved(x, items)
+    spec, arrays = _resolve_index(x, items)
     masks = [entry for entry in spec if entry[0] == "mask"]
     if masks:
         # A number through one mask is a `where`: no sizes, hence no read of the data, and it can be compiled.

@@ -377,7 +377,7 @@ def _filled_on_host(x: Tensor, value, asked: str) -> bool:
         place = where_to(*place_to_fill(x), asked)
     else:
         place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(x._array),)
-    made = made_on_host.filled(tuple(x.shape), x.dtype.np, value, *place)
+    made = made_on_host.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
     if made is None:
         return False
     check_writable(x, asked)

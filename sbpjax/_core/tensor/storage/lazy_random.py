@@ -91,7 +91,7 @@ class Undrawn(Cell):
         x._ver, x._cell = self.version, None
         return True
 
-    def detached(self, x: Tensor) -> Tensor:
+    def make_detached(self, x: Tensor) -> Tensor:
         """Return a tensor off the tape that shows the same numbers, without drawing them."""
         alias = wrap_any(x._array, x._layout)
         alias._kind, alias._cell, alias._seen, alias._ver = STORED, self, 0, self.version
@@ -123,7 +123,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
         return False
     sure, at_once = _is_sure(fn, static), _traces()
     if is_undrawn(x) and not at_once:
-        replace(x, draw if sure else _given(draw()))
+        replace(x, draw if sure else _make_getter(draw()))
     elif sure and not at_once and is_array(x) and drop_own_cell(x):
         x._cell = Undrawn(draw, options, x._ver + 1)
         x._seen = 0
@@ -147,7 +147,7 @@ def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
     put_from(x, draw())  # another thread has drawn it meanwhile
 
 
-def _given(value: Tensor) -> Callable[[], Tensor]:
+def _make_getter(value: Tensor) -> Callable[[], Tensor]:
     return lambda: value
 
 
@@ -166,7 +166,7 @@ def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
     cell = x._cell
     blank = None
     if not _traces() and not cell.others(x):
-        blank = made_on_host.filled(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
+        blank = made_on_host.fill_on_host(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
     if blank is None:
         x._fresh()
         return write()

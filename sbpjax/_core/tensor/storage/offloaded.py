@@ -20,7 +20,7 @@ import jax
 
 from ..handle.mode import mode
 from ..handle.tensor import STORED, Tensor
-from .exchange import Assignment, assigned, commit
+from .exchange import Assignment, commit, make_assigner
 from .storage import Cell, drop_own_cell
 
 
@@ -68,7 +68,7 @@ class Stored(Cell):
         x._ver, x._cell = self.version, None
         return True
 
-    def detached(self, x: Tensor) -> None:
+    def make_detached(self, x: Tensor) -> None:
         """Return None: an alias needs the payload here."""
 
 
@@ -124,7 +124,7 @@ class Stack:
                 continue
             if written and mode.touch is not None:
                 mode.touch(x)
-            commit(assigned(self._stored(x, place, written)))
+            commit(make_assigner(self._slice_assignments(x, place, written)))
 
     def planned(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
         """Return the assignments that make written tensors slices of this stack; None if one has views or aliases."""
@@ -134,10 +134,10 @@ class Stack:
                 return None
             if mode.touch is not None:
                 mode.touch(x)
-            found += self._stored(x, index if self.layout_is_stack(x) else None, True)
+            found += self._slice_assignments(x, index if self.layout_is_stack(x) else None, True)
         return found
 
-    def _stored(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
+    def _slice_assignments(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
         version = x._cell.version if x._cell is not None else x._ver
         # Shape and dtype are read all the time, and must not fetch the payload.
         facts = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)

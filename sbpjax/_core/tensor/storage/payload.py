@@ -24,7 +24,7 @@ from .exchange import put_all as put_all
 # ----------------------------------------------------------------------------------------------------------- reading
 
 
-def refreshed(x: Tensor) -> Tensor:
+def refresh_tensor(x: Tensor) -> Tensor:
     """Return a tensor after a write through a view or base of it, or a fetch, is done."""
     return x._fresh()
 

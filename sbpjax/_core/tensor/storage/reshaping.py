@@ -127,7 +127,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
     shape = _shape_for(self, shape, "reshape")
     if key is not None and shape:
         remember(key, view_steps.reshape, (("shape", shape),))
-    return _reshaped(self, shape)
+    return _reshape_view(self, shape)
 
 
 def _whole(x: Tensor, shape: tuple) -> tuple | None:
@@ -138,7 +138,7 @@ def _whole(x: Tensor, shape: tuple) -> tuple | None:
     return ("view", x._array.shape, shape)
 
 
-def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _reshape_view(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if steps_of(x) and view_steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
         return lazy_views.through(x, op_of(view_steps.reshape, (("shape", shape),)))
     return view_of(x, view_steps.reshape, (("shape", shape),))
@@ -179,7 +179,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start == end:
         return self
     shape = tuple(self.shape)
-    return _reshaped(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+    return _reshape_view(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def unflatten(self: Tensor, dim: int, sizes) -> Tensor:

@@ -26,7 +26,7 @@ _MOST_SECTIONS = 1 << 20
 
 
 def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
-    return _tied(self, *_cut(self.ndim, d, tuple(sizes)))
+    return _tie_views(self, *_cut(self.ndim, d, tuple(sizes)))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -39,7 +39,7 @@ def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
     return op, [(view_steps.index, (("spec", spec),), ()) for spec in parts]
 
 
-def _tied(x: Tensor, op, all_steps: list) -> tuple:
+def _tie_views(x: Tensor, op, all_steps: list) -> tuple:
     outs = lazy_views.views(x, op)
     if outs is None:
         outs = dispatch.run(op, (x,))
@@ -168,6 +168,6 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
     if not self.shape[d]:
         return ()
     specs = [of_one_dim(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
-    return _tied(
+    return _tie_views(
         self, op_of(_view.unbind, (("dim", d),)), [(view_steps.index, (("spec", spec),), ()) for spec in specs]
     )

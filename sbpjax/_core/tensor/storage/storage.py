@@ -326,7 +326,7 @@ def detach(self: Tensor) -> Tensor:
         >>> (x * 2).detach().requires_grad
         False
     """
-    if self._kind == STORED and (out := self._cell.detached(self)) is not None:
+    if self._kind == STORED and (out := self._cell.make_detached(self)) is not None:
         return out
     self._fresh()
     out = wrap_any(self._array, self._layout)

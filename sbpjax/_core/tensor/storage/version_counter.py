@@ -42,7 +42,7 @@ class Changes:
 changes = Changes()
 
 
-def _noted(cls: type, *names: str) -> None:
+def _mark_changes(cls: type, *names: str) -> None:
     """Add methods to a container that call its base's and move the mark after the change."""
     for name in names:
         method = getattr(cls.__mro__[1], name)
@@ -95,11 +95,11 @@ class Group(dict[str, Any]):
             changes.now = object()
 
 
-_noted(Table, *_DICT, "move_to_end")
-_noted(Fields, *_DICT)
-_noted(States, *_DICT)
-_noted(Group, *_DICT[1:])
-_noted(
+_mark_changes(Table, *_DICT, "move_to_end")
+_mark_changes(Fields, *_DICT)
+_mark_changes(States, *_DICT)
+_mark_changes(Group, *_DICT[1:])
+_mark_changes(
     Items, "__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop",
     "remove", "reverse", "sort",
 )  # fmt: skip

@@ -156,7 +156,7 @@ def index(x, /, *starts, spec):
             out = lax.slice(out, (0,) * x.ndim, out.shape, strides)
     else:
         out = lax.slice(x, begin, tuple(b + n for b, n in zip(begin, spans, strict=True)), strides)
-    dropped = _dropped(spec)
+    dropped = _dropped_dims(spec)
     return lax.squeeze(out, dropped) if dropped else out
 
 
@@ -171,7 +171,7 @@ def _span(entry) -> int:
     return 1 if size is None else max(0, (size - 1) * stride + 1)
 
 
-def _dropped(spec) -> tuple[int, ...]:
+def _dropped_dims(spec) -> tuple[int, ...]:
     return tuple(d for d, s in enumerate(spec) if s is not None and s[0] is None)
 
 
@@ -187,7 +187,7 @@ def _begin(starts, spec) -> tuple[tuple, bool]:
 
 def _put_index(x, value, /, *starts, spec):
     begin, _ = _begin(starts, spec)
-    dropped = _dropped(spec)
+    dropped = _dropped_dims(spec)
     value = lax.expand_dims(value, dropped) if dropped else value
     begin = [np.int64(b) if isinstance(b, int) else b for b in begin]
     strides = _steps(spec)
@@ -252,7 +252,7 @@ def _strides_diagonal(shape, strides, /, offset, dim1, dim2):
     return (*[shape[d] for d in rest], count), (*[strides[d] for d in rest], strides[dim1] + strides[dim2])
 
 
-def strided(x, /, size, stride, offset):
+def read_strided(x, /, size, stride, offset):
     """Return the elements of row-major memory at ``offset + sum(index * stride)``."""
     return lax.reshape(x, (math.prod(x.shape),))[_memory_places(size, stride, offset)]
 
@@ -337,7 +337,7 @@ PUT = {
     index: _put_index,
     unfold: _put_unfold,
     diagonal: _put_diagonal,
-    strided: _put_strided,
+    read_strided: _put_strided,
     alias: lambda x, value, /: value,
     conj: lambda x, value, /: lax.conj(value),
     real_part: lambda x, value, /: lax.complex(lax.real(value), lax.imag(x)),
@@ -354,7 +354,7 @@ STRIDES = {
     index: _strides_index,
     unfold: _strides_unfold,
     diagonal: _strides_diagonal,
-    strided: lambda shape, strides, /, **s: (s["size"], s["stride"]),
+    read_strided: lambda shape, strides, /, **s: (s["size"], s["stride"]),
     alias: lambda shape, strides, /: (shape, strides),
     conj: lambda shape, strides, /: (shape, strides),
     # In real numbers, of which a complex one has two.

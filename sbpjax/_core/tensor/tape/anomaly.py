@@ -109,12 +109,12 @@ def line_of(node: Any) -> str:
 def _set(enabled: bool, looks: bool) -> None:
     global _enabled, checks
     _enabled, checks = enabled, looks
-    _node.sequence = _op_node.sequence = _noted if enabled else _sequence
+    _node.sequence = _op_node.sequence = _note_line if enabled else _sequence
     if not enabled:
         _lines.clear()
 
 
-def _noted() -> int:
+def _note_line() -> int:
     number = _sequence()
     _lines[number] = user_line()
     if len(_lines) > _MOST_LINES:

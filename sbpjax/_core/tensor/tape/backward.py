@@ -78,12 +78,12 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
                 )
             g = _one_like(x)
         else:
-            g = _checked(x, g, create_graph)
+            g = _check_grad(x, g, create_graph)
         roots.append((x._edge, x._idx, g))
     return roots
 
 
-def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
+def _check_grad(x: Tensor, g, create_graph: bool) -> Tensor:
     if not isinstance(g, Tensor):
         raise OpTypeError("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one")
     if g.shape != x.shape:
@@ -158,7 +158,7 @@ def backward(
     engine.run_ends()
 
 
-def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
+def _batch_grads(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
     """Return `grad` of every element of the first dim of some gradients, stacked."""
     counts = {len(g) for g in grads if g is not None}
     if len(counts) != 1:
@@ -205,7 +205,7 @@ def grad(
     """
     if is_grads_batched:
         options = {"create_graph": create_graph, "allow_unused": allow_unused, "materialize_grads": materialize_grads}
-        return _batched(_tuple(outputs), _tuple(inputs), _tuple(grad_outputs), retain_graph, options)
+        return _batch_grads(_tuple(outputs), _tuple(inputs), _tuple(grad_outputs), retain_graph, options)
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     for x in inputs:

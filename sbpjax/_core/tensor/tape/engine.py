@@ -18,7 +18,7 @@ from sbpjax._core.tensor.dispatch.traced import TracedNode
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.nodes.op_node import OpNode
-from sbpjax._core.tensor.tape.row_grad import RowGrad, accumulated
+from sbpjax._core.tensor.tape.row_grad import RowGrad, accumulate_grad
 from sbpjax.errors import AutogradError
 
 from ..nodes.node import AccumulateGrad
@@ -282,7 +282,7 @@ def _before(hooks, grads: list) -> list:
             changed = hook(grads[idx])
             if changed is not None:
                 if tuple(changed.shape) != tuple(grads[idx].shape):
-                    raise _resized(hook, grads[idx], changed)
+                    raise _resized_error(hook, grads[idx], changed)
                 grads[idx] = changed
     # A copy: a hook may remove itself.
     for hook in list(hooks.pre.values()):
@@ -297,7 +297,7 @@ def _before(hooks, grads: list) -> list:
     return grads
 
 
-def _resized(hook, grad, changed) -> AutogradError:
+def _resized_error(hook, grad, changed) -> AutogradError:
     name = getattr(hook, "__name__", hook)
     return AutogradError(
         "backward()",
@@ -327,7 +327,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     elif create_graph:
         own.grad = own.grad + grad
     elif own.grad.__class__ is RowGrad:
-        own.grad = accumulated(own.grad, grad, tensor)
+        own.grad = accumulate_grad(own.grad, grad, tensor)
     # The array of `zero_grad` is known to be zero: the gradient replaces it, and the user's handle to ``w.grad`` sees
     # it.
     elif own.zeroed is not None and own.grad._array is own.zeroed:
@@ -347,7 +347,7 @@ def _accumulate_rows(tensor, grad: RowGrad) -> None:
     held = own.grad
     if held is not None and own.zeroed is not None and held._array is own.zeroed:
         held = None
-    own.grad = accumulated(held, grad, tensor)
+    own.grad = accumulate_grad(held, grad, tensor)
 
 
 def after(node: AccumulateGrad, tensor) -> None:

@@ -204,21 +204,21 @@ class Function(FunctionCtx):
     def apply(cls, *args):
         """Run forward, and put the op on the tape."""
         if mode.closure is None or not any(isinstance(a, Tensor) and isinstance(a._array, Tracer) for a in args):
-            return cls._applied(args)
+            return cls._apply_forward(args)
         # Under a transform of `sbpjax.func` JAX differentiates, and would look through forward past the backward of the
         # user.
-        found = cls._transformed(args)
+        found = cls._apply_transformed(args)
         if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
             return found
         # For the tape in the trace; the values are those that JAX differentiates.
-        taped = cls._applied(args)
+        taped = cls._apply_forward(args)
         outs = (taped,) if isinstance(taped, Tensor) else taped
         for out, other in zip(outs, (found,) if isinstance(found, Tensor) else found, strict=True):
             out._array = other._array
         return taped
 
     @classmethod
-    def _applied(cls, args: tuple):
+    def _apply_forward(cls, args: tuple):
         ctx = FunctionCtx()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
         recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
@@ -240,7 +240,7 @@ class Function(FunctionCtx):
         return outs[0] if single else tuple(outs)
 
     @classmethod
-    def _transformed(cls, args: tuple):
+    def _apply_transformed(cls, args: tuple):
         """Run forward in a trace that JAX differentiates (`sbpjax.func`), with the user's backward as its gradient."""
         from sbpjax._core.tensor.dispatch.traced import logical
 

@@ -21,15 +21,15 @@ class _Context:
             return self._generator(function)
 
         @functools.wraps(function)
-        def decorated(*args, **kwargs):
+        def wrapper(*args, **kwargs):
             with self._again():
                 return function(*args, **kwargs)
 
-        return decorated
+        return wrapper
 
     def _generator(self, function: Callable[_P, Any]) -> Callable[_P, Any]:
         @functools.wraps(function)
-        def decorated(*args, **kwargs):
+        def wrapper(*args, **kwargs):
             # the mode holds while the generator's own code runs, not while its caller's does
             inner = function(*args, **kwargs)
             answer = None
@@ -41,7 +41,7 @@ class _Context:
                     return stop.value
                 answer = yield value
 
-        return decorated
+        return wrapper
 
     def _again(self) -> Any:
         return type(self)()

@@ -18,7 +18,7 @@ from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.dispatch.placed import like_leaf
 from sbpjax._core.tensor.handle.tensor import TRACED, Tensor, wrap_any
-from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, freed, record
+from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, freed_error, record
 
 from ..handle.mode import mode
 
@@ -82,7 +82,7 @@ class RowGrad:
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, RowGrad):
-            both = dispatch.run(op_of(ops.joined), (self.ids, self.rows, other.ids, other.rows))
+            both = dispatch.run(op_of(ops.join_gradients), (self.ids, self.rows, other.ids, other.rows))
             return RowGrad(*both, self.table)
         return self.to_dense() + other if isinstance(other, Tensor) else NotImplemented
 
@@ -134,7 +134,7 @@ def row_parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
     return grad.ids, grad.rows
 
 
-def recorded(ids: Tensor, out: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+def record_lookup(ids: Tensor, out: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
     """Put a lookup on the tape whose backward gives a `RowGrad`.
 
     Args:
@@ -162,7 +162,7 @@ class LookupNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.ids is None:
-            raise freed(self.name())
+            raise freed_error(self.name())
         static = (("shape", tuple(self.table.shape)), ("dtype", self.table.dtype.np), ("padding_idx", self.padding_idx))
         return (RowGrad(*dispatch.run(op_of(ops.named_rows, static), (self.ids, grads[0])), self.table),)
 
@@ -180,7 +180,7 @@ def values_of(grad: Any) -> Tensor:
     return grad.merge_() if grad.__class__ is RowGrad else grad
 
 
-def accumulated(held: Any, grad: Any, leaf: Tensor) -> Any:
+def accumulate_grad(held: Any, grad: Any, leaf: Tensor) -> Any:
     """Return the sum of a leaf's gradient and the arriving one, of which one is a gradient of rows."""
     total = grad if held is None else held + grad
     return like_leaf(wrap_any(total._array, total._layout), leaf) if isinstance(total, Tensor) else total

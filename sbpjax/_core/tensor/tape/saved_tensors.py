@@ -55,7 +55,7 @@ class Packed:
             _stack.hooks = held
         self._values = values
 
-    def unpacked(self, asked: str) -> tuple:
+    def unpack_payloads(self, asked: str) -> tuple:
         """Return the payloads for the backward of this name."""
         found = []
         for packed in self._values:
@@ -93,7 +93,7 @@ class _Bare:
         self.value = value
 
 
-def _changed(by: int) -> None:
+def _change_active(by: int) -> None:
     global _active
     with _lock:
         _active += by
@@ -124,12 +124,12 @@ class saved_tensors_hooks:
                 "saved_tensors_hooks(...)", "a block that disables them", _stack.refused[-1], "leave the block"
             )
         _stack.hooks.append((self.pack_hook, self.unpack_hook))
-        _changed(1)
+        _change_active(1)
         return self
 
     def __exit__(self, *exc) -> None:
         _stack.hooks.pop()
-        _changed(-1)
+        _change_active(-1)
 
 
 class save_on_cpu(saved_tensors_hooks):

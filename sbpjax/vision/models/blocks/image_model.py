@@ -165,7 +165,7 @@ class ImageModel(nn.Module):
         if labels is not None and labels.ndim == 1:
             truth.check_labels(labels, type(self).__name__, self.classes)
 
-    def checked(self, images: flow.Tensor) -> flow.Tensor:
+    def check_images(self, images: flow.Tensor) -> flow.Tensor:
         """Return the images if a model can read them.
 
         Raises:

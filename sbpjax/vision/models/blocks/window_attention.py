@@ -47,7 +47,7 @@ class WindowAttention(nn.Module):
         """Return the bias of each distance and head: `(distances, heads)`."""
         return self.relative_position_bias_table
 
-    def _projected(self, x: flow.Tensor) -> flow.Tensor:
+    def _project_qkv(self, x: flow.Tensor) -> flow.Tensor:
         return self.qkv(x)
 
     def _attend(self, q: flow.Tensor, k: flow.Tensor, v: flow.Tensor, bias: flow.Tensor) -> flow.Tensor:
@@ -61,7 +61,7 @@ class WindowAttention(nn.Module):
             mask: `(W, N, N)`, added to the logits.
         """
         batch, count, tokens, width = x.shape
-        qkv = self._projected(x).reshape(batch, count, tokens, 3, self.heads, width // self.heads)
+        qkv = self._project_qkv(x).reshape(batch, count, tokens, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(3, 0, 1, 4, 2, 5)  # (B, W, heads, N, C) each
         bias = self._table()[self.offsets].reshape(tokens, tokens, self.heads).permute(2, 0, 1)  # (heads, N, N)
         bias = bias if mask is None else bias + mask.unsqueeze(1)  # (W, heads, N, N)
@@ -100,7 +100,7 @@ class CosineWindowAttention(WindowAttention):
         """Return the bias of each distance and head: `(distances, heads)`."""
         return 16 * self.cpb_mlp(self.distances).sigmoid()
 
-    def _projected(self, x: flow.Tensor) -> flow.Tensor:
+    def _project_qkv(self, x: flow.Tensor) -> flow.Tensor:
         bias = flow.cat([self.q_bias, flow.zeros_like(self.v_bias), self.v_bias])
         return F.linear(x, self.qkv.weight, bias)
 

@@ -29,7 +29,7 @@ def cut(x: flow.Tensor, window: tuple[int, int]) -> flow.Tensor:
     return x.permute(0, 1, 3, 2, 4, 5).reshape(batch, -1, rows * columns, depth)
 
 
-def joined(x: flow.Tensor, window: tuple[int, int], size: tuple[int, int]) -> flow.Tensor:
+def join_windows(x: flow.Tensor, window: tuple[int, int], size: tuple[int, int]) -> flow.Tensor:
     """Return the map `(B, H, W, D)` of windows `(B, windows, tokens, D)`: the inverse of `cut`.
 
     Args:

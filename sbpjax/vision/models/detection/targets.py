@@ -84,15 +84,15 @@ def encode(boxes: Tensor, anchors: Tensor, weights: tuple[float, float, float, f
         anchors: ``(..., 4)``, row by row.
         weights: what horizontal and vertical shifts, and the logarithms of width and height, are multiplied by.
     """
-    x, y, width, height = _centred(boxes)
-    ax, ay, a_width, a_height = _centred(anchors)
+    x, y, width, height = _center_boxes(boxes)
+    ax, ay, a_width, a_height = _center_boxes(anchors)
     shifts = [weights[0] * (x - ax) / a_width, weights[1] * (y - ay) / a_height]
     return flow.stack([*shifts, weights[2] * flow.log(width / a_width), weights[3] * flow.log(height / a_height)], -1)
 
 
 def decode(codes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:
     """Return the boxes ``(..., 4)`` of differences from anchors; undoes `encode`."""
-    ax, ay, a_width, a_height = _centred(anchors)
+    ax, ay, a_width, a_height = _center_boxes(anchors)
     dx, dy, dw, dh = codes.unbind(-1)
     x, y = dx / weights[0] * a_width + ax, dy / weights[1] * a_height + ay
     half_width = 0.5 * flow.exp((dw / weights[2]).clamp(max=_MOST)) * a_width
@@ -100,7 +100,7 @@ def decode(codes: Tensor, anchors: Tensor, weights: tuple[float, float, float, f
     return flow.stack([x - half_width, y - half_height, x + half_width, y + half_height], -1)
 
 
-def _centred(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _center_boxes(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     left, top, right, bottom = boxes.unbind(-1)
     width, height = right - left, bottom - top
     return left + 0.5 * width, top + 0.5 * height, width, height

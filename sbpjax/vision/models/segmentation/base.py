@@ -22,7 +22,7 @@ IGNORED = 255  # the class of pixels that do not count, in the masks of Pascal V
 AUXILIARY_SHARE = 0.5  # of the second head's loss
 
 
-def convolved(inputs: int, outputs: int, kernel: int, dilation: int = 1) -> list[nn.Module]:
+def make_convolution(inputs: int, outputs: int, kernel: int, dilation: int = 1) -> list[nn.Module]:
     """Return a convolution that keeps the size of maps, its norm and a ReLU."""
     padding = dilation * (kernel // 2)
     convolution = nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, bias=False)
@@ -44,7 +44,7 @@ class FCNHead(nn.Sequential):
 
     def __init__(self, inputs: int, num_classes: int) -> None:
         inside = inputs // 4
-        super().__init__(*convolved(inputs, inside, 3), nn.Dropout(0.1), nn.Conv2d(inside, num_classes, 1))
+        super().__init__(*make_convolution(inputs, inside, 3), nn.Dropout(0.1), nn.Conv2d(inside, num_classes, 1))
 
 
 class SegmentationModel(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sbpjax as flow
 from sbpjax import nn
 
-from .base import SegmentationModel, convolved
+from .base import SegmentationModel, make_convolution
 
 WIDTH = 256
 DILATIONS = (12, 24, 36)  # for maps whose step is 8 pixels
@@ -19,7 +19,7 @@ class _Mean(nn.Sequential):
     """
 
     def __init__(self, inputs: int) -> None:
-        super().__init__(nn.AdaptiveAvgPool2d(1), *convolved(inputs, WIDTH, 1))
+        super().__init__(nn.AdaptiveAvgPool2d(1), *make_convolution(inputs, WIDTH, 1))
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return ``(B, 256, H, W)``."""
@@ -40,10 +40,10 @@ class Pyramid(nn.Module):
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
-        near = nn.Sequential(*convolved(inputs, WIDTH, 1))
-        wider = [nn.Sequential(*convolved(inputs, WIDTH, 3, dilation)) for dilation in DILATIONS]
+        near = nn.Sequential(*make_convolution(inputs, WIDTH, 1))
+        wider = [nn.Sequential(*make_convolution(inputs, WIDTH, 3, dilation)) for dilation in DILATIONS]
         self.convs = nn.ModuleList([near, *wider, _Mean(inputs)])
-        self.project = nn.Sequential(*convolved(5 * WIDTH, WIDTH, 1), nn.Dropout(0.5))
+        self.project = nn.Sequential(*make_convolution(5 * WIDTH, WIDTH, 1), nn.Dropout(0.5))
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         """Return `(B, 256, H, W)` of `x` `(B, inputs, H, W)`."""
@@ -73,4 +73,4 @@ class DeepLabV3(SegmentationModel):
     @staticmethod
     def head(inputs: int, num_classes: int) -> nn.Module:
         """Return the pyramid and two convolutions."""
-        return nn.Sequential(Pyramid(inputs), *convolved(WIDTH, WIDTH, 3), nn.Conv2d(WIDTH, num_classes, 1))
+        return nn.Sequential(Pyramid(inputs), *make_convolution(WIDTH, WIDTH, 3), nn.Conv2d(WIDTH, num_classes, 1))

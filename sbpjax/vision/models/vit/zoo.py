@@ -175,7 +175,7 @@ class ImageViT(ImageModel):
             OpValueError: images are not of the configuration's size.
         """
         size = self.config.image_size
-        if tuple(self.checked(images).shape[2:]) != (size, size):
+        if tuple(self.check_images(images).shape[2:]) != (size, size):
             rule = f"its positions are made for images of {size} x {size}"
             fix = f"create_model(..., image_size={images.shape[2]})"
             raise OpValueError("ImageViT(images)", f"shape {tuple(images.shape)}", rule, fix)
