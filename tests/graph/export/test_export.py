@@ -505,7 +505,7 @@ def test_inputs_of_another_signature(export):
     for args, seen in (
         ((flow.ones(4, 4),), r"float32\[4, 4\].*is float32\[3, 4\]"),
         ((flow.ones(3, 4).double(),), r"float64\[3, 4\].*fix: .*\.to\(sbpjax.float32\)"),
-        ((), r"another structure: none.*exported with: args\[0\]"),
+        ((), r"another structure: none.*its export: args\[0\]"),
         (([flow.ones(3, 4)],), r"another structure: argument 0\[0\]"),
         ((np.ones((3, 4), np.float32),), r"is a ndarray.*fix: .*sbpjax.tensor"),
         ((flow.ones(3, 4, placement=flow.placement("cpu", [0]), sbp="B"),), r"is global.*to_local"),
