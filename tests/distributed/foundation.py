@@ -115,6 +115,7 @@ LATER_FILES = [
 
 # What cannot be asked of several processes: beginnings of test names, and why.
 ONE_PROCESS: dict[str, str] = {
+    "tests/tensor/test_global.py::test_a_repeated_to_global": "it counts the calls of one process",
     "tests/tensor/calls/test_bounds.py::test_global_indices_are_read_too": (
         "indices on several processes are not read: an error that one of them sees would leave the others waiting"
     ),

@@ -198,7 +198,7 @@ KERNEL_CELLS = [
     "    def __getitem__(self, i):\n        return flow.tensor(i * i)\n"
     "[x.tolist() for x in flow.utils.data.DataLoader(Squares(), batch_size=2, num_workers=1)]",
     "import sys, time\nfrom sbpjax.graph.program import progress\nprogress.SLOW_S = 0.0\n"
-    "with progress.shown('Train_0.build', 'planning'):\n    time.sleep(0.1)",
+    "with progress.show_activity('Train_0.build', 'planning'):\n    time.sleep(0.1)",
 ]
 
 
