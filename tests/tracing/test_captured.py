@@ -1,8 +1,7 @@
 """Tensors that every trace makes anew, and those that it reads from outside, in each place where functions are traced.
 
-A graph, `compile`, `func.compiled`, a transform of JAX and a pipeline all trace the same functions here. Whatever a
-trace makes for itself is no input of its program and no longer alive behind it; whatever exists outside is read anew in
-every call.
+A graph, `compile`, `func.compile_function`, a transform of JAX and a pipeline all trace the same functions here.
+Tensors that a trace makes for itself are no inputs of its program and die with it; others are read anew in every call.
 """
 
 import gc

@@ -38,7 +38,7 @@ def compile_function(fn: Any, *, fullgraph: bool = False) -> Any:
         A function that is called as ``fn``; the module itself.
 
     Example:
-        >>> f = compiled(lambda x, y: (x @ y).relu())
+        >>> f = compile_function(lambda x, y: (x @ y).relu())
     """
     if isinstance(fn, Module):
         return CompiledModule(fn, fullgraph)

@@ -28,7 +28,7 @@ def apportion_samples(weights: Sequence[float], samples: int) -> list[int]:
     """Return how many samples each weight gets: whole numbers of sum `samples`, by largest remainder.
 
     Example:
-        >>> apportioned([0.5, 0.3, 0.2], 7)
+        >>> apportion_samples([0.5, 0.3, 0.2], 7)
         [4, 2, 1]
     """
     whole = sum(map(Fraction, weights))

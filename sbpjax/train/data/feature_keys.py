@@ -29,7 +29,7 @@ def mix_bits(keys: np.ndarray, salt: int = 0) -> np.ndarray:
         salt: a seed of the mixing.
 
     Example:
-        >>> hex(mixed(np.array([1], np.uint64))[0])
+        >>> hex(mix_bits(np.array([1], np.uint64))[0])
         '0x910a2dec89025cc1'
     """
     with np.errstate(over="ignore"):
