@@ -26,10 +26,10 @@ SUMMED = 8  # sums over other groupings: this many times the tolerance of one op
 
 @functools.cache
 def all_cases() -> tuple[Case, ...]:
-    """Return the cases of every module in `tests/ops` that have an array to lay out."""
-    found = []
-    for path in sorted((Path(__file__).parent.parent / "ops").glob("test_*.py")):
-        module = importlib.import_module(f"tests.ops.{path.stem}")
+    """Return the cases of every module below `tests/ops` that have an array to lay out."""
+    found, folder = [], Path(__file__).parent.parent
+    for path in sorted((folder / "ops").rglob("test_*.py"), key=lambda path: path.name):
+        module = importlib.import_module(".".join(("tests", *path.relative_to(folder).with_suffix("").parts)))
         for value in vars(module).values():
             for mark in getattr(value, "pytestmark", ()):
                 if mark.name == "parametrize" and mark.args[0] == "case":
