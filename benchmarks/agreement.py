@@ -19,7 +19,7 @@ import time
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax.distributed.rendezvous import start
 
 
@@ -66,12 +66,12 @@ def graph_step(width: int):
 
 def switch(on: bool) -> None:
     """Let calls be noted and compared, or not: what ``off`` leaves out, within one process."""
-    calls.Call.note = NOTE if on else lambda self, numbers=(): None
-    calls.wake.set = WAKE if on else lambda: None
-    calls.look.__globals__["trails"] = TRAILS if on else {}
+    collective_trace.Call.note = NOTE if on else lambda self, numbers=(): None
+    collective_trace.wake.set = WAKE if on else lambda: None
+    collective_trace.look.__globals__["trails"] = TRAILS if on else {}
 
 
-NOTE, WAKE, TRAILS = calls.Call.note, calls.wake.set, calls.trails
+NOTE, WAKE, TRAILS = collective_trace.Call.note, collective_trace.wake.set, collective_trace.trails
 
 
 def background_s() -> float:
@@ -91,7 +91,7 @@ def compared(step, blocks: int, seconds: float) -> dict[bool, list[tuple[float, 
     flow.distributed.all_gather_object(told, max(5, int(seconds / ((time.perf_counter() - begun) / 10))))
     count = min(told)
     found: dict[bool, list] = {True: [], False: []}
-    trail = calls.trail_of(tuple(range(flow.env.get_world_size())))
+    trail = collective_trace.trail_of(tuple(range(flow.env.get_world_size())))
     for block in range(2 * blocks):
         on = bool((block + block // 2) % 2)  # on off off on: a machine that slows down disturbs both
         flow.distributed.barrier()
@@ -130,12 +130,12 @@ def report(name: str, found: dict) -> None:
 
 def noted_ns(depth: int) -> float:
     """Return what noting a call takes, called through so many functions of the library."""
-    call = calls.Call(calls.Trail((0, 1)), "add")
+    call = collective_trace.Call(collective_trace.Trail((0, 1)), "add")
     source = "def inner(note, n):\n    for _ in range(n): note()\n"
     for k in range(depth):
         source += f"def f{k}(note, n): return {'inner' if k == 0 else f'f{k - 1}'}(note, n)\n"
     space: dict = {}
-    exec(compile(source, calls.__file__, "exec"), space)
+    exec(compile(source, collective_trace.__file__, "exec"), space)
     run = space[f"f{depth - 1}"]
     best = []
     for _ in range(9):

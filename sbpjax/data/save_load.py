@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import from_data
 from sbpjax._core.tensor.handle import device as devices
@@ -49,17 +49,19 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
         CheckpointError: a value in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
-    from .checkpoint import saving
-    from .checkpoint import tree as document  # late: it imports siblings of this package
+    from .checkpoint import (
+        saving,
+        tree,  # late: it imports siblings of this package
+    )
 
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
-    packed = document.pack(obj)
+    packed = tree.pack(obj)
     owners = _owners(packed[1].values())
     if len(owners) > 1:
         saving.begin(obj, path, asynchronous=False, packed=packed)
-    elif owners <= {_world.current().rank}:
-        with _world.alone():
+    elif owners <= {processes.current().rank}:
+        with processes.alone():
             saving.begin(obj, path, asynchronous=False, packed=packed)
 
 
@@ -111,14 +113,14 @@ def load(
         return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)
     if oneflow_file.is_oneflow(source):
         return oneflow_file.read_oneflow(source, _placing(map_location, global_src_rank), Parameter)
-    with _world.alone() if place is None else contextlib.nullcontext():
+    with processes.alone() if place is None else contextlib.nullcontext():
         return loading.load(source, placement=place, device=device)
 
 
 def _owners(values: Iterable[Any]) -> set[int]:
     """Return the processes that own devices of the global tensors of a state."""
     placements = {v.placement for v in values if isinstance(v, Tensor) and v.is_global}
-    return {_world.current().owner(device) for place in placements for device in place.devices.flat}
+    return {processes.current().owner(device) for place in placements for device in place.devices.flat}
 
 
 def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | None, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.errors import OpError, OpTypeError, OpValueError
@@ -300,7 +300,7 @@ def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_id
     """
     group = group_of(group)
     if group.rank() >= 0:
-        _world.current().exchange("barrier()", None, group.ranks)
+        processes.current().exchange("barrier()", None, group.ranks)
     return _make_work([], async_op)
 
 

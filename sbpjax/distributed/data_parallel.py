@@ -13,7 +13,7 @@ import contextlib
 from typing import Any
 
 from sbpjax._core import naming
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.creation.like import zeros_like
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -159,7 +159,7 @@ class DistributedDataParallel(Module):
         chosen = [p for p in self._shared if p.requires_grad]
         if self.find_unused_parameters:
             mine = tuple(p.grad is not None for p in chosen)
-            told = _world.current().exchange("averaging gradients", mine, _members(self._group))
+            told = processes.current().exchange("averaging gradients", mine, _members(self._group))
             used = [any(flags) for flags in zip(*told.values(), strict=True)]
             chosen = [p for p, is_used in zip(chosen, used, strict=True) if is_used]
         for p in chosen:
@@ -205,7 +205,7 @@ class DistributedDataParallel(Module):
 
     def _check_agreement(self) -> None:
         mine = [(n, tuple(p.shape), p.dtype.name) for n, p in self.module.named_parameters()]
-        told = _world.current().exchange("DistributedDataParallel(module)", mine, _members(self._group))
+        told = processes.current().exchange("DistributedDataParallel(module)", mine, _members(self._group))
         first_rank, first = next(iter(told.items()))
         for rank, theirs in told.items():
             if theirs == first:
@@ -231,7 +231,7 @@ def _describe_parameter(parameter) -> str:
 
 
 def _members(group) -> tuple[int, ...]:
-    return tuple(range(_world.current().size)) if group is None else group.ranks
+    return tuple(range(processes.current().size)) if group is None else group.ranks
 
 
 def _tensors(value):

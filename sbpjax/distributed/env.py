@@ -24,7 +24,7 @@ from typing import Any
 import jax
 
 from sbpjax._core.jax_private import xla_bridge as _xla_bridge
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.runtime.processes import devices_started as devices_started
 from sbpjax._core.serialization import signing
@@ -116,7 +116,7 @@ def prepare_process() -> None:
     if launcher:
         from sbpjax.distributed.rendezvous.start import connect
 
-        connect(None, None, None, _world.timeout_s(), int(launcher))
+        connect(None, None, None, processes.timeout_s(), int(launcher))
         os.environ.pop(signing.SECRET, None)  # stored; child processes and logs do not need it
 
 
@@ -189,7 +189,7 @@ def init(
     """
     from sbpjax.distributed.rendezvous.start import connect  # needed in runs of several processes only
 
-    timeout = _world.timeout_s() if timeout is None else float(timeout)
+    timeout = processes.timeout_s() if timeout is None else float(timeout)
     if not timeout > 0:
         raise OpValueError(
             f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)"
@@ -199,22 +199,22 @@ def init(
 
 def get_world_size() -> int:
     """Return the number of ranks of this run (processes, not devices); 1 without a launcher."""
-    return _world.current().size
+    return processes.current().size
 
 
 def get_rank() -> int:
     """Return this process's index among all processes; 0 without a launcher."""
-    return _world.current().rank
+    return processes.current().rank
 
 
 def get_local_rank() -> int:
     """Return this process's index among the processes of its own machine; 0 without a launcher."""
-    return _world.current().local_rank
+    return processes.current().local_rank
 
 
 def get_node_size() -> int:
     """Return the number of machines of this run; 1 without a launcher."""
-    return _world.current().nodes
+    return processes.current().nodes
 
 
 def is_multi_client() -> bool:

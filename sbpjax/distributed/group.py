@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime import processes as _world
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -174,7 +174,7 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     world = _world.current()
     facts = tuple((a.shape, str(a.dtype)) for a in arrays)
     key = (group.ranks, body, static, facts)
-    if key not in world.agreed or calls.mode() == "always":
+    if key not in world.agreed or collective_trace.mode() == "always":
         _agree(asked, world.exchange(asked, (facts, static), group.ranks))
         world.agreed.add(key)
     platform = next(iter(arrays[0].devices())).platform
@@ -202,11 +202,11 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
 
 
 @functools.lru_cache(maxsize=4096)
-def _call(asked: str, key: tuple, processes: bool) -> calls.Call | None:
+def _call(asked: str, key: tuple, processes: bool) -> collective_trace.Call | None:
     """Return the entry of a collective in the trace; None among threads, which share their programs."""
     ranks, body, static, facts = key
     shown = f"{', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
-    return calls.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None
+    return collective_trace.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None
 
 
 @functools.lru_cache(maxsize=4096)

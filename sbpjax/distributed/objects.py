@@ -18,7 +18,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.serialization import encoding, signing
 from sbpjax.errors import (
@@ -64,7 +64,7 @@ def _pack_object(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
             raise EncodingError(f"{len(body)} bytes, where at most {_MOST_BYTES} travel")
     except Exception as raised:  # of any class, with pickle: it is sent to all ranks before it is raised here
         kind, body, error = _REFUSED, encoding.encode(f"{type(raised).__name__}: {raised}"[:2000]), raised
-    signed = signing.sign(_world.current().key, _context(kind, group.rank(), group), body)
+    signed = signing.sign(processes.current().key, _context(kind, group.rank(), group), body)
     return _Parcel(kind, np.frombuffer(signed, np.uint8), error)
 
 
@@ -75,7 +75,7 @@ def _context(kind: int, rank: int, group: ProcessGroup) -> str:
 def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
     """Return the bytes that a rank of the group signed; raise if its header reports that it cannot send its object."""
     try:
-        body = signing.verify_signature(_world.current().key, _context(kind, rank, group), row.tobytes())
+        body = signing.verify_signature(processes.current().key, _context(kind, rank, group), row.tobytes())
     except SignatureError:
         raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
     if kind == _REFUSED:

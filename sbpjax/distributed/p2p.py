@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import AgreementError, OpValueError
 
@@ -16,7 +16,7 @@ from .group import ProcessGroup, Work, group_of, local_array, run
 def pair_of(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
     """Return the group of sender and receiver, in this order."""
     group_of(group).index(peer, asked)
-    me = _world.current().rank
+    me = processes.current().rank
     if peer == me:
         rule = "a rank sends to another rank"
         raise OpValueError(asked, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()")
@@ -47,13 +47,13 @@ def send_facts(tensor: Tensor, dst: int) -> None:
     pair = pair_of(f"send(tensor, dst={dst})", dst, None, True)
     array = local_array("send(tensor)", tensor)
     facts = (tuple(array.shape), str(array.dtype))
-    _world.current().exchange(_facts_asked(pair), facts, pair.ranks)
+    processes.current().exchange(_facts_asked(pair), facts, pair.ranks)
 
 
 def recv_facts(src: int) -> tuple[tuple[int, ...], str]:
     """Return the shape and dtype of the tensor that rank ``src`` is about to send."""
     pair = pair_of(f"recv(src={src})", src, None, False)
-    return _world.current().exchange(_facts_asked(pair), None, pair.ranks)[src]
+    return processes.current().exchange(_facts_asked(pair), None, pair.ranks)[src]
 
 
 def _facts_asked(pair: ProcessGroup) -> str:
@@ -85,7 +85,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     Raises:
         AgreementError: a send has no receive, or a receive no send.
     """
-    world = _world.current()
+    world = processes.current()
     mine = []
     for op in p2p_op_list:
         sends = op.op in (isend, send)

@@ -6,13 +6,13 @@ from typing import Any
 
 import jax
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax.errors import DistributedError
 
 from . import env
 from .group import ProcessGroup, group_of
 
-default_pg_timeout = _world.DEFAULT_TIMEOUT_S
+default_pg_timeout = processes.DEFAULT_TIMEOUT_S
 
 
 def init_process_group(
@@ -54,13 +54,13 @@ def init_process_group(
             "the rendezvous is through the environment or at tcp://host:port",
             'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
         )
-    _world.current().is_initialized = True
+    processes.current().is_initialized = True
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Reset `is_initialized` to False; the processes stay connected until they end."""
     if group is None or group.size() == get_world_size():
-        _world.current().is_initialized = False
+        processes.current().is_initialized = False
 
 
 def is_available() -> bool:
@@ -70,7 +70,7 @@ def is_available() -> bool:
 
 def is_initialized() -> bool:
     """Return whether `init_process_group` was called, or the launcher or `sbpjax.simulate` connected this rank."""
-    world = _world.current()
+    world = processes.current()
     if world.is_initialized is not None:
         return world.is_initialized
     return jax.distributed.is_initialized() or world.size > 1
@@ -78,13 +78,13 @@ def is_initialized() -> bool:
 
 def get_rank(group: ProcessGroup | None = None) -> int:
     """Return this process's rank in the run, or in a group (-1 if it is not in it)."""
-    return _world.current().rank if group is None else group.rank()
+    return processes.current().rank if group is None else group.rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
     """Return the number of ranks of the run, or of a group (-1 if this process is not in it)."""
     if group is None:
-        return _world.current().size
+        return processes.current().size
     return group.size() if group.rank() >= 0 else -1
 
 

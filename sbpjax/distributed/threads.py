@@ -25,7 +25,7 @@ from typing import Any
 
 import jax
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.creation import generator
 from sbpjax.errors import DistributedError, LostRankError
 
@@ -100,7 +100,7 @@ class _Turns:
         self.changed.notify_all()
 
 
-class Threads(_world.World):
+class Threads(processes.World):
     """The world of one simulated rank.
 
     Args:
@@ -132,7 +132,7 @@ class Threads(_world.World):
 
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        return _world.agree_values(self._turns.rendezvous(self.rank, members, asked, value))
+        return processes.agree_values(self._turns.rendezvous(self.rank, members, asked, value))
 
     def share(self, asked, value, run, members=None):
         members = tuple(range(self.size)) if members is None else members
@@ -178,8 +178,8 @@ def _check(ranks: int) -> None:
     asked = f"simulate(ranks={ranks})"
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise DistributedError(asked, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)")
-    if _world.current().size > 1:
-        seen = f"{_world.current().size} ranks"
+    if processes.current().size > 1:
+        seen = f"{processes.current().size} ranks"
         raise DistributedError(asked, seen, "ranks are simulated in one process alone", "start it without")
     have = len(jax.devices())
     if have < ranks:
@@ -192,7 +192,7 @@ def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:
     kept = _stream()
 
     def body(rank: int) -> None:
-        _world.enter(Threads(rank, turns))
+        processes.enter(Threads(rank, turns))
         failure = None
         try:
             turns.begin(rank)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 from jax.core import Tracer
 
 from sbpjax._core.ops.dims import fail
-from sbpjax._core.runtime import collective_trace as calls
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import collective_trace, processes
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import MixedTensorError, SbpError, message
-from sbpjax.sbp import algebra
-from sbpjax.sbp import process_local as members
+from sbpjax.sbp import algebra, process_local
 from sbpjax.sbp.placement import placement as Placement
 
 if TYPE_CHECKING:
@@ -35,8 +33,8 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
 
     OneFlow joins them silently; the warning explains how to divide the whole instead.
     """
-    world = _world.current()
-    if world.size < 2 or calls.mode() == "off" or _SAID_PARTS in world.agreed:
+    world = processes.current()
+    if world.size < 2 or collective_trace.mode() == "off" or _SAID_PARTS in world.agreed:
         return
     if sbp is None or not isinstance(placement, Placement) or not placement.is_present:
         return
@@ -44,7 +42,7 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     if not named:
         return
     asked = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
-    ranks = members.ranks_of_equal_parts(asked, [payload(p) for _, p in named], placement, sbp, world)
+    ranks = process_local.ranks_of_equal_parts(asked, [payload(p) for _, p in named], placement, sbp, world)
     if not ranks:
         return
     world.agreed.add(_SAID_PARTS)

@@ -37,8 +37,7 @@ from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad, by_rows, dense, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError
-from sbpjax.optim import background_compile as ahead
-from sbpjax.optim import run, saving
+from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import Repeat, Update
 from sbpjax.optim.options import Choices, Item, clips, plain_option
@@ -109,7 +108,7 @@ class Optimizer:
         self._repeat = Repeat()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
-        expect_backward(partial(ahead.compile_update, weakref.ref(self)))
+        expect_backward(partial(background_compile.compile_update, weakref.ref(self)))
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")

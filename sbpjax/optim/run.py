@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.compiler.eager.options import options_of_update
 from sbpjax._core.compiler.launch import Launcher, is_looked_at
 from sbpjax._core.jax_private import ArrayImpl
@@ -157,9 +157,9 @@ def run_of(
     out_sbps = tuple([layout.codes for layout in layouts])
     plan = None if is_looked_at() else plan_writes(targets, layouts)
     if plan is None:
-        put_all(targets, *eager.execute(fn, static, arrays, given, out_sbps=out_sbps))
+        put_all(targets, *global_ops.execute(fn, static, arrays, given, out_sbps=out_sbps))
         return []
-    launcher, arrays, found = eager.launch(
+    launcher, arrays, found = global_ops.launch(
         fn, static, arrays, given, out_sbps, _unshared_positions(targets, arrays, donated)
     )
     plan = plan_writes(targets, found) or plan if list(found) != layouts else plan

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from . import even_split as balance
+from . import even_split
 from .algebra import B, P
 from .layout import local_shape
 from .scattered_shards import ends_within_tiles, sent_as, stays
@@ -147,12 +147,12 @@ class MeshPosition:
         sizes = tuple(self.sizes[a] for a in axes)
         if not axes or math.prod(sizes) == 1:
             return 0, n
-        if balance.even(n, sizes):
+        if even_split.even(n, sizes):
             flat = self.index(axes[0])
             for a in axes[1:]:
                 flat = flat * self.sizes[a] + self.index(a)
             return flat * (n // math.prod(sizes)), n // math.prod(sizes)
-        return balance.nested_part(n, sizes, tuple(self.index(a) for a in axes))
+        return even_split.nested_part(n, sizes, tuple(self.index(a) for a in axes))
 
     def convert(self, x, shape: tuple[int, ...], codes: tuple[int, ...], step: Step):
         """Run one step on this rank's block ``x`` of a tensor of logical ``shape`` under ``codes``."""
@@ -234,16 +234,16 @@ class _Cut:
         n = shape[dim]
         self.dim = dim
         self.size = here.sizes[axis]
-        self.whole = balance.shard_size(n, sizes)
-        self.cut = balance.shard_size(n, (*sizes, self.size))
-        self.even = balance.even(n, (*sizes, self.size))
+        self.whole = even_split.shard_size(n, sizes)
+        self.cut = even_split.shard_size(n, (*sizes, self.size))
+        self.even = even_split.even(n, (*sizes, self.size))
         self.count = self.whole if self.even else here.part(n, outer)[1]
 
     def take(self, x, index):
         """Return the shard of rank ``index`` out of a whole block."""
         if self.even:
             return jax.lax.dynamic_slice_in_dim(x, index * self.cut, self.cut, self.dim)
-        offset, _ = balance.part(self.count, self.size, index)
+        offset, _ = even_split.part(self.count, self.size, index)
         return self._rows(x, offset + jnp.arange(self.cut, dtype=jnp.int32))
 
     def place(self, x, index):
@@ -251,7 +251,7 @@ class _Cut:
         if self.even:
             zeros = jnp.zeros((*x.shape[: self.dim], self.whole, *x.shape[self.dim + 1 :]), x.dtype)
             return jax.lax.dynamic_update_slice_in_dim(zeros, x, index * self.cut, self.dim)
-        offset, count = balance.part(self.count, self.size, index)
+        offset, count = even_split.part(self.count, self.size, index)
         row = jnp.arange(self.whole, dtype=jnp.int32) - offset
         inside = (row >= 0) & (row < count)
         picked = self._rows(x, jnp.clip(row, 0, self.cut - 1))
@@ -262,7 +262,7 @@ class _Cut:
         if self.even:
             return x
         rank = jnp.arange(self.size, dtype=jnp.int32)
-        offset, _ = balance.part(self.count, self.size, rank)
+        offset, _ = even_split.part(self.count, self.size, rank)
         row = offset[:, None] + jnp.arange(self.cut, dtype=jnp.int32)
         return self._rows(x, row.reshape(-1))
 
@@ -275,7 +275,7 @@ class _Cut:
         rest = self.count - quotient * self.size
         long = rest * (quotient + 1)
         rank = jnp.where(row < long, row // (quotient + 1), rest + (row - long) // jnp.maximum(quotient, 1))
-        offset, _ = balance.part(self.count, self.size, rank)
+        offset, _ = even_split.part(self.count, self.size, rank)
         return self._rows(x, rank * self.cut + row - offset)
 
     def _rows(self, x, rows):

@@ -14,8 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from . import algebra
-from . import even_split as balance
+from . import algebra, even_split
 from .algebra import P
 from .placement import placement as Placement
 
@@ -64,7 +63,8 @@ class Layout:
         """Whether no dim is padded."""
         sizes = self.placement.hierarchy
         return all(
-            balance.even(n, tuple(sizes[a] for a in axes)) for n, axes in zip(self.shape, self.axes_of_dim, strict=True)
+            even_split.even(n, tuple(sizes[a] for a in axes))
+            for n, axes in zip(self.shape, self.axes_of_dim, strict=True)
         )
 
     @cached_property
@@ -115,7 +115,7 @@ class Layout:
         for index in np.ndindex(*sizes):
             result.append(
                 tuple(
-                    balance.nested_part(n, tuple(sizes[a] for a in axes), tuple(int(index[a]) for a in axes))
+                    even_split.nested_part(n, tuple(sizes[a] for a in axes), tuple(int(index[a]) for a in axes))
                     for n, axes in zip(self.shape, self.axes_of_dim, strict=True)
                 )
             )
@@ -145,7 +145,7 @@ def local_shape(shape: tuple[int, ...], codes: tuple[int, ...], sizes: tuple[int
     """Return the shape of one rank's shard under ``codes``, padding included."""
     result = list(shape)
     for dim in {c for c in codes if c >= 0}:
-        result[dim] = balance.shard_size(shape[dim], tuple(n for n, c in zip(sizes, codes, strict=True) if c == dim))
+        result[dim] = even_split.shard_size(shape[dim], tuple(n for n, c in zip(sizes, codes, strict=True) if c == dim))
     return tuple(result)
 
 

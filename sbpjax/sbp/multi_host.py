@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.processes import by_value, current
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError
@@ -53,7 +53,7 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
         raise AgreementError(asked, seen, rule, "look for code that depends on the rank")
 
 
-def together(devices: Any, words: str, detail: str = "", **options: Any) -> calls.Call | None:
+def together(devices: Any, words: str, detail: str = "", **options: Any) -> collective_trace.Call | None:
     """Return the recorder of a program's runs on devices of several processes, None if there is one process.
 
     Args:
@@ -63,7 +63,7 @@ def together(devices: Any, words: str, detail: str = "", **options: Any) -> call
         options: further ones.
     """
     owners = {d.process_index for d in devices.flat}
-    return calls.call_of(sorted(owners), words, detail, **options) if jax.process_index() in owners else None
+    return collective_trace.call_of(sorted(owners), words, detail, **options) if jax.process_index() in owners else None
 
 
 def put(blocks: dict, layout: Layout) -> jax.Array:

@@ -20,13 +20,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.processes import World, by_value
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError, OpError, OpTypeError, message
 
-from . import algebra
-from . import multi_host as spread
+from . import algebra, multi_host
 from .algebra import B
 from .layout import Layout, axes_of_dims, layout_of
 from .placement import placement as Placement
@@ -71,7 +70,7 @@ def from_local(
     asked = f"x.to_global({placement!r}, {sbp!r})"
     mine = (tuple(value.shape), str(value.dtype))
     if check:
-        compared = check_values is not False and calls.mode() != "off"
+        compared = check_values is not False and collective_trace.mode() != "off"
         alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
         told = world.exchange(asked, (*mine, digest))
@@ -218,8 +217,8 @@ def _assemble_array(values: dict[int, Any], layout: Layout, grid: np.ndarray) ->
                 if counts != layout.local_shape:
                     block = jnp.pad(block, [(0, n - c) for n, c in zip(layout.local_shape, counts, strict=True)])
             blocks[layout.placement.devices[position]] = block.reshape(stacked + layout.local_shape)
-    array = spread.put(blocks, layout)
-    return array if _one_voice(layout, grid) else spread.spoken(array, layout)
+    array = multi_host.put(blocks, layout)
+    return array if _one_voice(layout, grid) else multi_host.spoken(array, layout)
 
 
 def _one_voice(layout: Layout, grid: np.ndarray) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 import sbpjax as flow
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from tests.distributed.running import SCRIPTS, passed
 
 
@@ -14,7 +14,7 @@ def test_four_processes():
 
 def test_threads(capsys, monkeypatch):
     ranks = 3
-    monkeypatch.setattr(calls._switch, "mode", "sampled")  # the script sets another
+    monkeypatch.setattr(collective_trace._switch, "mode", "sampled")  # the script sets another
     source = compile((SCRIPTS / "collectives.py").read_text(), "collectives.py", "exec")
     flow.simulate(ranks=ranks)(lambda: exec(source, {"__name__": "script"}))()
     assert capsys.readouterr().out.count("passed") == ranks

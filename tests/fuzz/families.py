@@ -15,8 +15,7 @@ from sbpjax.checkpoint import read_torch
 from sbpjax.data.checkpoint import manifest as checksums
 from sbpjax.data.checkpoint.safetensors import open_safetensors
 from sbpjax.graph.auto import plan_file
-from sbpjax.graph.export import file_reader as reading
-from sbpjax.graph.export import manifest
+from sbpjax.graph.export import file_reader, manifest
 from tests.fuzz import mutations
 from tests.support import graphs
 
@@ -166,10 +165,10 @@ class Graph(Family):
 
     def read(self, folder):
         """Read all that `load_graph` reads, but for starting devices."""
-        asked, reading._PARSE_SECONDS = "fuzz", 5
+        asked, file_reader._PARSE_SECONDS = "fuzz", 5
         found = manifest.read(manifest.content(folder, asked), asked)
-        reading.program(folder, found, asked, vouched=self.parsed_here)
-        return reading.weights(folder, found, asked)
+        file_reader.program(folder, found, asked, vouched=self.parsed_here)
+        return file_reader.weights(folder, found, asked)
 
 
 class Checkpoint(Family):

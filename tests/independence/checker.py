@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax.sbp import algebra
 from tests.independence.layouts import lay_out, random_codes
 from tests.ops.checker import BF16, TOLERANCE, Case
@@ -107,7 +107,7 @@ def _compare(case: Case, fn, static, given, what: str, mesh: str) -> None:
     wanted = _alone(functools.partial(fn, **dict(static)), logical)
     if all(x is None for x in layouts):
         return
-    outs, out_layouts = eager.execute(fn, static, arrays, layouts)
+    outs, out_layouts = global_ops.execute(fn, static, arrays, layouts)
     ins = [None if x is None else algebra.nd_name(x.codes) for x in layouts]
     seen = f"{what} on {mesh}: {ins} -> {[algebra.nd_name(x.codes) for x in out_layouts]}"
     for array, layout, want in zip(outs, out_layouts, wanted, strict=True):

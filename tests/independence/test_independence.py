@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.planner import control
 from sbpjax._core.programs.rules import table
 from tests.independence.checker import all_cases, check, sample
@@ -18,7 +18,7 @@ def _id(value):
 
 def _clear() -> None:
     """Forget everything that was planned with another table."""
-    eager._PROGRAMS.clear()
+    global_ops._PROGRAMS.clear()
     control.body_plan.cache_clear()
 
 

@@ -8,7 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn, optim
 from sbpjax._core.tensor.storage.lazy_random import is_undrawn
-from sbpjax.optim import background_compile as ahead
+from sbpjax.optim import background_compile
 from tests.compiler.eager.test_background_compile import compiled, two_cores  # noqa: F401  (fixtures)
 
 
@@ -50,7 +50,7 @@ def test_the_step_compiles_nothing_more(name, masters, compiled):  # noqa: F811
     dtype = flow.bfloat16 if masters else flow.float32
     params, one = made(optimizer, dtype, sizes, **options)
     one.use_master_weights(masters)
-    ahead.compile_update(weakref.ref(one))
+    background_compile.compile_update(weakref.ref(one))
     assert len(updates(compiled)) == 1 and not one.state
     found = stepped(params, one)
     assert len(updates(compiled)) == 1
@@ -63,7 +63,7 @@ def test_the_step_compiles_nothing_more(name, masters, compiled):  # noqa: F811
 def test_weights_need_not_be_drawn_for_it(compiled):  # noqa: F811
     layer = nn.Linear(5, 19)
     optimizer = optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
-    ahead.compile_update(weakref.ref(optimizer))
+    background_compile.compile_update(weakref.ref(optimizer))
     assert is_undrawn(layer.weight) and len(updates(compiled)) == 1
     stepped(list(layer.parameters()), optimizer)
     assert len(updates(compiled)) == 1
@@ -71,7 +71,7 @@ def test_weights_need_not_be_drawn_for_it(compiled):  # noqa: F811
 
 def test_a_step_that_runs_something_else_compiles_that(compiled):  # noqa: F811
     params, optimizer = made(optim.SGD, sizes=(4, 11), lr=0.1)
-    ahead.compile_update(weakref.ref(optimizer))
+    background_compile.compile_update(weakref.ref(optimizer))
     params[1].requires_grad_(False)
     before = params[1].detach().numpy().copy()
     stepped(params, optimizer)
@@ -91,7 +91,7 @@ def test_nothing_is_compiled_where_the_update_is_another_one(why, compiled):  # 
     if why == "is gone":
         del optimizer
     before = len(updates(compiled))
-    ahead.compile_update(reference)
+    background_compile.compile_update(reference)
     assert len(updates(compiled)) == before
 
 

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.planner import plan_exactly
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.tensor.calls import bounds
@@ -51,25 +51,25 @@ class Planned:
 def plan_only():
     """Plan global ops instead of running them; yields the list of their plans, in order."""
     plans: list = []
-    kept = eager.execute, conversions.to_logical, bounds.parts_on_cpu
+    kept = global_ops.execute, conversions.to_logical, bounds.parts_on_cpu
     cache: dict = {}
 
     def execute(fn, static, arrays, layouts, *, placement=None, out_sbps=None, donate=()):
-        kinds = tuple(x if x is not None else eager._kind(a) for a, x in zip(arrays, layouts, strict=True))
+        kinds = tuple(x if x is not None else global_ops._kind(a) for a, x in zip(arrays, layouts, strict=True))
         key = (fn, static, kinds, placement, out_sbps)
         if key not in cache:
-            cache[key] = eager.compile_op(fn, static, arrays, layouts, placement, out_sbps)
+            cache[key] = global_ops.compile_op(fn, static, arrays, layouts, placement, out_sbps)
         plans.append(cache[key].plan)
         return [Planned(x) for x in cache[key].layouts], cache[key].layouts
 
     def to_logical(array, layout):
         raise NeedsValueError
 
-    eager.execute, conversions.to_logical, bounds.parts_on_cpu = execute, to_logical, lambda index: []
+    global_ops.execute, conversions.to_logical, bounds.parts_on_cpu = execute, to_logical, lambda index: []
     try:
         yield plans
     finally:
-        eager.execute, conversions.to_logical, bounds.parts_on_cpu = kept
+        global_ops.execute, conversions.to_logical, bounds.parts_on_cpu = kept
 
 
 def stand_in(shape, dtype, placement, codes) -> Tensor:

@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.compile import compile_program
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.compiler.hlo import collectives, total_interconnect_bytes
 from sbpjax.sbp import Layout, placement
 
@@ -61,7 +61,7 @@ def test_values_do_not_depend_on_the_layout(function, name, size):
     layouts = ["S0", "S1", "B", "P"] if name == "1d" else ["S0,S1", "B,S0", "P,S1", "S0,S0"]
     for sbp in layouts:
         (a, la), (b, lb) = (conversions.from_logical(v, place, s) for v, s in ((x, sbp), (w, layouts[2])))
-        results, out = eager.execute(_flat(function), (), (a, b), (la, lb))
+        results, out = global_ops.execute(_flat(function), (), (a, b), (la, lb))
         for value, layout, want in zip(results, out, expected, strict=True):
             np.testing.assert_allclose(conversions.to_logical(value, layout), want, rtol=2e-5, atol=2e-5)
 
@@ -84,7 +84,7 @@ def test_accumulated_gradients_are_reduced_after_the_loop_not_in_it():
 
         return jax.lax.scan(body, jnp.zeros_like(w), jnp.swapaxes(x.reshape(8, 2, 8), 0, 1))[0]
 
-    found = eager.compile_op(micro_batches, (), (x, w), (lx, lw))
+    found = global_ops.compile_op(micro_batches, (), (x, w), (lx, lw))
     assert found.plan.out_codes == ((-2,),)
     assert found.plan.bytes == 0
 

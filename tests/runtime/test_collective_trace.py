@@ -10,7 +10,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.collective_trace import KEPT, Call, Trail
 from sbpjax._core.runtime.trace_difference import difference
 
@@ -101,30 +101,30 @@ def test_alike_programs_with_state_are_told_apart_by_their_order():
 
 
 def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
-    monkeypatch.setattr(calls, "trails", {})
-    trail = calls.trail_of((0, 1))
-    with calls.meeting("one", (0, 1)) as seen:
+    monkeypatch.setattr(collective_trace, "trails", {})
+    trail = collective_trace.trail_of((0, 1))
+    with collective_trace.meeting("one", (0, 1)) as seen:
         assert seen == [[[0, 1], 1, trail.state]] and trail.waits
     before = trail.count, trail.state
-    with pytest.raises(errors.LostRankError), calls.meeting("two", (0, 1)):
+    with pytest.raises(errors.LostRankError), collective_trace.meeting("two", (0, 1)):
         raise errors.LostRankError
     assert (trail.count, trail.state) == before and not trail.waits
-    with calls.meeting("alone", (0,)) as seen:
+    with collective_trace.meeting("alone", (0,)) as seen:
         assert seen is None
 
 
 def test_members_that_differ_raise_and_begin_anew(monkeypatch):
-    monkeypatch.setattr(calls, "trails", {})
-    call = calls.call_of([1, 0], "add")
+    monkeypatch.setattr(collective_trace, "trails", {})
+    call = collective_trace.call_of([1, 0], "add")
     call.note()
     mine, theirs = [[[0, 1], 1, call.trail.state]], [[[0, 1], 1, 7]]
     accounts = {0: made("add").account(), 1: made("mul").account()}
-    calls.compare({0: mine, 1: mine}, lambda *_: accounts)
-    calls.compare({0: mine, 1: None}, lambda *_: accounts)  # of another thread
+    collective_trace.compare({0: mine, 1: mine}, lambda *_: accounts)
+    collective_trace.compare({0: mine, 1: None}, lambda *_: accounts)  # of another thread
     for other in (theirs, []):
         call.note()
         with pytest.raises(errors.AgreementError, match="rank 0: add at .*; rank 1: mul at"):
-            calls.compare({0: mine, 1: other}, lambda *_: accounts)
+            collective_trace.compare({0: mine, 1: other}, lambda *_: accounts)
         assert (call.trail.count, call.trail.state) == (0, 0)
     assert call.trail.epoch == 2
 
@@ -135,21 +135,21 @@ def test_other_threads_and_work_of_one_process_leave_no_trail():
     thread.start()
     thread.join()
     assert trail.count == 0
-    assert calls.call_of([3, 3], "add") is None
-    before = {members: t.count for members, t in calls.trails.items()}
+    assert collective_trace.call_of([3, 3], "add") is None
+    before = {members: t.count for members, t in collective_trace.trails.items()}
     p = flow.placement("cpu", [0, 1])
     (flow.ones(4, placement=p, sbp=flow.sbp.split(0)) + 1).sum().item()
-    assert {members: t.count for members, t in calls.trails.items()} == before
+    assert {members: t.count for members, t in collective_trace.trails.items()} == before
 
 
 def test_off_keeps_no_trail_and_other_words_are_refused(monkeypatch):
-    monkeypatch.setattr(calls._switch, "mode", None)
+    monkeypatch.setattr(collective_trace._switch, "mode", None)
     monkeypatch.setenv("SBPJAX_CHECK", "off")
-    assert calls.mode() == "off" and calls.call_of([0, 1], "add") is None
-    monkeypatch.setattr(calls._switch, "mode", None)
+    assert collective_trace.mode() == "off" and collective_trace.call_of([0, 1], "add") is None
+    monkeypatch.setattr(collective_trace._switch, "mode", None)
     monkeypatch.setenv("SBPJAX_CHECK", "sometimes")
     with pytest.raises(errors.OpValueError, match="one of always, sampled, off"):
-        calls.mode()
+        collective_trace.mode()
 
 
 def test_numbers_are_named():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sbpjax._core.runtime import parent_death as tied
+from sbpjax._core.runtime import parent_death
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 30  # until all have ended; a quiet machine needs a tenth of a second, or one second where a thread looks
@@ -169,7 +169,7 @@ def test_a_parent_that_is_killed_while_it_starts_something(tmp_path):
         for i in range(20):
             tie.start(["sh", "-c", f"echo $$ > {{i}}.pid; sleep 1000"])
         time.sleep(1000)
-    """).format(str(Path(tied.__file__).parent))
+    """).format(str(Path(parent_death.__file__).parent))
     for turn in range(6):
         folder = tmp_path / str(turn)
         folder.mkdir()
@@ -219,7 +219,7 @@ def test_a_program_of_a_thread_outlives_the_thread(tmp_path):
 
 def test_a_program_is_as_without_a_tie():
     """Its output ends with it, signals do what they do by default, and it has no children that it did not start."""
-    with tied.Tie() as tie:
+    with parent_death.Tie() as tie:
         code = "import signal; print(signal.getsignal(signal.SIGINT))"
         without = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
         done = tie.start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -238,7 +238,7 @@ def test_a_program_is_as_without_a_tie():
 
 
 def test_processes_of_nothing_else_are_ended():
-    with tied.Tie():
+    with parent_death.Tie():
         other = subprocess.Popen(["sleep", "1000"])
     time.sleep(0.2)
     assert other.poll() is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jax.sharding import PartitionSpec
 
 from sbpjax.errors import SbpError
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, local_shape
 from sbpjax.sbp.placement import placement
@@ -32,23 +32,23 @@ P24 = placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]])
     ],
 )
 def test_the_balanced_rule(n, sizes, expected):
-    assert list(balance.parts(n, sizes)) == expected
+    assert list(even_split.parts(n, sizes)) == expected
 
 
 @given(st.integers(0, 200), st.lists(st.integers(1, 6), min_size=1, max_size=3))
 def test_parts_tile_the_dim(n, sizes):
-    parts = balance.parts(n, tuple(sizes))
+    parts = even_split.parts(n, tuple(sizes))
     assert [o for o, _ in parts] == list(itertools.accumulate([0] + [c for _, c in parts[:-1]]))
     assert sum(c for _, c in parts) == n
-    assert max(c for _, c in parts) == balance.shard_size(n, tuple(sizes))
-    assert balance.even(n, tuple(sizes)) == (len({c for _, c in parts}) == 1)
+    assert max(c for _, c in parts) == even_split.shard_size(n, tuple(sizes))
+    assert even_split.even(n, tuple(sizes)) == (len({c for _, c in parts}) == 1)
     for index, part in zip(np.ndindex(*sizes), parts, strict=True):
-        assert balance.nested_part(n, tuple(sizes), tuple(int(i) for i in index)) == part
+        assert even_split.nested_part(n, tuple(sizes), tuple(int(i) for i in index)) == part
 
 
 def test_the_rule_on_traced_indices():
-    parts = jax.jit(lambda i: balance.nested_part(7, (2, 2), (i // 2, i % 2)))
-    assert [tuple(int(x) for x in parts(i)) for i in range(4)] == list(balance.parts(7, (2, 2)))
+    parts = jax.jit(lambda i: even_split.nested_part(7, (2, 2), (i // 2, i % 2)))
+    assert [tuple(int(x) for x in parts(i)) for i in range(4)] == list(even_split.parts(7, (2, 2)))
 
 
 def test_equal_layouts_are_one_object():

@@ -7,43 +7,42 @@ import sys
 
 import pytest
 
-from sbpjax._core.serialization import signed_cache as kept
-from sbpjax._core.serialization import signing
+from sbpjax._core.serialization import signed_cache, signing
 from sbpjax.errors import SignatureError
 
 
 @pytest.fixture
 def folder(tmp_path):
-    kept._key.cache_clear()
+    signed_cache._key.cache_clear()
     signing.say_once.cache_clear()
     yield tmp_path / "cache" / "programs"
-    kept._key.cache_clear()
+    signed_cache._key.cache_clear()
 
 
 def test_what_is_written_is_read(folder):
-    assert kept.read(folder, "a") is None
-    assert kept.write(folder, "a", b"body") and kept.read(folder, "a") == b"body"
+    assert signed_cache.read(folder, "a") is None
+    assert signed_cache.write(folder, "a", b"body") and signed_cache.read(folder, "a") == b"body"
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o600 and os.listdir(folder) == ["a"]
     assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
 
 
 def test_other_files_are_not_believed(folder):
-    kept.write(folder, "a", b"body")
+    signed_cache.write(folder, "a", b"body")
     whole = (folder / "a").read_bytes()
     others = signing.sign(b"o" * 32, "programs/a", b"body")
     for data in (b"", whole[:20], whole[:-1], whole + b"x", bytes([whole[0] ^ 1]) + whole[1:], others, b"body" * 20):
         (folder / "a").write_bytes(data)
         with pytest.raises(SignatureError):
-            kept.read(folder, "a")
+            signed_cache.read(folder, "a")
     (folder / "b").write_bytes(whole)  # whole, and under another's name
     with pytest.raises(SignatureError):
-        kept.read(folder, "b")
+        signed_cache.read(folder, "b")
 
 
 @pytest.mark.parametrize("attack", ["mode", "mode of the parent", "link", "owner", "key"])
 def test_a_folder_of_others_is_not_used_and_said_once(folder, attack, caplog, monkeypatch, tmp_path):
-    kept.write(folder, "a", b"body")
-    kept._key.cache_clear()
+    signed_cache.write(folder, "a", b"body")
+    signed_cache._key.cache_clear()
     if attack == "mode":
         folder.chmod(0o777)
     elif attack == "mode of the parent":
@@ -61,8 +60,8 @@ def test_a_folder_of_others_is_not_used_and_said_once(folder, attack, caplog, mo
         (tmp_path / "sbpjax" / "key").chmod(0o666)
         signing._key_in.cache_clear()
     for _ in range(3):
-        assert kept.read(folder, "a") is None and not kept.write(folder, "b", b"body")
-        kept._key.cache_clear()
+        assert signed_cache.read(folder, "a") is None and not signed_cache.write(folder, "b", b"body")
+        signed_cache._key.cache_clear()
     (record,) = caplog.records
     assert record.getMessage().startswith("compiled programs are not kept: ") and "\n" not in record.getMessage()
     monkeypatch.undo()
@@ -70,10 +69,10 @@ def test_a_folder_of_others_is_not_used_and_said_once(folder, attack, caplog, mo
 
 
 def test_a_full_disk_leaves_nothing(folder, monkeypatch):
-    kept.write(folder, "a", b"body")
+    signed_cache.write(folder, "a", b"body")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
-        kept.write(folder, "b", b"body")
+        signed_cache.write(folder, "b", b"body")
     assert os.listdir(folder) == ["a"]
 
 

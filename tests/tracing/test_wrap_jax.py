@@ -8,7 +8,7 @@ from jax.experimental import pallas as pl
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax.func import wrap_jax
 
 X = np.random.default_rng(0).standard_normal((8, 4)).astype("f")
@@ -68,8 +68,8 @@ def test_pallas_kernel_with_a_rule(sbp, wanted):
     np.testing.assert_allclose(y.numpy(), X * W, rtol=1e-6)
     if sbp != "B":
         assert str(y.sbp) == str(x.to_global(sbp=wanted).sbp)
-        key = next(k for k in reversed(eager._PROGRAMS) if k[0].__name__ == "scale_rows")
-        assert not eager._PROGRAMS[key].plan.boxings
+        key = next(k for k in reversed(global_ops._PROGRAMS) if k[0].__name__ == "scale_rows")
+        assert not global_ops._PROGRAMS[key].plan.boxings
 
 
 def test_without_a_rule_a_kernel_runs_whole():

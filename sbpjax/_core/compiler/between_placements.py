@@ -18,7 +18,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import flat_placement
 
-from .eager import global_ops as eager
+from .eager import global_ops
 
 
 def transfer(array, source: Layout, target: Layout) -> jax.Array:
@@ -27,17 +27,17 @@ def transfer(array, source: Layout, target: Layout) -> jax.Array:
     The devices of both placements are of this process, or they are the same in the same order.
     """
     if source.placement == target.placement:
-        return eager.box(array, source, target)
+        return global_ops.box(array, source, target)
     if flat_placement(source.placement) == flat_placement(target.placement):
         leave, arrive = _relabel(source, target)
     else:
         leave, arrive = travelling(source), travelling(target)
-    array = eager.box(array, source, leave)
+    array = global_ops.box(array, source, leave)
     if leave.partial_axes:
         array = _make_restacking(leave, arrive)(array)
     else:
         array = jax.device_put(apart(array, arrive.sharding), arrive.sharding)
-    return eager.box(array, arrive, target)
+    return global_ops.box(array, arrive, target)
 
 
 def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:

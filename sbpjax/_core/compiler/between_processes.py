@@ -23,7 +23,7 @@ from sbpjax.sbp.multi_host import rendezvous, together
 from sbpjax.sbp.placement import placement as Placement
 
 from .between_placements import transfer
-from .eager import global_ops as eager
+from .eager import global_ops
 
 
 def ship(array, source: Layout, target: Layout) -> jax.Array:
@@ -39,7 +39,7 @@ def ship(array, source: Layout, target: Layout) -> jax.Array:
         leave = source.with_codes((B,) * len(source.codes))
         landing = target.with_codes((B,) * len(target.codes))
     array = _send_blocks(transfer(array, source, leave), leave, landing)
-    return eager.box(array, landing, target)
+    return global_ops.box(array, landing, target)
 
 
 def _check_platform(here: Placement, there: Placement) -> None:

@@ -13,15 +13,14 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ArrayImpl
-from sbpjax.sbp import Layout, abstract, algebra
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import Layout, abstract, algebra, multi_host
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import flat_placement, one_per_process
 from sbpjax.sbp.placement import placement as Placement
 
 from . import between_placements as transfer
 from . import between_processes as shipping
-from .eager import global_ops as eager
+from .eager import global_ops
 
 # A jax.Array, or an `abstract.Abstract` in the place of one.
 Payload = Any
@@ -53,7 +52,7 @@ def move(array, source: Layout, target: Layout) -> Payload:
     if not new.is_present:
         raise abstract.absent(f"to_global({new!r}, ...)", repr(source), new)
     if old == new:
-        return eager.box(array, source, target)
+        return global_ops.box(array, source, target)
     # Over the same devices in the same order nothing has to be sent, however many processes own them.
     if (new.spans_processes or old.spans_processes) and flat_placement(old) != flat_placement(new):
         return shipping.ship(array, source, target)
@@ -78,7 +77,7 @@ def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[P
         seen = f"{value.dtype}{list(value.shape)} with data"
         raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
     if placement.spans_processes:
-        return spread.from_logical(value, layout), layout
+        return multi_host.from_logical(value, layout), layout
     alias = None
     if value.__class__ is ArrayImpl and placement.type == "cpu" and any(c != algebra.B for c in layout.codes):
         # Views of the array in memory: JAX would compile a program that slices, for every shape.

@@ -17,7 +17,7 @@ from sbpjax._core.jax_private import Literal
 from sbpjax._core.programs.normalise import bind
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.primitives import ATTENTION
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, axes_of_dims, layout_of
 
@@ -69,7 +69,7 @@ def constrain(array, codes, placement):
     sizes = placement.hierarchy
     kept = tuple(c if c >= 0 else B for c in codes)
     for dim, axes in enumerate(axes_of_dims(kept, len(shape))):
-        if not balance.even(shape[dim], tuple(sizes[a] for a in axes)):
+        if not even_split.even(shape[dim], tuple(sizes[a] for a in axes)):
             kept = tuple(B if c == dim else c for c in kept)
     return jax.lax.with_sharding_constraint(array, layout_of(placement, kept, shape, array.dtype).sharding)
 
@@ -105,9 +105,9 @@ def _padded_rows(layout: Layout):
     sizes = layout.placement.hierarchy
     for dim, axes in enumerate(layout.axes_of_dim):
         own = tuple(sizes[a] for a in axes)
-        if balance.even(layout.shape[dim], own):
+        if even_split.even(layout.shape[dim], own):
             continue
-        shard = balance.shard_size(layout.shape[dim], own)
-        blocks = balance.parts(layout.shape[dim], own)
+        shard = even_split.shard_size(layout.shape[dim], own)
+        blocks = even_split.parts(layout.shape[dim], own)
         rows = np.concatenate([rank * shard + np.arange(count) for rank, (_, count) in enumerate(blocks)])
         yield dim, rows.astype(np.int32)

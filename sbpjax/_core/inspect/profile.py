@@ -28,7 +28,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.payload import payload, payloads, put
@@ -130,7 +130,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
             "graph.pipeline_report() times every task of every stage",
         )
     folder = Path(tempfile.mkdtemp(prefix="sbpjax-profile-") if directory is None else directory)
-    ranks = world.current()
+    ranks = processes.current()
     if ranks.size > 1:  # processes of one host would write one file
         folder = folder / f"rank{ranks.rank}"
     named = _with_own_names(program)

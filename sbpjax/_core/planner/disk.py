@@ -26,8 +26,7 @@ from sbpjax._core.programs.equation_form import EquationForms
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.rules import Strategy, names
-from sbpjax._core.serialization import cache_folder
-from sbpjax._core.serialization import signed_cache as kept
+from sbpjax._core.serialization import cache_folder, signed_cache
 
 from .control import body_program
 
@@ -92,7 +91,7 @@ def load(key: str, program: Program, sizes: tuple[int, ...]) -> Plan | None:
     if folder is None:
         return None
     try:
-        body = kept.read(folder, f"{key}.json")
+        body = signed_cache.read(folder, f"{key}.json")
         return None if body is None else _decode(json.loads(body), program, sizes)
     # Another version may have written anything there; planning anew is always right.
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
@@ -108,7 +107,7 @@ def store(key: str, plan: Plan) -> None:
     # JSON, not pickle: a plan is data, and reading one must not run code.
     body = json.dumps(_encode(plan), separators=(",", ":"), default=int)  # sizes may be NumPy's
     try:
-        if kept.write(folder, f"{key}.json", body.encode()):
+        if signed_cache.write(folder, f"{key}.json", body.encode()):
             _prune(folder)
     except OSError as error:
         log.info("plan %s is not kept: %s", key[:12], error)

@@ -30,7 +30,7 @@ from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError
 
 from ..serialization import signing
-from . import collective_trace as calls
+from . import collective_trace
 from .signed_store import Store
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -216,7 +216,7 @@ class Processes(World):
         self._counts[ordered] = number + 1
         base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
         mine = f"{base}/{number}/{self.rank}"
-        with calls.meeting(asked, ordered) as trails:
+        with collective_trace.meeting(asked, ordered) as trails:
             self.store.put(mine, (asked, value, trails))
             if number > 1:  # a rank that is here has read all values of two meetings ago
                 self.store.drop(f"{base}/{number - 2}/{self.rank}")
@@ -230,15 +230,15 @@ class Processes(World):
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     self.store.drop(mine)
                     if ordered[0] == self.rank:
-                        self.store.replace(calls.key_of(ordered), None)
+                        self.store.replace(collective_trace.key_of(ordered), None)
                 self._counts[ordered] = number
                 raise
             values = agree_values({rank: (what, value) for rank, (what, value, _) in given.items()})
         swap = functools.partial(self._accounts, f"{base}/{number}")
-        calls.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
+        collective_trace.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
         return values
 
-    def _accounts(self, meeting: str, trail: calls.Trail, ranks: tuple[int, int]) -> dict[int, list]:
+    def _accounts(self, meeting: str, trail: collective_trace.Trail, ranks: tuple[int, int]) -> dict[int, list]:
         """Return two ranks' accounts of a trace; the members of a meeting call it."""
         if self.rank in ranks:
             self.store.replace(f"{meeting}/account/{self.rank}", trail.account())
@@ -283,7 +283,7 @@ class Processes(World):
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
                     raise lost_rank_error(asked, [0], members, f"the coordinator does not answer: {error}") from None
-            calls.raise_difference()
+            collective_trace.raise_difference()
             if self.failure is not None:
                 raise lost_rank_error(asked, [], members, self.failure)
             if self.ended(rank) and not self._has_key(f"{base}/{rank}"):
@@ -347,7 +347,7 @@ def raise_for_ranks(error: BaseException) -> None:
     end = time.monotonic() + _REPORT_S
     while world.failure is None and time.monotonic() < end:
         time.sleep(0.02)
-    calls.raise_difference()
+    collective_trace.raise_difference()
     seen = f"{world.failure or 'a rank ended without a word'}; here {str(error).splitlines()[0]}"
     raise lost_rank_error("a program of several ranks", [], range(world.size), seen) from error
 
@@ -417,4 +417,4 @@ def alone():
         enter(own)
 
 
-calls.compare_by(lambda *what: current().exchange(*what))
+collective_trace.compare_by(lambda *what: current().exchange(*what))

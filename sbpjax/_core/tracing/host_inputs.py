@@ -28,8 +28,7 @@ from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import is_traced, payload, put
 from sbpjax.errors import GraphError
-from sbpjax.sbp import Layout
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import Layout, multi_host
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import layout_of
 
@@ -221,7 +220,7 @@ def _zeros(shape: tuple[int, ...], layout: Layout | None) -> Tensor:
         if layout is None:
             return wrap_any(jax.device_put(np.zeros(shape, np.int32)), None)
         mine = layout_of(layout.placement, layout.codes, shape, np.dtype(np.int32))
-        return wrap_any(spread.from_logical(np.zeros(shape, np.int32), mine), mine)
+        return wrap_any(multi_host.from_logical(np.zeros(shape, np.int32), mine), mine)
 
 
 def _hidden(keys: Tensor) -> GraphError:

@@ -45,7 +45,7 @@ from sbpjax._core.tensor.storage.payload import (
     refresh_tensor,
 )
 from sbpjax._core.tracing.capture import STORED
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import layout_of
@@ -291,7 +291,7 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
     codes = tuple([c if c >= 0 else B for c in getattr(known, "pinned", None) or (B,) * len(place.hierarchy)])
     layout = layout_of(place, codes, tuple(array.shape), np.dtype(array.dtype))
     with jax.ensure_compile_time_eval():
-        keep(tensor, spread.from_logical(np.asarray(array), layout), layout)
+        keep(tensor, multi_host.from_logical(np.asarray(array), layout), layout)
     mark_kept(tensor, "constant")
 
 

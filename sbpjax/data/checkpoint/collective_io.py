@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax.errors import CheckpointError
 
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], An
         value = tell(result)
     except Exception as error:
         failure = error
-    told = _world.current().exchange(
+    told = processes.current().exchange(
         asked, (None if failure is None else f"{type(failure).__name__}: {failure}", value)
     )
     if failure is not None:

@@ -22,7 +22,7 @@ from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
 
-from . import tree as document
+from . import tree
 from .collective_io import together
 from .reader import Contents
 from .restore_plan import Finish, Fit, entries_of, mismatch_error
@@ -84,8 +84,8 @@ def load(
     def plan_layouts() -> tuple[dict[str, Layout | None], Fit | None, Finish | None]:
         names = {n: n for n in contents.tensors}
         if part is not None:
-            names = {n.removeprefix(f"{part}/"): n for n in document.names_of(state)}
-        wanted = [names[n] for n in document.chosen(names, pattern)]
+            names = {n.removeprefix(f"{part}/"): n for n in tree.names_of(state)}
+        wanted = [names[n] for n in tree.chosen(names, pattern)]
         if into is None:
             return {n: _target(contents, n, placement, sbp) for n in wanted}, None, None
         fit = Fit(contents, wanted, cast, pattern is not None, part)
@@ -107,7 +107,7 @@ def load(
 
     def make(name: str) -> Any:
         if name not in arrays:
-            return document.MISSING
+            return tree.MISSING
         if contents.is_array(name):
             return arrays[name]
         layout = targets[name]
@@ -117,7 +117,7 @@ def load(
 
     with contents.reading("its structure"):
         if fit is None or done is None:
-            return document.unpack(state, make)
+            return tree.unpack(state, make)
     return fit.finish(done, arrays, make)
 
 

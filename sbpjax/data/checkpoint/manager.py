@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax.errors import CheckpointError, OpValueError
 
 from .codec import note
@@ -67,7 +67,7 @@ class Manager:
         self._saving: Saving | None = None
         self._metrics: dict[int, float | None] = {}  # as read from the files
         self.directory.mkdir(parents=True, exist_ok=True)
-        if _world.current().rank == 0:
+        if processes.current().rank == 0:
             sweep(self.directory, STEP.match)
 
     def __enter__(self) -> Manager:
@@ -140,7 +140,7 @@ class Manager:
             CheckpointError: there is no checkpoint of that step, or it is damaged.
         """
         self.wait()
-        told = _world.current().exchange(f"restoring from {self.directory}", self.latest() if step is None else step)
+        told = processes.current().exchange(f"restoring from {self.directory}", self.latest() if step is None else step)
         if step is None:
             self._tell_of_incomplete()
         step = told[0]
@@ -161,7 +161,7 @@ class Manager:
 
     def should_stop(self) -> bool:
         """Return on all processes whether one of them received SIGTERM; all processes call it, e.g. once per step."""
-        told = _world.current().exchange("should_stop()", self.preempted)
+        told = processes.current().exchange("should_stop()", self.preempted)
         return any(told.values())
 
     def exit_for_restart(self) -> None:

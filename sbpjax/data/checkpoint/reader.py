@@ -12,12 +12,11 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
 
-from . import blocks, manifest
-from . import tree as document
+from . import blocks, manifest, tree
 from .codec import numpy_dtype
 from .manifest import CHECKSUMS, STATE, STEP, damaged_error
 from .saving import on_disk
@@ -112,7 +111,7 @@ class Contents:
             if not all(type(n) is int and n >= 0 for n in shape):
                 raise ValueError(f"a shape {shape}")
             self._blocks.check_covered(number, shape, dtype.itemsize)
-        unknown = [n for n in document.names_of(self.state) if n not in self.tensors]
+        unknown = [n for n in tree.names_of(self.state) if n not in self.tensors]
         if unknown:
             raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
 
@@ -126,7 +125,7 @@ class Contents:
         Raises:
             CheckpointError: a file is missing, truncated or changed; all processes raise it.
         """
-        world = _world.current()
+        world = processes.current()
         faults: list[str] = []
         try:
             with self.reading("verifying"):

@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.creation.from_data import tensor
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
@@ -272,7 +272,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
         start += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    world, path = _world.current(), Path(path)
+    world, path = processes.current(), Path(path)
     partial = path.with_name(path.name + ".partial")
     values = (np.ascontiguousarray(x.detach().numpy()) for x in state.values())
     error = _write_file(partial, path, text, values) if world.rank == 0 else None

@@ -30,7 +30,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.between_placements import travelling
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.processes import World
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
@@ -39,9 +39,7 @@ from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
 
-from . import blocks, manifest
-from . import codec as typed
-from . import tree as document
+from . import blocks, codec, manifest, tree
 from .collective_io import together
 from .partial import Partial
 
@@ -61,7 +59,7 @@ class Saving:
         self.path = path
         self._failed: dict[int, str] = {}
         self._work = work
-        self._world = _world.current()
+        self._world = processes.current()
         self._thread = threading.Thread(target=self._run, name=f"saving {path.name}")  # Python waits for it at its end
 
     def _begin(self) -> None:
@@ -122,7 +120,7 @@ def _at_exit() -> None:
         if saving._world.rank in (0, *saving._failed):
             print(f"sbpjax: {failure}", file=sys.stderr, flush=True)
     if failed:
-        _world.current().end_badly(f"failed: {failed[0][1]}")
+        processes.current().end_badly(f"failed: {failed[0][1]}")
 
 
 atexit.register(_at_exit)
@@ -161,12 +159,12 @@ def begin(
     ``packed`` is what `document.pack` returned for the state, where the caller has it.
     """
     target = Path(path).absolute()
-    world, partial = _world.current(), Partial(target)
+    world, partial = processes.current(), Partial(target)
     for saving in [s for s in _open if s.path == target and s._world is world]:
         saving.join()
 
     def prepare() -> tuple[str, dict[str, Any], str]:
-        structure, found = packed or document.pack(state)
+        structure, found = packed or tree.pack(state)
         facts = {"version": manifest.VERSION, "tensors": {n: facts_of(x) for n, x in found.items()}, "state": structure}
         text = json.dumps(facts)
         if world.rank == 0:
@@ -237,7 +235,7 @@ def _write(partial: Partial, rank: int, shards: Shards | Exception) -> None:
 def _others(world: World, number: str) -> dict[int, str]:
     """Wait until the other ranks have written; return the failed ranks with their reasons."""
     failed: dict[int, str] = {}
-    deadline = time.monotonic() + _world.timeout_s()
+    deadline = time.monotonic() + processes.timeout_s()
     for rank in range(1, world.size):
         try:
             error = world.read_post(f"{number}/{rank}", rank, deadline)
@@ -257,7 +255,7 @@ def _write_other(world: World, partial: Partial, shards: Shards | Exception, num
     except Exception as raised:
         error = f"{type(raised).__name__}: {raised}"
     world.post(f"{number}/{world.rank}", error)
-    told = world.read_post(f"{number}/end", 0, time.monotonic() + _world.timeout_s() + _TELL_S)
+    told = world.read_post(f"{number}/end", 0, time.monotonic() + processes.timeout_s() + _TELL_S)
     return {int(rank): text for rank, text in json.loads(told).items()}
 
 
@@ -269,7 +267,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
         value: the tensor or array.
         copied: it may change before it is written.
     """
-    world = _world.current()
+    world = processes.current()
     if isinstance(value, Tensor):
         refresh_tensor(value)
     layout = value.layout if isinstance(value, Tensor) else None
@@ -293,7 +291,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
 def on_disk(layout: Layout) -> Layout:
     """Return the layout in which a tensor is written and read: even, no partial sums, on all processes."""
     # A stage of a pipeline: every process writes a part.
-    if not layout.placement.covers_processes and _world.current().size > 1:
+    if not layout.placement.covers_processes and processes.current().size > 1:
         everyone = one_per_process(layout.placement.type)
         layout = Layout(everyone, (split(0) if layout.shape else broadcast,), layout.shape, layout.dtype)
     return travelling(layout)
@@ -320,7 +318,7 @@ def _other_state(target: Path, rank: int, first: dict, theirs: dict) -> Checkpoi
 def facts_of(value: Any) -> dict:
     """Return a tensor's entry of `state.json`; ``index`` marks a NumPy array, ``parameter`` a Parameter."""
     if not isinstance(value, Tensor):
-        return {"shape": list(value.shape), "dtype": typed.dtype_name(value.dtype), "index": None}
+        return {"shape": list(value.shape), "dtype": codec.dtype_name(value.dtype), "index": None}
     facts: dict = {"shape": list(value.shape), "dtype": value.dtype.name}
     if isinstance(value, Parameter):
         facts["parameter"] = value.requires_grad

@@ -18,7 +18,7 @@ import numpy as np
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import CheckpointError
 
-from . import codec as typed
+from . import codec
 
 VERSION = 2
 LEAVES = ("tensor", "array")
@@ -52,12 +52,12 @@ def is_object(value: Any) -> bool:
 
 def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
     kind = type(value)
-    if kind in typed.PLAIN:
+    if kind in codec.PLAIN:
         return value
     if isinstance(value, (Tensor, np.ndarray)):
         leaf = "tensor" if isinstance(value, Tensor) else "array"
         if leaf == "array":
-            typed.dtype_name(value.dtype)  # it raises for arrays of objects
+            codec.dtype_name(value.dtype)  # it raises for arrays of objects
         name = _free(name, found)
         found[name] = value
         return {"": leaf, "name": name}
@@ -65,13 +65,13 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
         return {k: _pack(v, below(name, k), found) for k, v in value.items()}
     if kind is list:
         return [_pack(v, below(name, i), found) for i, v in enumerate(value)]
-    if isinstance(value, dict) and (kind is dict or kind in typed.ENCODERS):
+    if isinstance(value, dict) and (kind is dict or kind in codec.ENCODERS):
         items = [[_pack(k, name, found), _pack(v, below(name, k), found)] for k, v in value.items()]
         if kind is dict:
             return {"": "dict", "items": items}
-        return typed.encode(value, lambda _: None, name) | {"items": items}  # type: ignore[operator]
+        return codec.encode(value, lambda _: None, name) | {"items": items}  # type: ignore[operator]
     numbers = iter(range(1 << 62))
-    code = typed.encode(value, lambda part: _pack(part, below(name, next(numbers)), found), name)
+    code = codec.encode(value, lambda part: _pack(part, below(name, next(numbers)), found), name)
     if code is not None:
         return code
     if is_object(value):
@@ -115,10 +115,10 @@ def unpack(document: Any, make: Callable[[str], Any]) -> Any:
     if isinstance(document.get("items"), list) and kind in ("dict", "OrderedDict", "defaultdict"):
         pairs = [(unpack(k, make), k, item) for k, item in document["items"]]
         made = [(key, unpack(item, make)) for key, _, item in pairs]
-        shell = typed.decode(document | {"items": []}, lambda part: part)
+        shell = codec.decode(document | {"items": []}, lambda part: part)
         shell.update((k, v) for k, v in made if v is not MISSING)
         return shell
-    return typed.decode(document, lambda part: None if (v := unpack(part, make)) is MISSING else v)
+    return codec.decode(document, lambda part: None if (v := unpack(part, make)) is MISSING else v)
 
 
 def _drop_missing(values: list) -> list:

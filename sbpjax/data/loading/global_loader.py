@@ -22,7 +22,7 @@ import numpy as np
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.errors import DataError
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.algebra import B, parse
 from sbpjax.sbp.layout import Layout, layout_of
 
@@ -159,7 +159,7 @@ class GlobalLoader:
         array = here.numpy()
         if len(rows) == size:  # `device_put` would compare the whole batch with the other processes first
             spans = self.placement.spans_processes
-            made = spread.from_logical(array, layout) if spans else jax.device_put(array, layout.sharding)
+            made = multi_host.from_logical(array, layout) if spans else jax.device_put(array, layout.sharding)
         else:
             places = {row: i for i, row in enumerate(rows)}
 

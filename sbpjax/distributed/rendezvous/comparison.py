@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import jax
 
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.collective_trace import EVERY, STORED, Trail, key_of
 from sbpjax._core.runtime.processes import Processes, timeout_s
 from sbpjax._core.runtime.trace_difference import difference
@@ -63,18 +63,18 @@ class Comparison:
     def hurry(self) -> None:
         """Compare up to the last call from now on, and often: the main thread is blocked."""
         self._hurries = True
-        calls.wake.set()
+        collective_trace.wake.set()
 
     def _run(self) -> None:
         before, pauses = None, 0
-        while calls.find_stop_reason() is None:
-            calls.wake.wait(_HURRIED_S if self._hurries else _PAUSE_S)
-            calls.wake.clear()
-            if any(t.members[0] != self.world.rank for t in list(calls.trails.values())):
+        while collective_trace.find_stop_reason() is None:
+            collective_trace.wake.wait(_HURRIED_S if self._hurries else _PAUSE_S)
+            collective_trace.wake.clear()
+            if any(t.members[0] != self.world.rank for t in list(collective_trace.trails.values())):
                 self._over.wait(_LATER_S)
             if self._over.is_set():
                 return
-            counts = [(t.epoch, t.count) for t in list(calls.trails.values())]
+            counts = [(t.epoch, t.count) for t in list(collective_trace.trails.values())]
             pauses = pauses + 1 if counts == before else 0
             before = counts
             if pauses % _STILL and not self._hurries:
@@ -92,7 +92,7 @@ class Comparison:
             ended: whether it makes no further calls.
         """
         leads, settled = False, True
-        for trail in list(calls.trails.values()):
+        for trail in list(collective_trace.trails.values()):
             if trail.members[0] == self.world.rank:
                 leads = True
                 self._tell(trail, still, ended)
@@ -126,8 +126,8 @@ class Comparison:
         members, finder = accused
         if members[0] == self.world.rank and finder != self.world.rank:
             self._answered = True
-            calls.halt()
-            self._account(calls.trail_of(tuple(members)))
+            collective_trace.halt()
+            self._account(collective_trace.trail_of(tuple(members)))
 
     # -- the others ------------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Comparison:
 
     def _differ(self, trail: Trail, ended: list[int]) -> None:
         """Find the first difference, and report it."""
-        calls.halt()
+        collective_trace.halt()
         leader, rank = trail.members[0], self.world.rank
         self._account(trail)
         self.world.store.replace(_ACCUSED, (list(trail.members), rank))
@@ -165,7 +165,7 @@ class Comparison:
         accounts = {leader: theirs or [0, []], rank: trail.account()}
         text = difference(trail.members, accounts, ended)
         self._report(text)
-        calls.stop(text)
+        collective_trace.stop(text)
 
     def _account(self, trail: Trail) -> None:
         self.world.store.replace(key_of(trail.members, self.world.rank, "account"), trail.account())
@@ -175,10 +175,10 @@ class Comparison:
     def finish(self) -> None:
         """Compare up to the last call, and wait, at most the timeout, until all processes have."""
         self._over.set()
-        calls.wake.set()
+        collective_trace.wake.set()
         if self._thread.ident is not None:
             self._thread.join(_ANSWER_S)
-        if calls.mode() == "off" or calls.find_stop_reason() is not None:
+        if collective_trace.mode() == "off" or collective_trace.find_stop_reason() is not None:
             return
         with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
             self._wait(time.monotonic() + timeout_s())
@@ -187,7 +187,7 @@ class Comparison:
         world, pause_s = self.world, 0.001
         settled = done = False
         waits_for = set(range(1, world.size)) if world.rank == 0 else {0}
-        while time.monotonic() < deadline and calls.find_stop_reason() is None and world.failure is None:
+        while time.monotonic() < deadline and collective_trace.find_stop_reason() is None and world.failure is None:
             if not settled:
                 settled = self.compare(ended=True)
                 world.store.replace(f"{STORED}/ended/{world.rank}", True)

@@ -25,9 +25,7 @@ from typing import Any, NoReturn
 
 import jax
 
-from sbpjax._core.runtime import collective_trace as calls
-from sbpjax._core.runtime import processes as _world
-from sbpjax._core.runtime import signed_store as _store
+from sbpjax._core.runtime import collective_trace, processes, signed_store
 from sbpjax._core.runtime.processes import ENDED, Processes
 from sbpjax.errors import (
     AT_ITS_END,
@@ -54,7 +52,7 @@ _LOOK_S = 0.5
 _IDLE_CPU_S = 0.01  # a thread that waits in a program uses less in all the time that it waits
 _COMPILING = os.path.join(os.path.dirname(jax.__file__), "_src", "compiler.py")
 _READING = os.path.join("tensor", "convert.py")
-_OWN_TIMEOUTS = (_store.__file__, calls.__file__, comparison.__file__, _COMPILING)
+_OWN_TIMEOUTS = (signed_store.__file__, collective_trace.__file__, comparison.__file__, _COMPILING)
 
 
 class Standing:
@@ -130,7 +128,7 @@ class Watch:
         self._aborts_as_before = before_the_end(self._abort_message)
         atexit.register(self._at_exit)
         self._thread.start()
-        if calls.mode() != "off":
+        if collective_trace.mode() != "off":
             self._comparison.start()
 
     def report(self, how: str) -> None:
@@ -152,7 +150,7 @@ class Watch:
 
     def _on_error(self, kind, error, trace) -> None:
         try:
-            _world.raise_for_ranks(error)
+            processes.raise_for_ranks(error)
         except DistributedError as theirs:
             kind, error, trace = type(theirs), theirs.with_traceback(None), None  # its cause has the user's lines
         if isinstance(error, AgreementError) and not self.failed:
@@ -174,7 +172,7 @@ class Watch:
             with contextlib.suppress(jax.errors.JaxRuntimeError, ForeignMessageError):  # as in `report`
                 self.world.store.put(f"{ENDED}/{self.world.rank}", 0)
             self._comparison.finish()
-            if calls.find_stop_reason() is not None:
+            if collective_trace.find_stop_reason() is not None:
                 self._seen.wait(_GRACE_S)
                 self.failed = self._differ = True
         self._over.set()
@@ -210,12 +208,12 @@ class Watch:
             except jax.errors.JaxRuntimeError as error:
                 if "NOT_FOUND" not in str(error):
                     return  # the coordinator is gone; JAX's client reports that itself
-            if text is None and self._standing.seconds() > _world.timeout_s():
+            if text is None and self._standing.seconds() > processes.timeout_s():
                 self._stuck()
         if self.failed:
             return
         if text.startswith(_DIFFERS):
-            calls.stop(text.split("): ", 1)[1])
+            collective_trace.stop(text.split("): ", 1)[1])
         self.world.failure = text
         if not self.failed:  # at once: with the coordinator JAX's client would end this process without a word
             place = "its end" if self._ended else self._standing.line()
@@ -228,7 +226,7 @@ class Watch:
     def _abort_message(self) -> None:
         """Wait, in Gloo's thread, until the other threads report the difference of the ranks; then let it abort."""
         self._comparison.hurry()
-        deadline = time.monotonic() + _LAST_WORDS_S * (calls.mode() != "off")
+        deadline = time.monotonic() + _LAST_WORDS_S * (collective_trace.mode() != "off")
         while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process after its report
             time.sleep(0.05)
 
@@ -240,7 +238,7 @@ class Watch:
 
     def _stuck(self) -> NoReturn:
         """Report that this rank is blocked in a program, and end."""
-        seconds, ended = _world.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
+        seconds, ended = processes.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
         how = f"waited {seconds:g} s for other ranks in a program, at {self._standing.line()}"
         how += "".join(f"; rank {r} {AT_ITS_END}" for r in ended)
         self.report(how)

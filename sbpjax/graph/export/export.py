@@ -50,8 +50,7 @@ from ..fitting import owners_of, prepare_program
 from ..program.build_program import build_program
 from ..program.program import Options, Program
 from ..step import GraphStep
-from . import file_reader as reading
-from . import manifest, other_forms
+from . import file_reader, manifest, other_forms
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
@@ -68,7 +67,7 @@ def export(
 ) -> Path:
     """Write a graph as files; see `Graph.export`."""
     asked = f"{graph.name}.export({os.fspath(path)!r}, ...)"
-    key = None if key is None else reading.checked_key(key, asked)
+    key = None if key is None else file_reader.checked_key(key, asked)
     folder = Path(path)
     _check_target(asked, folder)
     names = _checked_platforms(asked, platforms)
@@ -330,7 +329,7 @@ def _write(
         text = manifest.written(content)
         (made / manifest.MANIFEST).write_bytes(text)
         if key is not None:
-            (made / manifest.SIGNATURE).write_bytes(reading.signature(key, text))
+            (made / manifest.SIGNATURE).write_bytes(file_reader.signature(key, text))
         # Two renames, since `os.replace` does not replace a directory that has files; the old one is removed only when
         # the new one is in place.
         if folder.exists():

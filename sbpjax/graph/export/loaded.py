@@ -38,8 +38,7 @@ from sbpjax.sbp.placement import placement as Placement
 
 from ..config import GraphConfig
 from ..program.on_engine import check
-from . import file_reader as reading
-from . import manifest
+from . import file_reader, manifest
 from .saved_program import SavedProgram
 
 
@@ -101,15 +100,15 @@ class LoadedGraph:
         self._asked = f"load_graph({os.fspath(folder)!r})"
         content = manifest.content(folder, self._asked)
         if key is not None:
-            reading.check_signature(folder, reading.checked_key(key, self._asked), content, self._asked)
+            file_reader.check_signature(folder, file_reader.checked_key(key, self._asked), content, self._asked)
         found = self.manifest = manifest.read(content, self._asked)
-        exported = reading.program(folder, found, self._asked, vouched=key is not None or trust)
+        exported = file_reader.program(folder, found, self._asked, vouched=key is not None or trust)
         self.placement, target = _target(found, placement, device, self._asked)
         platform = target.platform if self.placement is None else self.placement.devices.flat[0].platform
         _check_platform(exported, platform, self._asked)
         try:
             self.name: str = found["name"]
-            weights = reading.weights(folder, found, self._asked)
+            weights = file_reader.weights(folder, found, self._asked)
             state = found["state"]
             self.numbers = {n["name"]: float(n["value"]) for n in state["numbers"]}
             self._names = [t["path"] for t in state["tensors"]]

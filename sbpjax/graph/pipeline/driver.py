@@ -21,7 +21,7 @@ from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import evaluate, live
 from sbpjax.errors import NanError
 from sbpjax.graph.program.nans import FOUND_NAN, nan_error
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 
 from .p2p_transfer import Coming, Courier, Shipment, acquaint, elsewhere, here
@@ -83,7 +83,7 @@ class Driver:
         """Make the parts that every step needs again."""
         places = [p for p in self.pipeline.stages if here(p)]
         self._iterations = [
-            {p: spread.on(np.int32(i), replicated_layout(p, body.iteration.aval).sharding) for p in places}
+            {p: multi_host.on(np.int32(i), replicated_layout(p, body.iteration.aval).sharding) for p in places}
             for i in range(body.count)
         ]
         self._starts = {
@@ -189,7 +189,7 @@ class Driver:
         known = self._numbers.get(key)
         same = known is not None and (known[0] is value or (isinstance(value, float) and known[0] == value))
         if not same:
-            array = spread.on(np.asarray(value, v.aval.dtype), replicated_layout(place, v.aval).sharding)
+            array = multi_host.on(np.asarray(value, v.aval.dtype), replicated_layout(place, v.aval).sharding)
             known = self._numbers[key] = (value, array)
         return known[1]
 

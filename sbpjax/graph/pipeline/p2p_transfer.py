@@ -31,7 +31,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core.compiler.between_placements import transfer
 from sbpjax._core.jax_private import xla_client
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
 
@@ -327,7 +327,7 @@ def acquaint(placement: Placement) -> None:
 
     mesh, spec = placement.mesh, PartitionSpec()
     run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
-    jax.block_until_ready(run(spread.replicate_value(np.zeros((), np.float32), placement)))
+    jax.block_until_ready(run(multi_host.replicate_value(np.zeros((), np.float32), placement)))
 
 
 # Compiled here, once, and not at the first call: that would come between two transfers, where others already wait.

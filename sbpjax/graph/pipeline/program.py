@@ -17,8 +17,7 @@ import numpy as np
 from sbpjax._core.compiler.launch import copy_array, is_looked_at
 from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
-from sbpjax._core.runtime import collective_trace as calls
-from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import collective_trace, processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.exchange import Plan, Run, counted_on, exchange
@@ -33,7 +32,7 @@ from sbpjax.graph.program.passes import run_passes
 from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options
 from sbpjax.graph.program.slots import StateSlot
 from sbpjax.graph.program.zero import Zero
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
@@ -91,10 +90,10 @@ class PipelinedProgram:
                 "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
                 "config.enable_zero(True, stage=2)",
             )
-        if world.current().size > jax.process_count():
+        if processes.current().size > jax.process_count():
             raise GraphError(
                 asked,
-                f"stages on several placements, and {world.current().size} threads as ranks",
+                f"stages on several placements, and {processes.current().size} threads as ranks",
                 "the driver of a pipeline runs in one thread of each process",
                 "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
             )
@@ -171,7 +170,7 @@ class PipelinedProgram:
         self._agreed = True
         owners = range(jax.process_count())
         asked = re.sub("_[0-9]+", "", self.asked)
-        self._together = calls.call_of(owners, asked, text, numbered=True, names=self.number_names)
+        self._together = collective_trace.call_of(owners, asked, text, numbered=True, names=self.number_names)
 
     def run(self, state: State, arguments: list, done: list | None = None):
         """Run a step, write the new state, and return the function's result; see `Program.run`."""
@@ -181,7 +180,7 @@ class PipelinedProgram:
             asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
             # After the compilation, whose time differs between processes: connections have a time limit, and an
             # exchange waits.
-            self.driver.meet(lambda: world.current().exchange(asked, None))
+            self.driver.meet(lambda: processes.current().exchange(asked, None))
             self._met = True
         numbers = state.numbers()
         if self._together is not None:
@@ -192,7 +191,7 @@ class PipelinedProgram:
         # A process that drew numbers of its own has counted on.
         if self.is_random and self.driver.courier.far:
             everyone = one_per_process(self.pipeline.stages[0].type)
-            seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
+            seed = np.asarray(multi_host.from_first(seed, everyone).addressable_data(0))
         # Python looks at unwritten outputs in an exchange: an interrupt there would lose the state that was taken over.
         kept = is_looked_at() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)
@@ -216,7 +215,9 @@ class PipelinedProgram:
         except jax.errors.JaxRuntimeError as error:
             if not driver.courier.far:
                 raise
-            raise world.lost_rank_error(self.asked, [], range(world.current().size), _what_failed(error)) from None
+            raise processes.lost_rank_error(
+                self.asked, [], range(processes.current().size), _what_failed(error)
+            ) from None
         return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 
     def _exchange(self, tensors: list[Tensor], env: dict, left: list, done: list) -> None:
@@ -258,9 +259,9 @@ class PipelinedProgram:
 def _what_failed(error: Exception) -> str:
     """Return the report of another process, or after a while the effect of its absence on a transfer."""
     end = time.monotonic() + _REPORT_S
-    while world.current().failure is None and time.monotonic() < end:
+    while processes.current().failure is None and time.monotonic() < end:
         time.sleep(0.05)
-    return world.current().failure or f"another process is gone: {str(error).splitlines()[0]}"
+    return processes.current().failure or f"another process is gone: {str(error).splitlines()[0]}"
 
 
 def _return_home(

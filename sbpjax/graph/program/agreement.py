@@ -11,7 +11,7 @@ import hashlib
 import re
 import zlib
 
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError
 
@@ -28,14 +28,14 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
         AgreementError: ranks have other programs; the text names them and the first difference.
         LostRankError: ranks did not come.
     """
-    world = _world.current()
+    world = processes.current()
     if world.size == 1:
         return
     # Threads as ranks count their graphs together.
     asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
     # The text itself only where it differs: that of a large step is megabytes, and every rank would get all of them.
     digest = hashlib.sha256(text.encode()).hexdigest()
-    ranks = _world.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))
+    ranks = processes.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))
     if len(ranks) == 1:
         return
     (first, others), *rest = ranks.items()
@@ -57,14 +57,14 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
     Raises:
         AgreementError: they do not; the text names the first number that differs.
     """
-    world = _world.current()
+    world = processes.current()
     if world.size == 1:
         return
     asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
     told = world.exchange(f"{asked}: its numbers", list(values))
     names = [name for _, name in getattr(state, "options", ())] or [f"number {i}" for i in range(len(values))]
     for i, name in enumerate(names):
-        ranks = _world.by_value({rank: theirs[i] for rank, theirs in told.items()})
+        ranks = processes.by_value({rank: theirs[i] for rank, theirs in told.items()})
         if len(ranks) > 1:
             seen = f"{name}: " + ", ".join(f"{value:g} on ranks {ranks_text(some)}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"

@@ -23,7 +23,7 @@ from jax.errors import JaxRuntimeError
 
 from sbpjax._core.compiler.launch import is_looked_at
 from sbpjax._core.jax_private import ArrayImpl
-from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.handle.mode import mode
@@ -151,7 +151,7 @@ def repeat_of(program: Any, state: State, call: Call, static: list, mark: object
         or not program.out_layouts
         or not program.is_simple
         or not state.reports_changes()
-        or world.current().size > 1
+        or processes.current().size > 1
     ):
         return None
     for t in state.tensors:

@@ -28,8 +28,7 @@ from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
-from sbpjax._core.runtime import processes as world
-from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime import processes, sizes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
@@ -39,7 +38,7 @@ from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.host_inputs import HostInputs
 from sbpjax.graph.auto.graph import Auto, StandIns, layouts_of_slots
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 
 from . import nans, progress
@@ -149,7 +148,7 @@ class Program:
         self._present = self.placement is None or self.placement.is_present
         self._no_seed: Any = NO_SEED
         if self.is_polymorphic:  # `compile` puts it on the device for others
-            self._no_seed = spread.on(NO_SEED, self._where(0))
+            self._no_seed = multi_host.on(NO_SEED, self._where(0))
 
     def lay_out(self, stand_ins: StandIns, state: State) -> None:
         """Convert the state to the layouts of this program's inputs."""
@@ -199,7 +198,7 @@ class Program:
             lowered = self.lower()
             spans = self.placement is not None and self.placement.spans_processes
             # Megabytes for a large step, and only other ranks need it.
-            text = lowered.as_text() if self.placement is not None and world.current().size > 1 else ""
+            text = lowered.as_text() if self.placement is not None and processes.current().size > 1 else ""
             if to_run and text:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self.structs]
                 agree(self.asked, inputs, text)
@@ -207,18 +206,18 @@ class Program:
                 # Without the graph's number: ranks that made other graphs before this one count differently.
                 name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
                 devices = self.placement.devices
-                self._together = spread.together(devices, name, text, numbered=True, names=self.number_names)
+                self._together = multi_host.together(devices, name, text, numbered=True, names=self.number_names)
             with progress.show_activity(self.asked, "compiling"):
                 compiled = lowered.compile()
             if to_run and (self.placement is None or self.placement.type == "cpu"):
                 sizes.check_compiled(self.asked, compiled, self._ranks_here())
             self._compiled = compiled
             if to_run and spans:
-                spread.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
+                multi_host.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             # On the device once, since a NumPy array goes there every time.
             if self._present and not self.is_random:
-                self._no_seed = spread.on(NO_SEED, self._where(0))
+                self._no_seed = multi_host.on(NO_SEED, self._where(0))
         return self._compiled
 
     def _ranks_here(self) -> int:
@@ -257,14 +256,14 @@ class Program:
         compiled = self._compiled or self.compile(to_run=True)
         numbers = state.numbers()
         # Before the first run only: later ones are compared through the collective traces of the runs (`_together`).
-        if numbers and self._held[0] == (None, None) and self.placement is not None and world.current().size > 1:
+        if numbers and self._held[0] == (None, None) and self.placement is not None and processes.current().size > 1:
             agree_on_numbers(self.asked, state, numbers)
         if self._together is not None:
             self._together.note(tuple(numbers))
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:
-            seed = spread.from_first(seed, self.placement)
+            seed = multi_host.from_first(seed, self.placement)
         # The call takes the memory of donated arrays: an array that the user holds too would be lost to him, so it is
         # copied. Only the reference count shows it; a payload that nothing else holds has `UNSHARED`. The same holds
         # for arrays that Python looks at between the call and the write: an interrupt there would lose them.
@@ -336,7 +335,7 @@ class Program:
                 self._held[i] = number, None
             elif array is None:
                 place = 1 + len(self.slots) + i
-                array = spread.on(np.asarray(number, self.structs[place].dtype), self._where(place))
+                array = multi_host.on(np.asarray(number, self.structs[place].dtype), self._where(place))
                 self._held[i] = number, array
             found.append(number if array is None or number != value else array)
         return found
@@ -344,7 +343,7 @@ class Program:
     def _replicate(self, inputs: list) -> None:
         for i in self.loose:
             if isinstance(inputs[i], jax.Array):
-                inputs[i] = spread.on(inputs[i], self.structs[i].sharding)
+                inputs[i] = multi_host.on(inputs[i], self.structs[i].sharding)
 
 
 def _references(arrays: list, place: int) -> int:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.exchange import Plan
 from sbpjax._core.tensor.storage.offloaded import Stack, is_stored, stack_of
@@ -65,7 +65,7 @@ class StateSlot:
         if len(self.places) == 1:
             return conversions.convert(arrays[0], tensors[0].layout, self.layout.placement, self.layout.sbp)[0]
         layouts = [t.layout for t in tensors]
-        return eager.execute(_stack_arrays, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
+        return global_ops.execute(_stack_arrays, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 
     def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""

@@ -14,7 +14,7 @@ from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.layers.norm import batch_norm_over_ranks
 from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -221,7 +221,7 @@ class SyncBatchNorm(_BatchNorm):
         # A layer that normalises by the batch in evaluation takes each rank's own, as in PyTorch.
         if not self.training or input.is_global or input.is_meta:
             return super()._normalise(input, mean, var, momentum)
-        world = _world.current()
+        world = processes.current()
         ranks = range(world.size) if self.process_group is None else self.process_group.ranks
         if len(ranks) < 2 or world.rank not in ranks:
             return super()._normalise(input, mean, var, momentum)

@@ -14,13 +14,12 @@ import pytest
 
 import sbpjax as flow
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import disk_cache as program_cache
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import disk_cache, global_ops
 from sbpjax._core.ops.arithmetic import mul
 from sbpjax._core.ops.elementwise import exp
 from sbpjax._core.runtime.lru_cache import Recent
 from sbpjax._core.serialization import signing
-from sbpjax._core.tensor.creation import host_constants as made_on_host
+from sbpjax._core.tensor.creation import host_constants
 from sbpjax._core.tensor.dispatch import op as ops
 from sbpjax._core.tensor.dispatch import placed
 from sbpjax.sbp import placement
@@ -34,20 +33,20 @@ def cache(tmp_path, monkeypatch):
     """Return an empty directory of programs; `forget` there makes this process a new one."""
     monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("SBPJAX_PROGRAM_CACHE", raising=False)
-    monkeypatch.setattr(program_cache, "_asked", 0)
-    monkeypatch.setattr(eager, "_PROGRAMS", Recent(100))
+    monkeypatch.setattr(disk_cache, "_asked", 0)
+    monkeypatch.setattr(global_ops, "_PROGRAMS", Recent(100))
     monkeypatch.setattr(ops, "_KEPT", Recent(100))
     return tmp_path / "eager"
 
 
 def forget():
-    eager._PROGRAMS.clear()
+    global_ops._PROGRAMS.clear()
     ops._KEPT.clear()
 
 
 def scaled(factor, sbp="S0"):
     x, layout = conversions.from_logical(np.arange(8, dtype=np.float32), PLACE, sbp)
-    arrays, layouts = eager.execute(mul, (), (x, factor), (layout, None))
+    arrays, layouts = global_ops.execute(mul, (), (x, factor), (layout, None))
     return conversions.to_logical(arrays[0], layouts[0]), layouts[0]
 
 
@@ -64,10 +63,10 @@ def test_a_kept_program_is_neither_traced_nor_lowered(cache, compilations):
 
 def test_its_plan_is_made_when_asked_for(cache):
     x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "P")
-    eager.execute(eager.identity, (), (x,), (layout,), out_sbps=("B",))
+    global_ops.execute(global_ops.identity, (), (x,), (layout,), out_sbps=("B",))
     forget()
     with boxing_policy("warn"), pytest.warns(flow.errors.BoxingWarning, match="P"):
-        eager.execute(eager.identity, (), (x,), (layout,), out_sbps=("B",))
+        global_ops.execute(global_ops.identity, (), (x,), (layout,), out_sbps=("B",))
 
 
 @pytest.mark.parametrize("change", ["type of a number", "layout", "pin", "attribute", "setting"])
@@ -84,7 +83,7 @@ def test_what_changes_the_program_changes_the_key(cache, change):
     }[change]
 
     def key(fn, static, arrays, layouts, out_sbps):
-        return eager._key_on_disk(fn, static, arrays, layouts, PLACE, out_sbps, ())
+        return global_ops._key_on_disk(fn, static, arrays, layouts, PLACE, out_sbps, ())
 
     assert key(**given) == key(**given) is not None
     with jax.default_matmul_precision("float32" if change == "setting" else None):
@@ -94,7 +93,7 @@ def test_what_changes_the_program_changes_the_key(cache, change):
 
 def test_a_function_without_a_name_is_not_kept(cache):
     x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "S0")
-    (array,), _ = eager.execute(lambda x: x + 1, (), (x,), (layout,))
+    (array,), _ = global_ops.execute(lambda x: x + 1, (), (x,), (layout,))
     assert not cache.exists() and float(array.sum()) == 16
 
 
@@ -158,11 +157,11 @@ def test_files_that_are_swapped_are_not_taken_for_each_other(cache, compilations
 
 def test_a_program_that_does_not_take_its_input_is_made_anew(cache):
     x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "S0")
-    eager.execute(exp, (), (x,), (layout,))
+    global_ops.execute(exp, (), (x,), (layout,))
     elsewhere = jax.device_put(np.ones(8, np.float32), jax.devices()[5])
     with pytest.raises(ValueError, match="devices"):  # as `jax.jit` says it, not the kept program
-        eager.execute(exp, (), (elsewhere,), (layout,))
-    (array,), _ = eager.execute(exp, (), (x,), (layout,))
+        global_ops.execute(exp, (), (elsewhere,), (layout,))
+    (array,), _ = global_ops.execute(exp, (), (x,), (layout,))
     np.testing.assert_allclose(array, np.full(8, np.e, np.float32), rtol=1e-6)
 
 
@@ -178,11 +177,11 @@ def test_backward_and_update_of_a_model_start_without_a_trace(cache, compilation
         optimizer.step()
         return [p.numpy() for p in model.parameters()]
 
-    made_on_host._made.clear()
+    host_constants._made.clear()
     first = step()
     forget()
     placed._chosen.clear()
-    made_on_host._made.clear()
+    host_constants._made.clear()
     for op in ops._OPS.everything():
         op.entries.clear()
     with compilations as count:
@@ -200,7 +199,7 @@ def test_creation_inside_a_program_is_a_part_of_it(cache):
 
 
 def test_only_the_start_is_kept(cache, monkeypatch):
-    monkeypatch.setattr(program_cache, "_asked", program_cache._MOST_PER_PROCESS)
+    monkeypatch.setattr(disk_cache, "_asked", disk_cache._MOST_PER_PROCESS)
     scaled(2.0)
     assert not cache.exists()
 
@@ -208,19 +207,19 @@ def test_only_the_start_is_kept(cache, monkeypatch):
 def test_another_process_finds_the_same_key(cache, monkeypatch):
     code = """
         from sbpjax._core.ops.layers.activation import gelu
-        from sbpjax.sbp import Layout, placement; from sbpjax._core.compiler.eager import disk_cache as program_cache
+        from sbpjax.sbp import Layout, placement; from sbpjax._core.compiler.eager import disk_cache
         from sbpjax._core.tensor.dispatch.op import op_of
         place = placement("cpu", [0, 1, 2, 3])
         op = op_of(gelu, (("approximate", "none"),))
         layout = Layout(place, "S0", (8, 4), "float32")
-        program_cache._surroundings = lambda: "the sources, which somebody may be editing"
-        print(program_cache.key_of("op", op.traced, (), (layout, "float"), place, (place and layout.sbp, None), (0,)))
+        disk_cache._surroundings = lambda: "the sources, which somebody may be editing"
+        print(disk_cache.key_of("op", op.traced, (), (layout, "float"), place, (place and layout.sbp, None), (0,)))
     """
     code = textwrap.dedent(code)
     importlib.import_module("jax.experimental.pallas.fuser")  # adds to JAX's settings, here and not there
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
     here: dict = {}
-    monkeypatch.setattr(program_cache, "_surroundings", program_cache._surroundings)  # to be put back
+    monkeypatch.setattr(disk_cache, "_surroundings", disk_cache._surroundings)  # to be put back
     exec(code.replace("print(", "found = ("), here)
     assert done.stdout.strip() == here["found"] != "None"
 
@@ -229,11 +228,11 @@ def test_another_process_finds_the_same_key(cache, monkeypatch):
 _LAPACK = """
     import jax, numpy as np
     import sbpjax as flow
-    from sbpjax._core.compiler.eager import disk_cache as program_cache
+    from sbpjax._core.compiler.eager import disk_cache
 
     hits = []
-    load = program_cache.load
-    program_cache.load = lambda key: hits.append(load(key)) or hits[-1]
+    load = disk_cache.load
+    disk_cache.load = lambda key: hits.append(load(key)) or hits[-1]
     a = np.random.default_rng(0).standard_normal((4, 5, 5))
     a = (a @ a.swapaxes(-1, -2) + 5 * np.eye(5)).astype(np.float32)
     b = a[..., :2] + np.eye(5, 2, dtype=np.float32)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.runtime.lru_cache import Recent
 from sbpjax.errors import BoxingError, BoxingWarning, MixedTensorError
 from sbpjax.sbp import Layout, placement
@@ -21,7 +21,7 @@ def values(shape, seed=0):
 
 def test_pinned_outputs_come_out_as_asked():
     x, layout = conversions.from_logical(values((8, 12)), ONE, "P")
-    (y,), (out,) = eager.execute(jnp.exp, (), (x,), (layout,), out_sbps=("S1",))
+    (y,), (out,) = global_ops.execute(jnp.exp, (), (x,), (layout,), out_sbps=("S1",))
     assert out.codes == (1,)
     np.testing.assert_allclose(conversions.to_logical(y, out), np.exp(values((8, 12))), rtol=1e-6)
 
@@ -33,35 +33,35 @@ def test_scalars_and_none_go_along():
 
     x, layout = conversions.from_logical(values((8, 12)), ONE, "S0")
     for factor in (2.0, np.float32(2.0), jnp.asarray(2.0, jnp.float32)):
-        (y,), (out,) = eager.execute(scaled, (("power", 2),), (x, factor, None), (layout, None, None))
+        (y,), (out,) = global_ops.execute(scaled, (("power", 2),), (x, factor, None), (layout, None, None))
         assert out.dtype == np.float32
         np.testing.assert_allclose(conversions.to_logical(y, out), (values((8, 12)) * 2) ** 2, rtol=1e-6)
 
 
 def test_programs_are_cached_by_layout():
     x, layout = conversions.from_logical(values((8, 12)), ONE, "S0")
-    eager.execute(jnp.cos, (), (x,), (layout,))
-    before = len(eager._PROGRAMS)
-    eager.execute(jnp.cos, (), (x,), (layout,))
-    assert len(eager._PROGRAMS) == before
+    global_ops.execute(jnp.cos, (), (x,), (layout,))
+    before = len(global_ops._PROGRAMS)
+    global_ops.execute(jnp.cos, (), (x,), (layout,))
+    assert len(global_ops._PROGRAMS) == before
     assert Layout(ONE, "S0", (8, 12), np.float32) is layout
 
 
 def test_programs_are_not_kept_without_bound(monkeypatch):
-    monkeypatch.setattr(eager, "_PROGRAMS", Recent(3))
+    monkeypatch.setattr(global_ops, "_PROGRAMS", Recent(3))
     for rows in (4, 8, 12, 16, 20):
         x = values((rows, 2))
         array, layout = conversions.from_logical(x, ONE, "S0")
-        (out,), (lay,) = eager.execute(jnp.negative, (), [array], [layout])
+        (out,), (lay,) = global_ops.execute(jnp.negative, (), [array], [layout])
         np.testing.assert_array_equal(conversions.to_logical(out, lay), -x)
-        assert len(eager._PROGRAMS.everything()) <= 3
+        assert len(global_ops._PROGRAMS.everything()) <= 3
 
 
 def test_two_placements_are_an_error():
     a, la = conversions.from_logical(values((8, 12)), ONE, "S0")
     b, lb = conversions.from_logical(values((8, 12)), TWO, "S0,B")
     with pytest.raises(MixedTensorError, match=r"(?s)seen: .*\[0, 1, 2, 3\].*rule: .*one placement.*fix: .*to_global"):
-        eager.execute(jnp.add, (), (a, b), (la, lb))
+        global_ops.execute(jnp.add, (), (a, b), (la, lb))
 
 
 def test_boxing_policy():
@@ -69,19 +69,19 @@ def test_boxing_policy():
     b, lb = conversions.from_logical(values((8, 12)), ONE, "S1")
     c, lc = conversions.from_logical(values((8, 12)), ONE, "B")
     with boxing_policy("error"):
-        eager.execute(jnp.add, (), (a, c), (la, lc))  # a slice moves nothing
+        global_ops.execute(jnp.add, (), (a, c), (la, lc))  # a slice moves nothing
         with pytest.raises(BoxingError, match=r"(?s)add.*all_to_all, 72 B.*fix: "):
-            eager.execute(jnp.add, (), (a, b), (la, lb))
+            global_ops.execute(jnp.add, (), (a, b), (la, lb))
     with boxing_policy("warn"), pytest.warns(BoxingWarning, match="all_to_all"):
-        eager.execute(jnp.add, (), (a, b), (la, lb))
-    eager.execute(jnp.add, (), (a, b), (la, lb))
+        global_ops.execute(jnp.add, (), (a, b), (la, lb))
+    global_ops.execute(jnp.add, (), (a, b), (la, lb))
     with pytest.raises(ValueError, match="auto"):
         boxing_policy("never")  # at once, not when the block is entered
 
 
 def test_donated_inputs_give_their_memory():
     a, la = conversions.from_logical(values((8, 12)), ONE, "S0")
-    launcher, inputs, (layout,) = eager.launch(jnp.negative, (), (a,), (la,), (la.codes,), (0,))
+    launcher, inputs, (layout,) = global_ops.launch(jnp.negative, (), (a,), (la,), (la.codes,), (0,))
     outs: list = []
     steps, _ = launcher.slowly(inputs, outs)
     assert not a.is_deleted()
@@ -94,7 +94,7 @@ def test_donated_inputs_give_their_memory():
 @pytest.mark.parametrize("codes", [("B", "B"), ("S0", "B"), ("P", "B")])
 def test_reducing_nothing_works_in_every_layout(codes):
     x, layout = conversions.from_logical(np.zeros(0, np.float32), TWO, ",".join(codes))
-    (mean,), (out,) = eager.execute(lambda a, b: ((a - b) ** 2).mean(), (), [x, x], [layout, layout])
+    (mean,), (out,) = global_ops.execute(lambda a, b: ((a - b) ** 2).mean(), (), [x, x], [layout, layout])
     assert np.isnan(np.asarray(conversions.to_logical(mean, out)))
 
 
@@ -102,5 +102,5 @@ def test_an_input_that_no_element_meets():
     """Of operands that XLA needs, all are empty: the other one is multiplied with nothing."""
     x, lx = conversions.from_logical(np.zeros(0, np.float32), TWO, "P,S0")
     w, lw = conversions.from_logical(np.ones(1, np.float32), TWO, "P,B")
-    (a, b), (la, lb) = eager.execute(lambda x, w: (x * w, (x * x).sum() * w), (), [x, w], [lx, lw])
+    (a, b), (la, lb) = global_ops.execute(lambda x, w: (x * w, (x * x).sum() * w), (), [x, w], [lx, lw])
     assert np.asarray(conversions.to_logical(a, la)).shape == (0,) and np.asarray(conversions.to_logical(b, lb)) == 0

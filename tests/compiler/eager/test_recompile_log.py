@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sbpjax._core.compiler.eager import recompile_log as call_sites
+from sbpjax._core.compiler.eager import recompile_log
 from sbpjax.errors import UNKNOWN_LINE
 
 TEXT = "compiling op programs: 3, 2.4 s so far; nn.Graph compiles the step as one"
@@ -16,7 +16,7 @@ TEXT = "compiling op programs: 3, 2.4 s so far; nn.Graph compiles the step as on
 @pytest.mark.parametrize(("note", "lines"), [("", [TEXT]), ("off", [])])
 def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines):
     monkeypatch.setenv("SBPJAX_COMPILE_NOTE", note)
-    waited = call_sites.Waited()
+    waited = recompile_log.Waited()
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
         for _ in range(9):
             waited.add(0.8)
@@ -27,18 +27,18 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
 @pytest.mark.parametrize(("line", "said"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])
 def test_only_a_line_of_the_users_is_told_of_its_shapes(line, said, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
-        for size in range(call_sites.SAID_AT + 5):
-            call_sites.count("sine", ((size,),), line)
+        for size in range(recompile_log.SAID_AT + 5):
+            recompile_log.count("sine", ((size,),), line)
     assert len(caplog.records) == said
 
 
 def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
-        for step in range(call_sites.SAID_IN):
+        for step in range(recompile_log.SAID_IN):
             assert not caplog.records
             for size in (2 * step, 2 * step + 1):
-                call_sites.count("sine", ((size,),), "steps.py:7")
-            monkeypatch.setattr(call_sites.steps, "done", call_sites.steps.done + 1)
+                recompile_log.count("sine", ((size,),), "steps.py:7")
+            monkeypatch.setattr(recompile_log.steps, "done", recompile_log.steps.done + 1)
     (record,) = caplog.records
     assert "steps.py:7 has compiled 19 shapes of sine, now [18]" in record.getMessage()
 
@@ -46,8 +46,8 @@ def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):
 def test_a_program_that_waits_for_its_ops_reads_it_on_stderr():
     code = """
 import sbpjax
-from sbpjax._core.compiler.eager import recompile_log as call_sites
-call_sites.SLOW_S = 0.0
+from sbpjax._core.compiler.eager import recompile_log
+recompile_log.SLOW_S = 0.0
 x = sbpjax.ones(3)
 for op in (x.sin, x.cos, x.tanh):
     op()

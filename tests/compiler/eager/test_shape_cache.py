@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax._core.compiler.eager import recompile_log as call_sites
-from sbpjax._core.compiler.eager import shape_cache as shapes
+from sbpjax._core.compiler.eager import recompile_log, shape_cache
 from sbpjax._core.ops import elementwise
 from sbpjax._core.runtime.lru_cache import Recent
 from sbpjax._core.tensor.dispatch import op as ops
@@ -24,10 +23,10 @@ def step(n):
 
 def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
     table = Recent(8)
-    monkeypatch.setattr(shapes, "_programs", table)
-    monkeypatch.setattr(call_sites, "_programs", Recent(100))
-    monkeypatch.setattr(call_sites, "_said", set())
-    monkeypatch.setattr(call_sites, "SAID_AT", 20)
+    monkeypatch.setattr(shape_cache, "_programs", table)
+    monkeypatch.setattr(recompile_log, "_programs", Recent(100))
+    monkeypatch.setattr(recompile_log, "_said", set())
+    monkeypatch.setattr(recompile_log, "SAID_AT", 20)
     step(1)  # makes `flow.sinh`, which keeps its op; the bounded table of ops may have made another one since
     all_ops = [o for o in gc.get_objects() if type(o) is ops.Op and o.fn is elementwise.sinh]
     for op in all_ops:
@@ -40,7 +39,7 @@ def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
             np.testing.assert_allclose(grad.numpy(), np.cosh(expected), rtol=1e-5)
     op = max(all_ops, key=lambda one: one.programs)
     assert op.programs >= 30
-    assert isinstance(op.call, shapes.ByShape)
+    assert isinstance(op.call, shape_cache.ByShape)
     assert 0 < len(table.everything()) <= 8
     assert len(op.entries) <= ops._MAX_ENTRIES + 1
     said = [r.getMessage() for r in caplog.records if "test_shape_cache.py" in r.getMessage()]
@@ -71,7 +70,7 @@ def test_programs_of_changing_attributes_are_bounded(monkeypatch):
 @pytest.mark.exhaustive
 def test_memory_stays_where_it_is(monkeypatch):
     """400 shapes of four programs each: 1.5 MB a program without a bound, with it what the table holds."""
-    monkeypatch.setattr(shapes, "_programs", Recent(64))
+    monkeypatch.setattr(shape_cache, "_programs", Recent(64))
     monkeypatch.setattr(ops, "_OPS", Recent(64))
     resident = []
     for n in range(1, 401):

@@ -6,7 +6,7 @@ import pytest
 from jax import numpy as jnp
 
 import sbpjax as flow
-from sbpjax._core.compiler.eager import shape_cache as shapes
+from sbpjax._core.compiler.eager import shape_cache
 from sbpjax._core.compiler.eager import tiered as cold
 from sbpjax._core.compiler.eager.background_compile import Ahead
 from sbpjax._core.compiler.eager.tiered import Cold
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="cold pr
 
 @pytest.fixture(autouse=True)
 def tables(monkeypatch):
-    monkeypatch.setattr(shapes, "_programs", Recent(64))
-    monkeypatch.setattr(shapes, "_names", Recent(64))
+    monkeypatch.setattr(shape_cache, "_programs", Recent(64))
+    monkeypatch.setattr(shape_cache, "_names", Recent(64))
 
 
 def test_the_usual_program_takes_over_when_it_is_worth_it(monkeypatch):
@@ -30,7 +30,7 @@ def test_the_usual_program_takes_over_when_it_is_worth_it(monkeypatch):
     op.spread()
     for call in range(7):
         np.testing.assert_array_equal(op.call(X), X.max(-1))
-        (program,) = shapes._programs.values()
+        (program,) = shape_cache._programs.values()
         assert isinstance(program, Cold) == (call < 5), call
 
 
@@ -45,7 +45,7 @@ def test_large_arrays_are_compiled_well_at_once(monkeypatch):
 
 
 def test_ops_of_a_name_with_many_programs_are_compiled_quickly(monkeypatch):
-    monkeypatch.setattr(shapes, "_MANY_OF_A_NAME", 3)
+    monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 3)
     monkeypatch.setattr(cold, "_ELEMENTS", 4 * X.size)
 
     def pieces(x):
@@ -63,7 +63,7 @@ def test_ops_of_a_name_with_many_programs_are_compiled_quickly(monkeypatch):
 
 
 def test_a_trace_takes_a_cold_op_in(monkeypatch):
-    monkeypatch.setattr(shapes, "_MANY_OF_A_NAME", 0)
+    monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 0)
     op = Op(lambda x: jnp.exp(x), name="grows")
     np.testing.assert_allclose(op.call(X), np.exp(X), rtol=1e-6)
     assert isinstance(op.call, Cold)
@@ -73,7 +73,7 @@ def test_a_trace_takes_a_cold_op_in(monkeypatch):
 
 
 def test_gradients_of_ever_new_shapes(monkeypatch):
-    monkeypatch.setattr(shapes, "_MANY_OF_A_NAME", 4)
+    monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 4)
     for n in range(1, 24):
         x = flow.tensor(np.arange(1, n + 1, dtype="f").repeat(2).reshape(n, 2), requires_grad=True)
         flow.cat([x.log(), x[:, :1]], 1).max(0)[0].sum().backward()
@@ -84,7 +84,7 @@ def test_gradients_of_ever_new_shapes(monkeypatch):
 
 
 def test_another_thread_compiles_what_will_be_called(monkeypatch):
-    monkeypatch.setattr(shapes, "_MANY_OF_A_NAME", 0)
+    monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 0)
     op, compiled = Op(lambda x: x[1:], name="pieces"), []
     ahead = Ahead(op, [jax.ShapeDtypeStruct(X.shape, X.dtype)])
     listen = lambda event, duration, **_: compiled.append(event.endswith("backend_compile_duration"))  # noqa: E731

@@ -18,8 +18,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax.data.checkpoint import codec as typed
-from sbpjax.data.checkpoint import tree as document
+from sbpjax.data.checkpoint import codec, tree
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 Point = collections.namedtuple("Point", "x y")
@@ -137,7 +136,7 @@ def test_a_state_that_holds_itself(tmp_path):
 )
 def test_a_file_imports_and_calls_nothing(code):
     before = set(sys.modules)
-    found = document.unpack(code, None)
+    found = tree.unpack(code, None)
     assert found in (3, (3,)) and not type(found).__module__.startswith("os") and set(sys.modules) == before
 
 
@@ -146,7 +145,7 @@ def test_a_file_imports_and_calls_nothing(code):
 )
 def test_kinds_that_are_not_known(code):
     with pytest.raises((errors.CheckpointError, KeyError, TypeError)):
-        document.unpack(code, None)
+        tree.unpack(code, None)
 
 
 def test_omegaconf(tmp_path, monkeypatch, caplog):
@@ -176,7 +175,7 @@ def test_omegaconf(tmp_path, monkeypatch, caplog):
     assert type(found["config"]) is DictConfig and found["config"].content == plain
     assert type(found["list"]) is ListConfig
     monkeypatch.setitem(sys.modules, "omegaconf", None)  # not installed
-    monkeypatch.setattr(typed, "_notes", set())
+    monkeypatch.setattr(codec, "_notes", set())
     with caplog.at_level(logging.WARNING, "sbpjax.checkpoint"):
         assert flow.load(tmp_path / "c") == {"config": plain, "list": [1]}
         flow.load(tmp_path / "c")

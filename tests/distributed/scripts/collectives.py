@@ -5,7 +5,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import distributed as dist
 from sbpjax import errors
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 
 R = dist.ReduceOp
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -214,7 +214,7 @@ def test_gradients():
 
 
 def test_misuse():
-    calls.set_mode("always")
+    collective_trace.set_mode("always")
     raises(errors.AgreementError, lambda: dist.all_reduce(flow.ones(2 + (rank == 1))), "ranks [1]: float32[3]")
     raises(errors.AgreementError, lambda: dist.all_reduce(flow.ones(7).double() if rank else flow.ones(7)), "float64")
     raises(errors.AgreementError, lambda: dist.broadcast(flow.ones(9), src=int(rank == 1)), "src=0", "src=1")

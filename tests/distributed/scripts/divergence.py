@@ -12,7 +12,7 @@ from pathlib import Path
 import sbpjax as flow
 from sbpjax import checkpoint, errors, nn
 from sbpjax import distributed as dist
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax.distributed.rendezvous import start
 
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -215,7 +215,7 @@ def work_that_may_differ():
 for _ in range(3):
     work_that_may_differ()
 told = [None] * n
-trail = calls.trail_of(tuple(range(n)))
+trail = collective_trace.trail_of(tuple(range(n)))
 dist.all_gather_object(told, (trail.count, trail.state))
 assert told[0] == told[1] and trail.count > 10, told
 for name in CASES:
@@ -231,7 +231,7 @@ except errors.AgreementError:
 else:
     raise AssertionError("a checkpoint was written of ranks that differ")
 
-calls.set_mode("always")
+collective_trace.set_mode("always")
 dist.barrier()
 try:
     x + (3 + rank)
@@ -239,6 +239,6 @@ except errors.AgreementError as error:
     assert "with 3" in str(error) and "with 4" in str(error)
 else:
     raise AssertionError("no error before the call")
-calls.set_mode("sampled")
+collective_trace.set_mode("sampled")
 dist.barrier()
 print(f"rank {rank} of {n} passed {len(CASES)} cases")

@@ -14,7 +14,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import checkpoint, errors
 from sbpjax import distributed as dist
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 from sbpjax.utils.data import DistributedSampler
 
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -311,7 +311,7 @@ def check(name):
     assert met == [name] * n
 
 
-calls.set_mode("always")
+collective_trace.set_mode("always")
 for name in CASES:
     check(name)
 print(f"rank {rank} of {n} passed {len(CASES)} cases")

@@ -8,12 +8,12 @@ import time
 
 import sbpjax  # noqa: F401  # connects the processes
 from sbpjax import errors
-from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import processes
 from sbpjax._core.serialization import encoding, signing
 from sbpjax.distributed.rendezvous import failure
 
-w = world.current()
-rank, client = w.rank, world._state().client
+w = processes.current()
+rank, client = w.rank, processes._state().client
 RAN = f"ran.{os.getpid()}"
 
 
@@ -73,7 +73,7 @@ assert w.exchange("after", rank) == {0: 0, 1: 1}, "the ranks are in step again"
 # A rank that is said to have ended, and a failure that nobody reported: neither is believed.
 at("forge the end")
 if rank == 1:
-    client.key_value_set_bytes(f"{world.ENDED}/0", b"0")
+    client.key_value_set_bytes(f"{processes.ENDED}/0", b"0")
     client.key_value_set(failure._KEY, "rank 0 failed: nothing of the kind")
     assert not w.ended(0)
 at("forged")

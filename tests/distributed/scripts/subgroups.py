@@ -2,7 +2,7 @@
 
 import sbpjax as flow
 from sbpjax import distributed as dist
-from sbpjax._core.runtime import collective_trace as calls
+from sbpjax._core.runtime import collective_trace
 
 rank = dist.get_rank()
 groups = {}
@@ -17,7 +17,7 @@ for _ in range(20):
             dist.all_reduce(flow.ones(3), group=groups[1, 2])
         y = flow.ones(4, placement=part, sbp=flow.sbp.split(0)) * 1 + 1
 dist.barrier()
-assert set(calls.trails) - {(0, 1, 2)} == {pair for pair in groups if rank in pair}
+assert set(collective_trace.trails) - {(0, 1, 2)} == {pair for pair in groups if rank in pair}
 print(f"rank {rank} is in step", flush=True)
 if rank:
     y + rank if rank == 1 else y * rank

@@ -14,7 +14,7 @@ from jax.lax import linalg
 
 import sbpjax as flow
 from sbpjax.errors import ExportError, SignatureError
-from sbpjax.graph.export import file_reader as reading
+from sbpjax.graph.export import file_reader
 from sbpjax.graph.export.custom_calls import callbacks, foreign, parse_program
 from tests.support import graphs
 
@@ -261,8 +261,8 @@ def test_a_signature_that_does_not_fit(what, exports, export):
 )
 def test_a_program_that_ends_or_stops_the_parser(script, said, export, monkeypatch):
     """A mutated program stopped MLIR's parser for good; here the process that parses first does so at once."""
-    monkeypatch.setattr(reading, "_PARSE", script)
-    monkeypatch.setattr(reading, "_PARSE_SECONDS", 1)
+    monkeypatch.setattr(file_reader, "_PARSE", script)
+    monkeypatch.setattr(file_reader, "_PARSE_SECONDS", 1)
     with pytest.raises(ExportError, match=f"(?s)a program that cannot be read: .*{said}"):
         flow.load_graph(export)
 

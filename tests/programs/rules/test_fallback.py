@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax.sbp.placement import placement
 
 TOLERANCE = 1e-5
@@ -117,7 +117,7 @@ def test_value(function, ranks, sbp):
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
     want = np.asarray(function(jnp.asarray(x)))
     array, layout = conversions.from_logical(x, placement("cpu", ranks), sbp)
-    (result,), (found,) = eager.execute(function, (), [array], [layout])
+    (result,), (found,) = global_ops.execute(function, (), [array], [layout])
     got = np.asarray(conversions.to_logical(result, found))
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE)
@@ -129,5 +129,5 @@ def test_products_of_empty_tensors(hierarchy):
     sbp = ("S0",) * np.ndim(hierarchy)
     x, layout_x = conversions.from_logical(np.zeros((4, 0), np.float32), place, ",".join(sbp))
     y, layout_y = conversions.from_logical(np.zeros((0, 4), np.float32), place, ",".join(sbp))
-    (result,), (layout,) = eager.execute(jnp.matmul, (), [x, y], [layout_x, layout_y])
+    (result,), (layout,) = global_ops.execute(jnp.matmul, (), [x, y], [layout_x, layout_y])
     np.testing.assert_array_equal(conversions.to_logical(result, layout), np.zeros((4, 4)))

@@ -5,9 +5,9 @@ import pytest
 
 import sbpjax
 from sbpjax import nn, sbp
-from sbpjax._core.compiler.eager import shape_cache as shapes
+from sbpjax._core.compiler.eager import shape_cache
 from sbpjax._core.functions.random import by_inverse_
-from sbpjax._core.tensor.creation import host_constants as made_on_host
+from sbpjax._core.tensor.creation import host_constants
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import OpError
 from sbpjax.nn import init
@@ -20,11 +20,11 @@ def split() -> dict:
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch):
     """Start with no counts, and leave none of programs' counts behind."""
-    monkeypatch.setattr(made_on_host, "_made", made_on_host.Recent(64))
+    monkeypatch.setattr(host_constants, "_made", host_constants.Recent(64))
 
 
 def by_programs(monkeypatch):
-    monkeypatch.setattr(made_on_host, "_TIMES", 0)
+    monkeypatch.setattr(host_constants, "_TIMES", 0)
 
 
 def bits(x) -> bytes:
@@ -35,10 +35,10 @@ def bits(x) -> bytes:
 
 
 def test_constants_of_a_kind_are_filled_on_the_host_some_times_then_by_a_program(monkeypatch):
-    monkeypatch.setattr(made_on_host, "_TIMES", 4)
+    monkeypatch.setattr(host_constants, "_TIMES", 4)
     calls = []
-    original = made_on_host.fill_on_host
-    monkeypatch.setattr(made_on_host, "fill_on_host", lambda *a: calls.append(original(*a)) or calls[-1])
+    original = host_constants.fill_on_host
+    monkeypatch.setattr(host_constants, "fill_on_host", lambda *a: calls.append(original(*a)) or calls[-1])
     options = split()
     made = [sbpjax.full((5, 3), 2.5, **options) for _ in range(6)]
     assert [c is not None for c in calls] == [True] * 4 + [False] * 2
@@ -172,7 +172,7 @@ def test_placed_parameters_compile_no_program_per_shape(compilations):
 
 def test_the_second_step_compiles_nothing(compilations, monkeypatch):
     # An op that meets its sixteenth shape in the first step, after other tests, would begin a table of its programs.
-    monkeypatch.setattr(shapes, "MANY", 10**9)
+    monkeypatch.setattr(shape_cache, "MANY", 10**9)
     model = mixed_model()
     for set_to_none in (False, True):
         optimizer = sbpjax.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

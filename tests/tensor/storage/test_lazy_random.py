@@ -10,7 +10,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.tensor.creation import host_constants as made_on_host
+from sbpjax._core.tensor.creation import host_constants
 from sbpjax._core.tensor.storage.lazy_random import is_undrawn
 from sbpjax._core.tensor.storage.payload import payload
 
@@ -19,14 +19,14 @@ from sbpjax._core.tensor.storage.payload import payload
 def draws(monkeypatch):
     """The sizes of what was drawn so far."""
     sizes = []
-    original = made_on_host._draw_numbers
+    original = host_constants._draw_numbers
 
     def joined(fn, options, inputs, size, *rest):
         sizes.append(size)
         return original(fn, options, inputs, size, *rest)
 
-    monkeypatch.setattr(made_on_host, "_draw_numbers", joined)
-    monkeypatch.setattr(made_on_host, "_made", made_on_host.Recent(64))
+    monkeypatch.setattr(host_constants, "_draw_numbers", joined)
+    monkeypatch.setattr(host_constants, "_made", host_constants.Recent(64))
     return sizes
 
 
@@ -289,15 +289,15 @@ def test_threads_that_read_a_tensor_get_one_array(draws):
 
 def test_what_fails_while_it_is_drawn_is_drawn_by_the_next_read(monkeypatch):
     wanted, x = numbers(), filled()
-    original = made_on_host._draw_numbers
+    original = host_constants._draw_numbers
 
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr(made_on_host, "_draw_numbers", full)
+    monkeypatch.setattr(host_constants, "_draw_numbers", full)
     with pytest.raises(MemoryError):
         x.sum()
-    monkeypatch.setattr(made_on_host, "_draw_numbers", original)
+    monkeypatch.setattr(host_constants, "_draw_numbers", original)
     assert x.tolist() == wanted
 
 

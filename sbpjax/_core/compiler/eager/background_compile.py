@@ -27,7 +27,7 @@ from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
-from . import shape_cache as shapes
+from . import shape_cache
 from .tiered import cold
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
@@ -60,7 +60,7 @@ class FirstCall:
     def _first(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
         options, usual = self.chosen(arrays)
-        if not shapes.are_many(self._op.name):
+        if not shape_cache.are_many(self._op.name):
             return options, usual
         return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
 
@@ -96,11 +96,11 @@ class Ahead(FirstCall):
 
     def compile(self) -> None:
         """Compile on this thread."""
-        shapes.at_line(self._line)
+        shape_cache.at_line(self._line)
         try:
             self._first(self._structs)[1].lower(*self._structs).compile()
         finally:
-            shapes.at_line(None)
+            shape_cache.at_line(None)
             self._done.set()
 
 

@@ -36,7 +36,7 @@ from sbpjax._core.jax_private import config as _config
 from sbpjax._core.jax_private import prepare_lapack
 from sbpjax._core.planner import disk
 from sbpjax._core.programs.rules import names
-from sbpjax._core.serialization import signed_cache as kept
+from sbpjax._core.serialization import signed_cache
 from sbpjax.sbp.algebra import sbp as Sbp
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
@@ -162,7 +162,7 @@ def load(key: str | None) -> Any:
     if key is None or folder is None:
         return None
     try:
-        body = kept.read(folder, key)
+        body = signed_cache.read(folder, key)
         # A program is machine code, and JAX's own serialisation of it a pickle: both are for those who may run code
         # here. `kept.read` has verified by now that this user's key signed these bytes under this name.
         return None if body is None else pickle.loads(body)
@@ -177,7 +177,7 @@ def store(key: str | None, value: Any) -> None:
     if key is None or folder is None:
         return
     try:
-        if kept.write(folder, key, pickle.dumps(value)):
+        if signed_cache.write(folder, key, pickle.dumps(value)):
             _prune(folder)
     except (OSError, pickle.PicklingError, TypeError, AttributeError) as error:
         log.info("%s is not kept: %s", key[:12], error)

@@ -18,20 +18,17 @@ import numpy as np
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
-from sbpjax._core.runtime import collective_trace as calls
-from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime import collective_trace, sizes
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
-from sbpjax.sbp import abstract, algebra, policy
-from sbpjax.sbp import multi_host as spread
+from sbpjax.sbp import abstract, algebra, multi_host, policy
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
 
 from ..launch import Launcher, fits
 from ..lower import spmd_function
-from . import disk_cache as program_cache
-from . import recompile_log as call_sites
+from . import disk_cache, recompile_log
 
 # Bounded: a loop over ever new shapes makes a program each, and XLA frees none that Python still holds.
 _PROGRAMS = Recent(most_programs())
@@ -66,7 +63,7 @@ class Compiled:
         self.present = present
         self.fixed = fixed
         self.launcher: Launcher | None = None
-        self.together: calls.Call | None = None
+        self.together: collective_trace.Call | None = None
         self.numbers: tuple[int, ...] = ()
 
     @property
@@ -163,11 +160,11 @@ def program_of(
             facts = _facts(fn, static, arrays, layouts)
             # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where no
             # error can be raised.
-            spread.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
+            multi_host.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
         if found.layouts and found.layouts[0].placement.spans_processes:
             _note_from_now_on(found, fn, static, arrays, layouts)
-        call_sites.count(getattr(fn, "__name__", "op"), tuple([getattr(x, "shape", None) for x in arrays]))
+        recompile_log.count(getattr(fn, "__name__", "op"), tuple([getattr(x, "shape", None) for x in arrays]))
         _PROGRAMS.keep(key, found)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
@@ -231,10 +228,10 @@ def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> No
     names: tuple[str, ...] = ()
     if (described := getattr(fn, "described", None)) is not None:
         words, names = described(**dict(static))
-    name = program_cache.text_of(fn) or getattr(fn, "__qualname__", "")
+    name = disk_cache.text_of(fn) or getattr(fn, "__qualname__", "")
     devices = found.layouts[0].placement.devices
     detail = f"{facts}\n{name}\n{_text(found)}"
-    found.together = spread.together(devices, words, detail, weight=calls.OP, names=names)
+    found.together = multi_host.together(devices, words, detail, weight=collective_trace.OP, names=names)
 
 
 class _Number:
@@ -279,7 +276,7 @@ def _place_input(array, layout: Layout | None, placement: Placement):
     if layout is not None or not isinstance(array, jax.Array):
         return array
     if placement.spans_processes:
-        return spread.replicate_value(array, placement)
+        return multi_host.replicate_value(array, placement)
     return jax.device_put(array, _replicated_sharding(placement))
 
 
@@ -357,24 +354,24 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     # None is a program's own argument order: the common call passes its arrays on as they are.
     positions = None if direct else tuple(given)
     key = _key_on_disk(fn, static, arrays, layouts, placement, out_sbps, donate) if on_disk else None
-    found = program_cache.load(key)
-    compiled = None if found is None else program_cache.load_program(found[0], placement.devices.flat)
+    found = disk_cache.load(key)
+    compiled = None if found is None else disk_cache.load_program(found[0], placement.devices.flat)
     if found is not None and compiled is not None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
         # The plan of most ops is never read, and making it here would undo the saving of the disk cache.
         remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
         out = tuple([layout_of(placement, *x) for x in found[1]])
-        return Compiled(program_cache.fast_call(compiled), out, remake, positions, fixed=compiled)
+        return Compiled(disk_cache.fast_call(compiled), out, remake, positions, fixed=compiled)
     plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
     sizes.check_layouts(getattr(fn, "__name__", "op"), () if donate else out)
     jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
         lowered = jitted.lower(*[_place_input(arrays[i], layouts[i], placement) for i in given])
-        compiled = program_cache.compiled_afresh(lowered)
-        program = program_cache.serialize_program(compiled)
+        compiled = disk_cache.compiled_afresh(lowered)
+        program = disk_cache.serialize_program(compiled)
         if program is not None:
-            program_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))
-            return Compiled(program_cache.fast_call(compiled), out, plan, positions, fixed=compiled)
+            disk_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))
+            return Compiled(disk_cache.fast_call(compiled), out, plan, positions, fixed=compiled)
     return Compiled(jitted, out, plan, positions, placement.is_present)
 
 
@@ -393,7 +390,7 @@ def _key_on_disk(fn, static, arrays, layouts, placement: Placement, out_sbps, do
             kinds.append(type(array).__name__)
         else:
             return None
-    return program_cache.key_of("op", fn, static, tuple(kinds), placement, out_sbps, donate)
+    return disk_cache.key_of("op", fn, static, tuple(kinds), placement, out_sbps, donate)
 
 
 def _given_positions(arrays) -> list[int]:

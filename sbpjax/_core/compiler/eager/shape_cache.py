@@ -20,7 +20,7 @@ from typing import Any
 import jax
 
 from sbpjax._core.compiler import mappings
-from sbpjax._core.compiler.eager import recompile_log as call_sites
+from sbpjax._core.compiler.eager import recompile_log
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 
@@ -101,12 +101,12 @@ def _note_compilation(event: str, duration: float, fun_name: str = "", **_: Any)
     if op is None or fun_name not in ("", f"jit({op.name})"):
         # For example a graph in which the op was traced before.
         return
-    call_sites.waited.add(duration)
+    recompile_log.waited.add(duration)
     op.programs += 1
     _names.keep(op.name, (_names.find(op.name) or 0) + 1)
     if op.programs == MANY:
         op.spread()
-    call_sites.count(op.name, shapes, _traced.line)
+    recompile_log.count(op.name, shapes, _traced.line)
 
 
 jax.monitoring.register_event_duration_secs_listener(_note_compilation)

@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.inspect.display import Shown, Table, as_html, bytes_text, svg
-from sbpjax._core.runtime import processes as world
+from sbpjax._core.runtime import processes
 from sbpjax.errors import GraphError
 from sbpjax.graph.pipeline.p2p_transfer import here
 from sbpjax.graph.pipeline.schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
@@ -162,7 +162,7 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
     program.compile(to_run=True)
     body = pipeline.body
     own = [_seconds(task, rounds) if here(task.task.placement) else 0.0 for task in body.tasks]
-    every = world.current().exchange(f"pipeline_report of {program.asked}", own).values()
+    every = processes.current().exchange(f"pipeline_report of {program.asked}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retime_schedule(body.schedule, works)
     peak = [waiting(pipeline, place) for place in pipeline.stages]

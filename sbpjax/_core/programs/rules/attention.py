@@ -20,7 +20,7 @@ from sbpjax._core.ops.attention.blocks import Part
 from sbpjax._core.ops.attention.primitive import mask_and_segments
 from sbpjax._core.ops.attention.scores import EVERY_KEY
 from sbpjax._core.ops.promote import compute_dtype
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 from sbpjax.sbp.layout import local_shape
 
 from . import attention_ring
@@ -217,5 +217,5 @@ def _part(ctx: Context) -> Part:
     dim = len(ctx.in_shape(1)) - 2
     first, count = ctx.in_part(1, dim)
     sizes = tuple(ctx.here.sizes[a] for a in ctx.in_axes(1, dim))
-    even = balance.even(ctx.in_shape(1)[dim], sizes)
+    even = even_split.even(ctx.in_shape(1)[dim], sizes)
     return Part(row=np.int32(0) + row, key=np.int32(0) + first, keys=None if even else count)

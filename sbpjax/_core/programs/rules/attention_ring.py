@@ -34,7 +34,7 @@ from sbpjax._core.ops.attention import parts as parts
 from sbpjax._core.ops.attention.blocks import Part
 from sbpjax._core.ops.attention.scores import CAUSAL, EVERY_KEY, Scores
 from sbpjax._core.ops.promote import compute_dtype
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def is_zigzag(mask, segments, how: Scores, queries: int, keys: int) -> bool:
 
 def half_of(rows: int, size: int) -> int:
     """Return the rows of a half part of ``rows`` on ``size`` ranks; the last ones may be padding."""
-    return -(-balance.shard_size(rows, (size,)) // 2)
+    return -(-even_split.shard_size(rows, (size,)) // 2)
 
 
 def exchanges(size: int) -> list[list[tuple[int, int]]]:
@@ -162,7 +162,7 @@ class _Zigzag:
         )
         back = ([(b, a) for a, b in pairs] for pairs in exchanges(self.ring.size))
         x = lax.concatenate([self._send(y, pairs) for y, pairs in zip((low, high), back, strict=True)], dim)
-        return lax.slice_in_dim(x, 0, balance.shard_size(self.rows, (self.ring.size,)), axis=dim)
+        return lax.slice_in_dim(x, 0, even_split.shard_size(self.rows, (self.ring.size,)), axis=dim)
 
     def _swap_halves(self, a, b) -> list:
         """Return two halves in the other order on ranks with an odd number, whose half r is a second one."""
@@ -181,7 +181,7 @@ class _Zigzag:
         return jnp.concatenate([place < self._count(c) for c in (rank, 2 * size - 1 - rank)])
 
     def _count(self, half):
-        _, count = balance.part(self.rows, self.ring.size, half // 2)
+        _, count = even_split.part(self.rows, self.ring.size, half // 2)
         return jnp.where(half % 2 == 0, jnp.minimum(count, self.half), jnp.maximum(count - self.half, 0))
 
     def mask(self, rank, rank_of_mask: int):
@@ -272,20 +272,20 @@ class _Pick:
 
     def __init__(self, q, mask, segments, ring: Ring, queries: int, keys: int) -> None:
         self.ring, self.keys, self.mask, self.segments = ring, keys, mask, segments
-        self.size = balance.shard_size(keys, (ring.size,))
-        self.even = balance.even(keys, (ring.size,))
-        self.row, _ = balance.part(queries, ring.size, ring.index)
+        self.size = even_split.shard_size(keys, (ring.size,))
+        self.even = even_split.even(keys, (ring.size,))
+        self.row, _ = even_split.part(queries, ring.size, ring.index)
         if not self.even:  # a shorter part that is read as long as the others may reach past the end
             self.mask = mask if mask is None or mask.shape[-1] == 1 else _above(mask, 1, mask.ndim - 1)
             self.segments = segments and (segments[0], _above(segments[1], 1, segments[1].ndim - 1))
 
     def part(self, rank) -> Part:
-        first, count = balance.part(self.keys, self.ring.size, rank)
+        first, count = even_split.part(self.keys, self.ring.size, rank)
         return Part(row=self.row, key=first, keys=None if self.even else count)
 
     def extras(self, rank) -> Any:
         """Return the mask and the segments of the keys of a rank."""
-        first = balance.part(self.keys, self.ring.size, rank)[0]
+        first = even_split.part(self.keys, self.ring.size, rank)[0]
 
         def of(x):
             return lax.dynamic_slice_in_dim(x, first, self.size, x.ndim - 1)

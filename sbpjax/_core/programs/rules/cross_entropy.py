@@ -12,7 +12,7 @@ import jax
 from sbpjax._core.ops.losses import cross_entropy_primitive as primitive
 from sbpjax._core.ops.losses.linear_cross_entropy import Classes
 from sbpjax._core.programs.primitives import LOSSES
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 
 from .table import B, Context, P, Strategy, local, rule
 
@@ -70,7 +70,7 @@ def _run(ctx: Context, run, blocks):
         return ctx.bind(*blocks)
     first, count = ctx.in_part(operand, dim)
     total = ctx.in_shape(operand)[dim]
-    if balance.even(total, tuple(ctx.here.sizes[a] for a in axes)):
+    if even_split.even(total, tuple(ctx.here.sizes[a] for a in axes)):
         count = None
     classes = Classes(first, count, total, ctx.names(axes))
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from sbpjax._core.programs.normalise import bind
-from sbpjax.sbp import even_split as balance
+from sbpjax.sbp import even_split
 from sbpjax.sbp.algebra import FREE
 from sbpjax.sbp.algebra import B as B
 from sbpjax.sbp.algebra import P as P
@@ -213,11 +213,11 @@ def jointly_legal(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> 
         for i in {i for strategy in chosen for i in getattr(strategy, rigid)}:
             nd = tuple(getattr(strategy, codes)[i] for strategy in chosen)
             for dim, axes in enumerate(axes_of_dims(nd, len(variables[i].aval.shape))):
-                if axes and not balance.even(variables[i].aval.shape[dim], tuple(sizes[a] for a in axes)):
+                if axes and not even_split.even(variables[i].aval.shape[dim], tuple(sizes[a] for a in axes)):
                     return False
     for strategy in chosen:
         over = tuple(n for n, other in zip(sizes, chosen, strict=True) if other.ins[:1] == strategy.ins[:1])
-        if strategy.groups and not balance.even(strategy.groups, over):
+        if strategy.groups and not even_split.even(strategy.groups, over):
             return False
     return True
 
@@ -277,7 +277,7 @@ class Context:
         """Return block ``x`` of operand ``i`` with the padding along ``dims`` set to ``fill``."""
         for dim in dims:
             axes = self.in_axes(i, dim)
-            if balance.even(self.in_shape(i)[dim], tuple(self.here.sizes[a] for a in axes)):
+            if even_split.even(self.in_shape(i)[dim], tuple(self.here.sizes[a] for a in axes)):
                 continue
             _, count = self.in_part(i, dim)
             # `where`, not a product with a mask: the padding may hold NaN.

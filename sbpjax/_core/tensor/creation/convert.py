@@ -14,8 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.runtime import collective_trace as calls
-from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime import collective_trace, processes
 from sbpjax._core.tensor.nodes.node import Node, record
 from sbpjax.errors import (
     AT_ITS_END,
@@ -32,8 +31,7 @@ from sbpjax.errors import (
     PlacementTypeError,
     message,
 )
-from sbpjax.sbp import algebra, broadcast, partial_sum
-from sbpjax.sbp import process_local as members
+from sbpjax.sbp import algebra, broadcast, partial_sum, process_local
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import placement as Placement
@@ -112,7 +110,7 @@ def to_global(
             "placement is a sbpjax.placement",
             'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
         )
-    if mode.capture is not None and (self._layout is not None or _world.current().size == 1):
+    if mode.capture is not None and (self._layout is not None or processes.current().size == 1):
         # A tensor from outside is converted by the program, whenever that runs.
         self = _in_trace(self)
     layout = self._layout
@@ -239,10 +237,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     nd_sbp = algebra.to_sbp(codes)
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, len(shape)))
-    world = _world.current()
+    world = processes.current()
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
-        made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
+        made = process_local.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
         out = wrap_any(*made)._as_asked()
     else:
         # One process has all ranks: its tensor is the whole, and each rank takes its part.
@@ -259,7 +257,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
             grad = grad.to_global(placement, _no_partial(nd_sbp))
             # Under broadcast the values of one process were taken: only its tensor has a gradient, those of the others
             # zero, so that the sum over processes is right.
-            if not members.speaks(placement, codes, world):
+            if not process_local.speaks(placement, codes, world):
                 return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:
@@ -299,12 +297,12 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
             "Expected global tensor for to_local but got local tensor!",
             "use x itself",
         )
-    world = _world.current()
+    world = processes.current()
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
     if several:
         # Where processes were found to differ, a value would be wrong, or never come.
-        calls.look()
-        out = wrap_any(apart(members.own_part(self._array, layout, world)))
+        collective_trace.look()
+        out = wrap_any(apart(process_local.own_part(self._array, layout, world)))
     else:
         out = wrap_any(conversions.to_logical(self._array, layout, own=True))
 
@@ -337,7 +335,7 @@ def host(x: Tensor) -> np.ndarray:
         raise abstract.needs_data("reading a value", x)
     if x._layout is None:
         return np.asarray(x._array)
-    calls.look()
+    collective_trace.look()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
     # The other ranks did not join: most likely ``if rank == 0: print(x)``, which the error of a lost rank does not
@@ -345,7 +343,7 @@ def host(x: Tensor) -> np.ndarray:
     except (AgreementError, LostRankError) as error:
         raise _of_a_read(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:
-        _world.raise_for_ranks(error)
+        processes.raise_for_ranks(error)
         raise
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.jax_private import is_symbolic_dim
 from sbpjax._core.runtime import sizes
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError
@@ -32,7 +32,7 @@ from ..handle.device import META, PlacementDevice
 from ..handle.device import device as Device
 from ..handle.mode import mode
 from ..handle.tensor import Tensor, wrap_any
-from . import host_constants as made_on_host
+from . import host_constants
 from .convert import pin
 from .number_range import check_fits
 
@@ -100,7 +100,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     elif placement is not None:
         # An entry that a plan decides cannot be part of a program's key.
         algebra.parse(sbp, placement.hierarchy)
-        (array,), (layout,) = eager.execute(
+        (array,), (layout,) = global_ops.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
         out = wrap_any(array, layout)._as_asked()
@@ -144,11 +144,11 @@ def _has_free_size(static: tuple) -> bool:
 def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor | None:
     """Return a tensor made without a program of its shape; None if only such a program makes it."""
     if fn is not _constant and fn is not _full:
-        draw = made_on_host.draw(fn, static, inputs, device, placement, sbp)
+        draw = host_constants.draw(fn, static, inputs, device, placement, sbp)
         return None if draw is None else draw()
     options = dict(static)
     value = inputs[0] if inputs else options["value"]
-    return made_on_host.fill_on_host(options["shape"], options["dtype"], value, device, placement, sbp)
+    return host_constants.fill_on_host(options["shape"], options["dtype"], value, device, placement, sbp)
 
 
 def without_data(device, placement) -> bool:

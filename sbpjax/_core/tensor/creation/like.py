@@ -14,7 +14,7 @@ from sbpjax.sbp import broadcast
 from ..dispatch import abstract
 from ..handle import dtype as dtypes
 from ..handle.tensor import LOCAL, TRACED, Tensor, wrap_any
-from . import host_constants as made_on_host
+from . import host_constants
 from .convert import pin
 from .creation import UNBOUND, _constant, _full, empty, full, make, number_of, ones, size_of, zeros
 from .from_data import tensor
@@ -31,7 +31,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
     layout = x._fresh()._layout
     if layout is None:
         if placement is None and sbp is None:
-            if x._kind == LOCAL and made_on_host.bound_to(x._array) is None:
+            if x._kind == LOCAL and host_constants.bound_to(x._array) is None:
                 return UNBOUND, None, None
             return (x.device if not x._kind or x.is_meta else None), None, None
         return None, placement, sbp

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.interpreters import partial_eval as pe
 
-from sbpjax._core.compiler.eager import disk_cache as program_cache
+from sbpjax._core.compiler.eager import disk_cache
 from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state_clean
 from sbpjax._core.ops.refused import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
@@ -23,7 +23,7 @@ from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.lru_cache import Recent, most_programs
 from sbpjax.sbp.abstract import of_aval
 
-from ...compiler.eager import shape_cache as shapes
+from ...compiler.eager import shape_cache
 from ...compiler.eager.background_compile import FirstCall, compile_ahead
 from ...compiler.eager.tiered import cold
 from ..calls.argument_errors import check_attributes
@@ -73,7 +73,7 @@ class Op:
         """Return the function to compile, a fresh one each time: jit's cache is keyed by the function."""
 
         def call(*arrays):
-            shapes.traced(self, arrays)
+            shape_cache.traced(self, arrays)
             results = self.traced(*arrays)
             sizes.check_trace(self.name, results)
             return results
@@ -99,7 +99,7 @@ class Op:
 
     def spread(self) -> None:
         """Switch to a cache whose programs are dropped one by one."""
-        self.call = shapes.ByShape(self, self.call, self.compile_for)
+        self.call = shape_cache.ByShape(self, self.call, self.compile_for)
 
 
 def forbids_options(error: Exception) -> bool:
@@ -193,21 +193,21 @@ def _keep_program(op: Op, inputs: list, device):
         if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or x.devices() != {where}:
             return None
     facts = tuple([(x.shape, str(x.dtype), bool(x.aval.weak_type)) for x in inputs])
-    on_disk = program_cache.key_of("local", op.traced, facts, (where.id, where.device_kind))
+    on_disk = disk_cache.key_of("local", op.traced, facts, (where.id, where.device_kind))
     if on_disk is None:
         return None
-    found = program_cache.load(on_disk)
-    compiled = None if found is None else program_cache.load_program(found, [where])
-    call = None if compiled is None else program_cache.fast_call(compiled)
+    found = disk_cache.load(on_disk)
+    compiled = None if found is None else disk_cache.load_program(found, [where])
+    call = None if compiled is None else disk_cache.fast_call(compiled)
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
             _, again = FirstCall(op).chosen(inputs)
-            compiled = program_cache.compiled_afresh(again.lower(*inputs))
-        found = program_cache.serialize_program(compiled)
+            compiled = disk_cache.compiled_afresh(again.lower(*inputs))
+        found = disk_cache.serialize_program(compiled)
         if found is not None:
-            program_cache.store(on_disk, found)
-            call = program_cache.fast_call(compiled)
+            disk_cache.store(on_disk, found)
+            call = disk_cache.fast_call(compiled)
     return call
 
 
@@ -255,8 +255,8 @@ class Entry:
         self._structs = structs
         self._variants = {}
         self.first = self.rest = self.passed = None
-        key = program_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
-        known = program_cache.load(key)
+        key = disk_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
+        known = disk_cache.load(key)
         if known is None:
             out = jax.eval_shape(op.traced, *structs)
             outs = (out,) if hasattr(out, "shape") else tuple(out)
@@ -270,7 +270,7 @@ class Entry:
             program = None
             if used is None:
                 program, used = self._program(self.diff_outs)
-                program_cache.store(key, (self.single, outs, used))
+                disk_cache.store(key, (self.single, outs, used))
             present = [i for i, s in enumerate(structs) if s is not None]
             # The inputs that the vjp reads without its dead code: no op declares the needs of its backward.
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)

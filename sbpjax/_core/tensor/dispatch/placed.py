@@ -14,8 +14,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.eager import disk_cache as program_cache
-from sbpjax._core.compiler.eager import global_ops as eager
+from sbpjax._core.compiler.eager import disk_cache, global_ops
 from sbpjax.sbp import algebra
 from sbpjax.sbp.boxing_marker import to_sbp
 
@@ -70,7 +69,7 @@ def run(op, inputs: tuple, out_sbps=None):
             layouts.append(None)
     try:
         # `op.traced` is one object per op, with its attributes bound: it is the key of the program.
-        outs, out_layouts = eager.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
+        outs, out_layouts = global_ops.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
     except Exception as error:
         raise translate(error, op, inputs) from None
     results = tuple([wrap_any(a, lay) for a, lay in zip(outs, out_layouts)])
@@ -127,7 +126,7 @@ class PlacedNode(OpNode):
             arrays.append(g._fresh()._array)
             layouts.append(g._layout)
         pins = _pins(op, arrays, layouts, self.in_layouts)
-        outs, found = eager.execute(op.fn, (), arrays, layouts, out_sbps=pins)
+        outs, found = global_ops.execute(op.fn, (), arrays, layouts, out_sbps=pins)
         return self.finished([wrap_any(a, lay) for a, lay in zip(outs, found, strict=True)])
 
     def finished(self, grads) -> tuple:
@@ -148,14 +147,14 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
     if key in _chosen:
         return _chosen[key]
     # The search plans the op several times; a second start only reads the result.
-    on_disk = program_cache.key_of("pins", op.fn, tuple(layouts), in_layouts)
-    known = program_cache.load(on_disk)
+    on_disk = disk_cache.key_of("pins", op.fn, tuple(layouts), in_layouts)
+    known = disk_cache.load(on_disk)
     if known is not None:
         _chosen[key] = known[0]
         return known[0]
 
     def cost(pins):
-        plan, found = eager.plan_op(op.fn, (), arrays, layouts, None, tuple(pins))
+        plan, found = global_ops.plan_op(op.fn, (), arrays, layouts, None, tuple(pins))
         return plan.bytes, found
 
     # One input after the other, not all combinations: an op has one or two split inputs, and each trial is a plan.
@@ -173,7 +172,7 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
                 pins, best = trial, moved
                 break
     result = _chosen[key] = tuple(pins) if any(p is not None for p in pins) else None
-    program_cache.store(on_disk, (result,))
+    disk_cache.store(on_disk, (result,))
     return result
 
 

@@ -26,7 +26,7 @@ from sbpjax._core.tensor.nodes.node import AccumulateGrad
 from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import broadcast
 
-from ..creation import host_constants as made_on_host
+from ..creation import host_constants
 from ..creation.creation import where_to
 from ..creation.number_range import check_fits
 from ..dispatch import dispatch
@@ -376,8 +376,8 @@ def _filled_on_host(x: Tensor, value, asked: str) -> bool:
     if undrawn:
         place = where_to(*place_to_fill(x), asked)
     else:
-        place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(x._array),)
-    made = made_on_host.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
+        place = (None, layout.placement, layout.sbp) if layout is not None else (host_constants.bound_to(x._array),)
+    made = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
     if made is None:
         return False
     check_writable(x, asked)

@@ -24,7 +24,7 @@ import jax
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import random
 
-from ..creation import host_constants as made_on_host
+from ..creation import host_constants
 from ..creation.creation import where_to
 from ..creation.like import place_like
 from ..handle import dtype as dtypes
@@ -118,7 +118,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
         asked: the user's call.
         then: see `host_constants.draw`.
     """
-    draw = made_on_host.draw(fn, static, list(inputs), *where_to(*options, asked), then)
+    draw = host_constants.draw(fn, static, list(inputs), *where_to(*options, asked), then)
     if draw is None:
         return False
     sure, at_once = _is_sure(fn, static), _traces()
@@ -166,7 +166,7 @@ def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
     cell = x._cell
     blank = None
     if not _traces() and not cell.others(x):
-        blank = made_on_host.fill_on_host(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
+        blank = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
     if blank is None:
         x._fresh()
         return write()

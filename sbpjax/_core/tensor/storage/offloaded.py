@@ -93,11 +93,11 @@ class Stack:
         if layout is None:
             return self.array if index is None else _slice(self.array, index)
         from sbpjax._core.compiler import conversions
-        from sbpjax._core.compiler.eager import global_ops as eager
+        from sbpjax._core.compiler.eager import global_ops
 
         if index is None:
             return conversions.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
-        arrays, _ = eager.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))
+        arrays, _ = global_ops.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))
         return arrays[0]
 
     def remember(self, index: int | None, array) -> None:

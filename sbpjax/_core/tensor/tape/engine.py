@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from sbpjax._core.compiler.eager import recompile_log as call_sites
+from sbpjax._core.compiler.eager import recompile_log
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.local import LocalNode
 from sbpjax._core.tensor.dispatch.placed import like_leaf
@@ -56,7 +56,7 @@ def walk(
     # A hook or a Function runs ops in here: they are recorded if, and only if, the backward is to be differentiated.
     mode.grad = create_graph
     mode.walks = walks + 1
-    call_sites.steps.done += 1
+    recompile_log.steps.done += 1
     done = False
     try:
         while True:
