@@ -50,6 +50,8 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
     except Exception as error:
         if not forbids_options(error):
             raise translate(error, op, inputs) from None
+        if any(isinstance(x, Tensor) for x in inputs):
+            return traced.run(op, inputs)
         out = _staged(op, inputs, arrays)
     if out.__class__ is ArrayImpl:
         t = _new(Tensor)  # `wrap`, without a call
