@@ -10,7 +10,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import errors
-from sbpjax.errors import OpError, RuleError, fold_traceback
+from sbpjax._core.runtime.tracebacks import fold_traceback
+from sbpjax.errors import OpError, RuleError
 
 ROOT = Path(errors.__file__).parents[1]
 LIBRARY = str(ROOT / "sbpjax") + os.sep

@@ -4,7 +4,7 @@
 * Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A
   cache that the user configured is kept; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off``
   disables it. A directory that others may write to is not used: its writers could choose the code that runs here.
-* Errors show the user's frames alone: see `sbpjax.errors.fold_traceback`.
+* Errors show the user's frames alone: see `_core.runtime.tracebacks`.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from sbpjax import errors
+from sbpjax._core.runtime import tracebacks
 from sbpjax._core.serialization import cache_folder, signing
 from sbpjax.errors import UnsafeFileError
 
@@ -51,7 +51,7 @@ def _enable_cache() -> None:
 
 def apply() -> None:
     """Configure JAX for sbpjax. Touches no device."""
-    errors.fold_tracebacks()
+    tracebacks.fold_tracebacks()
     jax.config.update("jax_enable_x64", True)
     _enable_cache()
     env.prepare_process()

@@ -123,6 +123,7 @@ TESTED_BY = {
     "vision/models/detection/backbone.py": ("vision/models/detection/test_retinanet.py", USED),
     "vision/models/vit/": ("vision/models/vit/test_vit.py", USED),
     "functions/table/absent_names.py": ("api/test_coverage.py", TABLE),
+    "runtime/tracebacks.py": ("test_errors.py", USED),
     "runtime/trace_difference.py": ("runtime/test_collective_trace.py", USED),
     "runtime/processes.py": ("runtime/test_signed_store.py distributed/test_globals.py", USED),
 }
