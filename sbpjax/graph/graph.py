@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _counts: dict[str, int] = {}
 
-# A call that is never quite the same, such as one whose weights somebody holds, is not tried forever.
+# A call that is never quite the same, such as one whose weights have another owner, is not tried forever.
 _MOST_MISSED = 3
 
 
@@ -253,7 +253,7 @@ class Graph(Reports):
         last = self._g.last
         if last is not None:
             last.missed += last.repeat is not None
-            # A program whose fast path misses again and again (a fresh array per step that somebody holds) would pay
+            # A program whose fast path misses again and again (a fresh array per step with another owner) would pay
             # for both ways.
             mark, steady = changes.now, last.missed < _MOST_MISSED
             if steady and last.mark is mark:  # nothing moves it in every step

@@ -51,7 +51,7 @@ def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
     undo = _snapshot(graph)
     try:
         _load(own, state, strict)
-    # Ctrl-C as well: half a loaded state is a model that nobody trained.
+    # Ctrl-C as well: half a loaded state is no trained model.
     except BaseException as error:
         undo()
         if isinstance(error, (SbpjaxError, ValueError, KeyError, TypeError, RuntimeError)):

@@ -63,7 +63,7 @@ class GraphStep:
         return "in the graph's __init__: self.model = model, self.tensor = tensor, self.add_optimizer(optimizer)"
 
     def take(self, tensors: list[Tensor]) -> None:
-        """Make tensors that ``build`` writes, and nobody gave the graph, a part of its state."""
+        """Make tensors that ``build`` writes, and that are not the graph's, a part of its state."""
         self._graph._g.taken += tensors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

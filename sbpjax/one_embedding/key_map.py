@@ -101,7 +101,7 @@ class KeyMap:
         self._undo()
         count = self._count + len(keys)
         pairs = self._grow_pairs(count)
-        begun = self._begun if pairs is self._pairs else []  # nobody sees a larger array before it is full
+        begun = self._begun if pairs is self._pairs else []  # a larger array is visible once it is full
         _put(pairs, tables, keys, (tables.astype(np.int64) << ROW_BITS) | rows, begun)
         commit(
             make_assigner([(self, "_pairs", pairs), (self, "_count", count)]), map(list.clear, (self._begun,)), *also

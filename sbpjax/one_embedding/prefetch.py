@@ -106,7 +106,7 @@ def announce_batches(cache: Any, loader: Iterable, keys: Callable[[Any], Any], w
     finally:
         loop.is_over = True
         while thread.is_alive():
-            # The thread may wait for room in the queue, or for a batch that nobody looks up any more.
+            # The thread may wait for room in the queue, or for a batch that is never looked up.
             with cache.lock:
                 for entry in list(cache.unapplied):
                     cache.apply(entry)

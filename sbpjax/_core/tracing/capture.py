@@ -107,7 +107,7 @@ class State:
                 if tensor is not None:
                     self._add_tensor(start + key, tensor)
         for key, value in module.__dict__.items():
-            # Tensors that nobody registered, such as masks and caches.
+            # Unregistered tensors, such as masks and caches.
             if value.__class__ in _CONTAINERS:
                 self._add_container(start + key, value)
             elif isinstance(value, Tensor) and value.is_leaf:

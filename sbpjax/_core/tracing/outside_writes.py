@@ -1,7 +1,7 @@
 """`OutsideWrites`: refuse writes of a trace to tensors outside ``state=``.
 
 A trace runs the function once on tracers. ``model.weight.mul_(2)`` with ``model`` in ``state=`` is an output of the
-program; a tensor that nobody named would be left holding a tracer, and later calls would not write it at all. So every
+program; an unnamed tensor would be left holding a tracer, and later calls would not write it at all. So every
 write of a trace is noted (`mode.touch`), undone at its end, and refused if the tensor lives on: tensors that the
 function made for itself are gone by then. A graph takes those that hold plain values, such as free running statistics,
 into its state, and is traced again.
@@ -111,7 +111,7 @@ class OutsideWrites:
         return [x for x, _ in self.written() if id(x) not in returned]
 
     def _is_shown(self) -> bool:
-        """Return whether somebody shows the storage of a written tensor that is gone."""
+        """Return whether a live view shows the storage of a written tensor that is gone."""
         return any(ref() is None and saved.storage() is not None for ref, saved in self._written.values())
 
     def _unnamed_error(self, asked: str, seen: str) -> AutogradError:

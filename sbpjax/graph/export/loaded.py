@@ -119,7 +119,7 @@ class LoadedGraph:
             self._exported, self._target = exported, target
         except (ExportError, GraphTypeError):
             raise
-        except Exception as error:  # the files do not fit each other, in any way that somebody thought of
+        except Exception as error:  # the files do not fit each other, in any way
             seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
             raise manifest.damaged_error(self._asked, seen) from error
         self._inputs = found["inputs"]["leaves"]
@@ -150,7 +150,7 @@ class LoadedGraph:
                 tensors.append(leaf)
         for t in self.tensors:
             if not is_stored(t):
-                refresh_tensor(t)  # somebody wrote into a view of it
+                refresh_tensor(t)  # a view of it was written
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
     def on_arrays(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:

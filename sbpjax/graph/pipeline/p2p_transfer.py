@@ -141,7 +141,7 @@ class Courier:
     def _move_parcel(self, parcel: Parcel, arrays: list) -> Sequence:
         try:
             return parcel.move(arrays)
-        except BaseException as error:  # of a send whose result nobody reads
+        except BaseException as error:  # of a send without a reader
             self._failure = error
             raise
 

@@ -196,7 +196,7 @@ class PipelinedProgram:
         kept = is_looked_at() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)
         for i in self._donated:
-            # Held by its tensor, its cell and the list; arrays that somebody else holds too must survive.
+            # Held by its tensor, its cell and the list; arrays with another owner must survive.
             shared = kept or sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
             if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = copy_array(arrays[i])

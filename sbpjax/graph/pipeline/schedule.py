@@ -120,7 +120,7 @@ class Schedule:
 
         A send waits for the other side, so both sides have it where its task is done in the schedule: a total order of
         tasks and sends in which everything comes after its inputs, and of which every process does a part. So the first
-        of the remaining actions can always be done, and nobody waits for ever.
+        of the remaining actions can always be done, and no stage waits for ever.
 
         Args:
             runs: per task whether the process runs it.

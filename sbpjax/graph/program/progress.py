@@ -78,7 +78,7 @@ class _Cell:
 
 
 def _line() -> _Terminal | _Cell | None:
-    """Return the progress line for this output: None if nobody would see it."""
+    """Return the progress line for this output: None where no terminal or notebook shows it."""
     notebook = sys.modules.get("IPython")
     if hasattr(notebook.get_ipython() if notebook is not None else None, "kernel"):
         return _Cell(importlib.import_module("IPython.display").display)

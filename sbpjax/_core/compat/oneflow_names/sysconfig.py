@@ -31,7 +31,7 @@ def has_rpc_backend_grpc() -> bool:
 
 
 def has_rpc_backend_local() -> bool:
-    """Return True: one process needs nobody else."""
+    """Return True: one process needs no other."""
     return True
 
 

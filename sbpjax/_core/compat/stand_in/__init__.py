@@ -1,6 +1,6 @@
 """Stub modules ``torch`` and ``oneflow`` for child processes of a script under ``python -m sbpjax.run``.
 
-A child begins with an empty interpreter in which nobody answers to the foreign name yet. `put_on_paths` puts a folder
+A child begins with an empty interpreter without a module of the foreign name. `put_on_paths` puts a folder
 with one module of that name first on the path of this process, which `multiprocessing` hands on, and of the
 environment, which any other child inherits. Importing the module enables the alias, whose modules take its place.
 """
