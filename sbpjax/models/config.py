@@ -5,8 +5,8 @@
     text = json.dumps(config.to_dict())
 
 Every field of a file is one of three things. It is a field of the dataclass; or it has no effect on the computation
-(who made the file, which token ends a text) and is kept in `other`, to be written again; or nobody here knows
-it, and then it is refused, since a model that leaves out a field computes something else without a word.
+(who made the file, which token ends a text) and is kept in `other`, to be written again; or it is unknown,
+and refused, since a model that leaves out a field computes something else without a word.
 """
 
 from __future__ import annotations
