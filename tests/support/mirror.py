@@ -79,6 +79,7 @@ TESTED_BY = {
     "nn/utils/": ("nn/test_layers.py nn/utils/test_parametrize.py", ALIKE),
     "nn/utils/rnn.py": ("nn/utils/test_packing.py", USED),
     "ops/": ("ops/attention/test_fused.py op_specs/test_specs.py", ALIKE),
+    "ops/powers.py": ("ops/test_arithmetic.py ops/test_slopes.py", USED),
     "ops/dims.py": ("op_specs/test_specs.py functions/test_misuse.py", USED),
     "optim/algorithms/": ("optim/test_optimizer.py optim/test_update_rules.py", ALIKE),
     "optim/check.py": ("optim/test_optimizer.py", USED),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.ops import arithmetic, elementwise
+from sbpjax._core.ops import arithmetic, elementwise, powers
 from sbpjax._core.ops.linalg import einsum as _einsum
 from sbpjax._core.ops.linalg import matrix
 from sbpjax._core.ops.linalg import products as linalg
@@ -466,8 +466,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def pow_(self: Tensor, exponent) -> Tensor:
     """Write ``self ** exponent`` into this tensor and return it."""
     if isinstance(exponent, Tensor):
-        return write_into(self, op_of(arithmetic.pow), (exponent,))
-    return write_into(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+        return write_into(self, op_of(powers.pow), (exponent,))
+    return write_into(self, op_of(powers.pow_scalar, (("exponent", hashable(exponent)),)))
 
 
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta=1, alpha=1) -> Tensor:
@@ -484,7 +484,7 @@ def float_power_(self: Tensor, exponent) -> Tensor:
     if self.dtype not in (dtypes.float64, dtypes.complex128):
         rule = "the result of float_power is float64, or complex128, and so is the tensor it is written into"
         raise OpTypeError("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)")
-    return write_into(self, op_of(arithmetic.float_power), (exponent,))
+    return write_into(self, op_of(powers.float_power), (exponent,))
 
 
 def where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -> Tensor:

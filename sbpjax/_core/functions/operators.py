@@ -10,7 +10,7 @@ import numbers
 
 import numpy as np
 
-from sbpjax._core.ops import arithmetic, compare, elementwise
+from sbpjax._core.ops import arithmetic, compare, elementwise, powers
 from sbpjax._core.ops.linalg import products as linalg
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op, op_of
@@ -135,9 +135,9 @@ def _attach() -> None:
     attach(__matmul__=_matmul, __rmatmul__=lambda self, other: dispatch.run(MATMUL, (other, self)))
 
 
-_SQUARE = op_of(arithmetic.pow_scalar, (("exponent", 2),))
-_POW = op_of(arithmetic.pow)
-_RPOW = Op(_swap_operands(arithmetic.pow))
+_SQUARE = op_of(powers.pow_scalar, (("exponent", 2),))
+_POW = op_of(powers.pow)
+_RPOW = Op(_swap_operands(powers.pow))
 
 
 def power(self: Tensor, exponent) -> Tensor:
@@ -151,7 +151,7 @@ def power(self: Tensor, exponent) -> Tensor:
     if isinstance(exponent, np.ndarray):
         return binary(_POW, self, exponent)
     value = number_of(exponent)
-    return unary(op_of(arithmetic.pow_scalar, (("exponent", value),)), self)
+    return unary(op_of(powers.pow_scalar, (("exponent", value),)), self)
 
 
 def _rpow(self: Tensor, base) -> Tensor:
@@ -160,7 +160,7 @@ def _rpow(self: Tensor, base) -> Tensor:
     if isinstance(base, (Tensor, np.ndarray)):
         return binary(_RPOW, self, base)
     value = number_of(base)
-    return unary(op_of(arithmetic.rpow_scalar, (("base", value),)), self)
+    return unary(op_of(powers.rpow_scalar, (("base", value),)), self)
 
 
 _attach()

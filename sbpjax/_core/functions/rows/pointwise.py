@@ -97,7 +97,7 @@ op("logaddexp(input, other)", "arithmetic.logaddexp", WRITE, names={"y": "other"
 op("xlogy(input, other)", "arithmetic.xlogy", ALL, also="special.xlogy", numbers="one")
 op("copysign(input, other)", "arithmetic.copysign", WRITE, numbers="other")
 op("heaviside(input, values)", "arithmetic.heaviside", WRITE)
-op("float_power(input, other)", "arithmetic.float_power", READ, names={"exponent": "other"}, numbers="one")
+op("float_power(input, other)", "powers.float_power", READ, names={"exponent": "other"}, numbers="one")
 written("Tensor.float_power_", FUNCTIONS)
 written("where", FUNCTIONS, names={"x": "input", "y": "other"}, amp="accelerator:widest")
 written("Tensor.where", FUNCTIONS, own="where_method")

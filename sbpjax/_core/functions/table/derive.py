@@ -42,7 +42,6 @@ from .row import FN, NN, Row
 
 _MISSING = inspect.Parameter.empty
 _FOLDER = os.path.dirname(os.path.dirname(__file__))  # derived functions are the library's own in a traceback
-_WITH_NUMBERS = ("arithmetic.", "compare.")  # ops whose further tensors may be numbers
 
 
 def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> Callable:
@@ -248,7 +247,7 @@ class Form:
         if p.name in self.tensors:
             if self.takes_list:
                 return "Sequence[Tensor]"
-            if place and self.row.home.startswith(_WITH_NUMBERS):
+            if place and self.row.home.startswith(texts.WITH_NUMBERS):
                 return ""
             return "Tensor | None" if p.default is None else "Tensor"
         old = "bool | None" if p.name in ("size_average", "reduce") else ""

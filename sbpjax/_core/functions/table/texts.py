@@ -53,7 +53,8 @@ MAKING = {
 
 # ------------------------------------------------------------------------------------------------- facts of families
 
-_POINTWISE = "elementwise arithmetic compare pairs special bessel polynomials complex activation".split()
+_POINTWISE = "elementwise arithmetic powers compare pairs special bessel polynomials complex activation".split()
+WITH_NUMBERS = ("arithmetic.", "powers.", "compare.")  # ops whose further tensors may be numbers
 _ONE = "The shape of {0}. A split stays"
 _SEVERAL = "The shapes broadcast, the dtypes promote. A split stays where the others are split alike or broadcast"
 REDUCED = "a partial sum is reduced first"
@@ -209,7 +210,7 @@ def _arguments(given: str, parameters: list[str], common: dict[str, str]) -> str
 def _tensor(home: str, name: str, tensors: list[str]) -> str:
     if name in ("tensors", "args"):
         return "a list of tensors"
-    return "a tensor or a number" if home.startswith(("arithmetic.", "compare.")) and len(tensors) > 1 else "a tensor"
+    return "a tensor or a number" if home.startswith(WITH_NUMBERS) and len(tensors) > 1 else "a tensor"
 
 
 def family(home: str, tensors: list[str]) -> str:

@@ -26,7 +26,7 @@ LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 _OPS = """layers.activation arithmetic shapes.arrange attention.attention losses.class_loss compare conv.conv
  reductions.cumulative linalg.einsum elementwise layers.embedding shapes.gather grouped_matmul.primitive
  shapes.index linalg.products losses.loss linalg.matrix layers.norm conv.pool reductions.reduce conv.resize
- layers.rnn reductions.sort shapes.view""".split()
+ layers.rnn powers reductions.sort shapes.view""".split()
 
 
 @dataclass(frozen=True)
