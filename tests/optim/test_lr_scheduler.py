@@ -1,4 +1,7 @@
-"""Schedules against PyTorch's, rate by rate and momentum by momentum."""
+"""Schedules against PyTorch's, rate by rate and momentum by momentum.
+
+Source: `base`, `lambdas`, `cyclic`, `one_cycle` and `plateau` of `optim/lr_scheduler/`.
+"""
 
 import pytest
 import torch

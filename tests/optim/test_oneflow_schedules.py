@@ -1,4 +1,7 @@
-"""The schedules that OneFlow alone has: values at their ends, restarts, warm-ups, sequences."""
+"""Schedules that only OneFlow has: values at their ends, restarts, warm-ups, sequences.
+
+Source: `warmup` and `ramp` of `optim/lr_scheduler/`.
+"""
 
 import math
 

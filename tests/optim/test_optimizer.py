@@ -1,4 +1,7 @@
-"""The optimizers against PyTorch's, local and under every layout; one compiled update; state, groups and hooks."""
+"""The optimizers against PyTorch's, local and under every layout; one compiled update; state, groups and hooks.
+
+Also the checks of options and parameters: `optim/check.py`.
+"""
 
 import functools
 
