@@ -148,7 +148,7 @@ class Cache:
 
     def _check_waits(self) -> None:
         """Raise if rows that an optimizer has yet to update would leave the cache."""
-        if self._waits and any(entry.was_announced for entry in self.unapplied):
+        if self._waits and any(entry.is_coming for entry in self.unapplied):
             raise TableError(
                 f"a lookup in tables {self.name!r}",
                 "ids unknown to prefetch, and rows of the next batch that come",
@@ -168,7 +168,7 @@ class Cache:
         if self.device.spans_processes:
             asked = f"a lookup in tables {self.name!r}"
             given, back = ranks.exchange(tables, keys, asked, error)
-            entry = Announced([given], was_announced=False)
+            entry = Announced([given])
             try:
                 plan, values = self.plan(entry, writes)
             except TableError as why:
@@ -177,7 +177,7 @@ class Cache:
             self.enter(entry, plan, values)
             self.apply(entry)
             return self._pad_slots(back(plan.slots + np.int32(self.offset)), tables, keys)
-        entry = Announced([(tables, keys)], was_announced=False)
+        entry = Announced([(tables, keys)])
         plan, values = self.plan(entry, writes)
         self.enter(entry, plan, values)
         self.apply(entry)

@@ -31,7 +31,7 @@ class Announced:
 
     Args:
         parts: tables and keys of each lookup.
-        was_announced: whether the batch comes, so that a thread makes the plan.
+        loop: a weak reference to the loop that hands the batch out; None for a lookup that was not announced.
 
     Attributes:
         tables: the table of each key.
@@ -47,8 +47,10 @@ class Announced:
         is_known: whether the table has counted all writes into the weight that came before.
     """
 
-    def __init__(self, parts: list[tuple[np.ndarray, np.ndarray]], was_announced: bool = True) -> None:
-        self.was_announced, self.is_read, self.is_known = was_announced, False, False
+    def __init__(
+        self, parts: list[tuple[np.ndarray, np.ndarray]], loop: Callable[[], _Loop | None] | None = None
+    ) -> None:
+        self.loop, self.is_read, self.is_known = loop, False, False
         self.tables, self.keys = (np.concatenate(p) if len(p) > 1 else p[0] for p in zip(*parts, strict=True))
         ends = np.cumsum([len(keys) for _, keys in parts])
         # One compiled step asks for all at once, eager code for one lookup after the other.
@@ -74,6 +76,12 @@ class Announced:
             if self._next:  # the whole is asked for first only
                 break
         return None
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether it is of a batch of a loop that goes on."""
+        loop = None if self.loop is None else self.loop()
+        return loop is not None and not loop.is_over
 
     @property
     def is_used_up(self) -> bool:
@@ -152,7 +160,7 @@ def _run(
     try:
         try:
             for batch in loader:
-                entry = _entry(cache, keys(batch))
+                entry = _entry(cache, keys(batch), loop)
                 put((batch, entry))
                 while before is not None and not before.applied.wait(_CHECK_S):
                     check()
@@ -170,12 +178,12 @@ def _run(
             entry.ready.set()
 
 
-def _entry(cache: Any, given: Any) -> Announced:
+def _entry(cache: Any, given: Any, loop: Callable[[], _Loop | None]) -> Announced:
     parts = []
     for ids in given if isinstance(given, (list, tuple)) else [given]:
         tensor = ids if isinstance(ids, flow.Tensor) else flow.tensor(np.asarray(ids))
         parts.append(cache.keys_of(tensor, "columns" if cache.num_tables > 1 else "one"))
-    return Announced(parts)
+    return Announced(parts, loop)
 
 
 def _plan(cache: Any, entry: Announced, writes: bool) -> None:

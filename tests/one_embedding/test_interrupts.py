@@ -11,6 +11,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import one_embedding as oe
 from sbpjax import optim
+from sbpjax.one_embedding import prefetch
 from sbpjax.one_embedding.initial import Initial
 from sbpjax.one_embedding.store import VALUE, RowStore
 from tests.one_embedding.training import FEATURES, KEYS, Model, Step, batches, tables
@@ -116,6 +117,17 @@ def test_a_signal_in_a_loop_that_prefetches_leaves_whole_rows(in_graph, tmp_path
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= threads
+
+
+def test_a_batch_that_is_planned_as_its_loop_ends_hinders_no_lookup(tmp_path, monkeypatch):
+    machine, twin = (TableMachine(tmp_path) for _ in range(2))
+    plan = prefetch._plan
+    monkeypatch.setattr(prefetch, "_plan", lambda *given: (time.sleep(0.2), plan(*given)))
+    with pytest.raises(KeyboardInterrupt):
+        for batch in machine.module.embedding.prefetch(machine.given[:6], keys=lambda batch: batch[0]):
+            machine.module(*batch)
+            raise KeyboardInterrupt
+    assert equal(machine.state(), twin.state())
 
 
 @pytest.mark.parametrize("in_graph", [False, pytest.param(True, marks=pytest.mark.exhaustive)], ids=["eager", "graph"])

@@ -177,12 +177,13 @@ def test_a_repeated_to_global_makes_few_calls(target, monkeypatch):
     x.to_global(place, target)  # its program is compiled, under a name that has the layouts
     monkeypatch.setattr(sbp.sbp, "__repr__", lambda entry: pytest.fail("a text"))
     gc.disable()  # JAX frees arrays in a callback of the collector
-    events = []
-    sys.setprofile(lambda frame, event, arg: events.append(event))
+    calls = []
+    sys.setprofile(lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None)
     y = x.to_global(place, target)
     sys.setprofile(None)
     gc.enable()
-    assert events.count("call") <= 20
+    # How often a dict compares placements depends on what else it holds.
+    assert len([name for name in calls if name != "__eq__"]) <= 18
     np.testing.assert_array_equal(y.local_shards()[3], X)
 
 
