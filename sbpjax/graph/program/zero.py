@@ -22,13 +22,14 @@ the training step does; it takes them as they are if a training graph left them 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 from sbpjax._core.programs.normalise import bind, normalise, scan_again, scan_counts
+from sbpjax._core.programs.rules.table import jointly_legal, strategies_of
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.sbp import Layout
@@ -37,6 +38,9 @@ from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
 
 from .forward_backward import COPIES
+
+# Equations that make stacks of parts of stacks.
+_PIECES = {"slice", "concatenate"}
 
 
 def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
@@ -163,28 +167,78 @@ def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int 
 
 
 class _Rests:
-    """A value that is a stored, divided input, seen through equations that move its elements."""
+    """A value that is stored divided: an input, or made of such inputs by equations that move elements.
 
-    def __init__(self, array, layout: Layout, moves: tuple = (), copies: dict | None = None) -> None:
-        self.array, self.layout, self.moves = array, layout, moves
-        self._copies: dict[int, jax.Array] = {} if copies is None else copies
+    Args:
+        layout: its layout while nothing is gathered; None if such an equation has no strategy without a gather.
+        leaf: the array of an input.
+        eqn: the equation that makes another value.
+        operands: those of the equation.
+    """
 
-    def move(self, eqn) -> _Rests:
-        """Return the value after one more equation that moves its elements."""
-        return _Rests(self.array, self.layout, (*self.moves, eqn), self._copies)
+    def __init__(self, layout: Layout | None, leaf=None, eqn=None, operands: Sequence[_Rests] = ()) -> None:
+        self.layout = layout
+        self.leaf = leaf
+        self._eqn = eqn
+        self._operands = operands
+        self._copies: dict[int | str, jax.Array] = {}
 
     def value(self, stretch: int | None):
         """Return a copy for one reader, or for those of a stretch of the program."""
-        x = None if stretch is None else self._copies.get(stretch)
-        if x is None:
-            # Without the barrier XLA sees equal gathers of one value and makes one, held from the first reader to the
-            # last. Pinned as it is stored, or the planner would move one gather before all barriers.
-            x = _pin_layout(jax.lax.optimization_barrier(self.array), self.layout)
-        if stretch is not None:
-            self._copies[stretch] = x
-        for eqn in self.moves:
-            (x,) = bind(eqn, [x])
-        return x
+        if self._eqn is not None:
+            return bind(self._eqn, [x.value(stretch) for x in self._operands])[0]
+        # Without the barrier XLA sees equal gathers of one value and makes one, held from the first reader to the
+        # last. Pinned as it is stored, or the planner would move one gather before all barriers.
+        return self._cached(stretch, lambda: _pin_layout(jax.lax.optimization_barrier(self.leaf), self.layout))
+
+    def divided(self):
+        """Return the divided value, for a loop that gathers a part of it in every iteration."""
+        if self._eqn is None:
+            return self.leaf
+        return self._cached(
+            "divided", lambda: _pin_layout(bind(self._eqn, [x.divided() for x in self._operands])[0], self.layout)
+        )
+
+    def _cached(self, key, make: Callable):
+        if key is None:
+            return make()
+        if key not in self._copies:
+            self._copies[key] = make()
+        return self._copies[key]
+
+
+def _moved(eqn, operands: Sequence) -> _Rests | None:
+    """Return the stored value that an equation makes of stored ones alone, None if it is a reader.
+
+    A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves fewer
+    bytes, and keeps no whole copy. Nor is a part of a stack, where no rank needs another's part: the stack of a loop
+    over all layers is a part of it in a loop over all but the first.
+    """
+    if not all(isinstance(x, _Rests) for x in operands):
+        return None
+    copies = eqn.primitive.name in COPIES and len(operands) == 1
+    if not copies and eqn.primitive.name not in _PIECES:
+        return None
+    layout = _layout_after(eqn, [x.layout for x in operands])
+    return _Rests(layout, eqn=eqn, operands=operands) if copies or layout is not None else None
+
+
+def _layout_after(eqn, layouts: Sequence[Layout | None]) -> Layout | None:
+    """Return the layout of an equation's result where each rank works on its own parts, None if it cannot."""
+    if None in layouts or len({layout.placement for layout in layouts}) > 1:
+        return None
+    placement = layouts[0].placement
+    chosen = []
+    for axis, size in enumerate(placement.hierarchy):
+        ins = tuple(layout.codes[axis] for layout in layouts)
+        found = [s for s in strategies_of(eqn, size, axis) if s.ins == ins and not s.hidden]
+        if not found:
+            return None
+        chosen.append(found[0])
+    if not jointly_legal(eqn, tuple(chosen), placement.hierarchy):
+        return None
+    (out,) = eqn.outvars
+    return layout_of(placement, tuple(s.outs[0] for s in chosen), out.aval.shape, out.aval.dtype)
 
 
 def _pin_layout(x, layout: Layout):
@@ -195,7 +249,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
     program = normalise(closed)
     env: dict = dict(program.consts)
     for i, (v, x) in enumerate(zip(program.invars, arrays, strict=True)):
-        env[v] = _pin_layout(x, rests[i]) if i in shared else _Rests(x, rests[i]) if i in rests else x
+        env[v] = _pin_layout(x, rests[i]) if i in shared else _Rests(rests[i], x) if i in rests else x
     resting = {program.invars[i] for i in rests if i not in shared}
     loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
     for i, eqn in enumerate(program.eqns):
@@ -204,10 +258,8 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _Rests) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
-        # A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves
-        # fewer bytes, and keeps no whole copy.
-        elif eqn.primitive.name in COPIES and len(held) == 1:
-            env[eqn.outvars[0]] = held[0].move(eqn)
+        elif (moved := _moved(eqn, held)) is not None:
+            env[eqn.outvars[0]] = moved
         elif eqn.primitive.name == "scan":
             env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))
         else:
@@ -225,7 +277,7 @@ def _result(v, env: dict, stretch: int | None):
     x = v.val if isinstance(v, Literal) else env[v]
     if not isinstance(x, _Rests):
         return x
-    return x.value(stretch) if x.moves else x.array
+    return x.value(stretch) if x.leaf is None else x.leaf
 
 
 def _scan(eqn, held: list, stretch: int | None) -> list:
@@ -236,10 +288,9 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
     operands = []
     for i, x in enumerate(held):
         # A carry is written in every iteration, and is whole.
-        if isinstance(x, _Rests) and not x.moves and not consts <= i < consts + carry:
-            layout = x.layout
-            inside[i] = layout if i < consts else _slice(layout)
-            operands.append(x.array)
+        if isinstance(x, _Rests) and x.layout is not None and not consts <= i < consts + carry:
+            inside[i] = x.layout if i < consts else _slice(x.layout)
+            operands.append(x.divided())
         else:
             operands.append(x.value(stretch) if isinstance(x, _Rests) else x)
     inside = {i: layout for i, layout in inside.items() if layout is not None}
