@@ -51,34 +51,6 @@ class ConstraintRegistry:
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def _both(*kinds: Any) -> Callable:
-    def register(factory: Callable) -> Callable:
-        for kind in kinds:
-            biject_to.register(kind, factory)
-            transform_to.register(kind, factory)
-        return factory
-
-    return register
-
-
-@_both(constraints.real)
-def _real(constraint: Any) -> Transform:
-    return transforms.identity_transform
-
-
-@_both(constraints.greater_than, constraints.greater_than_eq)
-def _above(constraint: Any) -> Transform:
-    parts = [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
-    return transforms.ComposeTransform(parts)
-
-
-@_both(constraints.less_than)
-def _below(constraint: Any) -> Transform:
-    parts = [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
-    return transforms.ComposeTransform(parts)
-
-
-@_both(constraints.interval, constraints.half_open_interval)
 def _between(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, int | float) and isinstance(high, int | float) and (low, high) == (0, 1):
@@ -86,35 +58,22 @@ def _between(constraint: Any) -> Transform:
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
-@_both(constraints.corr_cholesky)
-def _corr_cholesky(constraint: Any) -> Transform:
-    return transforms.CorrCholeskyTransform()
+def _exp_from(bound: Any, scale: int) -> Transform:
+    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(bound, scale)])
 
 
-biject_to.register(constraints.simplex, lambda constraint: transforms.StickBreakingTransform())
-transform_to.register(constraints.simplex, lambda constraint: transforms.SoftmaxTransform())
-transform_to.register(constraints.lower_cholesky, lambda constraint: transforms.LowerCholeskyTransform())
-for _kind in (constraints.positive_definite, constraints.positive_semidefinite):
-    transform_to.register(_kind, lambda constraint: transforms.PositiveDefiniteTransform())
+def _independent(registry: ConstraintRegistry, c: Any) -> Transform:
+    return transforms.IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims)
 
 
-def _made_of_others(registry: ConstraintRegistry) -> None:
-    """Register what asks the registry for the transforms of its parts."""
-
-    @registry.register(constraints.independent)
-    def _independent(constraint: Any) -> Transform:
-        base = registry(constraint.base_constraint)
-        return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
-
-    @registry.register(constraints.cat)
-    def _cat(constraint: Any) -> Transform:
-        parts = [registry(c) for c in constraint.cseq]
-        return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
-
-    @registry.register(constraints.stack)
-    def _stack(constraint: Any) -> Transform:
-        return transforms.StackTransform([registry(c) for c in constraint.cseq], constraint.dim)
-
-
-_made_of_others(biject_to)
-_made_of_others(transform_to)
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints.real, lambda c: transforms.identity_transform)
+    _registry.register(constraints.greater_than, lambda c: _exp_from(c.lower_bound, 1))
+    _registry.register(constraints.greater_than_eq, lambda c: _exp_from(c.lower_bound, 1))
+    _registry.register(constraints.less_than, lambda c: _exp_from(c.upper_bound, -1))
+    _registry.register(constraints.interval, _between)
+    _registry.register(constraints.half_open_interval, _between)
+    _registry.register(constraints.independent, lambda c, registry=_registry: _independent(registry, c))
+biject_to.register(constraints.simplex, lambda c: transforms.StickBreakingTransform())
+transform_to.register(constraints.simplex, lambda c: transforms.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda c: transforms.LowerCholeskyTransform())

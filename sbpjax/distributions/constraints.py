@@ -10,7 +10,7 @@ depends on the parameters: on the class it is a constraint of which nothing more
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import sbpjax
@@ -21,8 +21,6 @@ __all__ = [
     "Constraint",
     "MixtureSameFamilyConstraint",
     "boolean",
-    "cat",
-    "corr_cholesky",
     "dependent",
     "dependent_property",
     "greater_than",
@@ -34,7 +32,6 @@ __all__ = [
     "is_dependent",
     "less_than",
     "lower_cholesky",
-    "lower_triangular",
     "multinomial",
     "nonnegative",
     "nonnegative_integer",
@@ -42,13 +39,9 @@ __all__ = [
     "positive",
     "positive_definite",
     "positive_integer",
-    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
-    "square",
-    "stack",
-    "symmetric",
     "unit_interval",
 ]
 
@@ -66,7 +59,7 @@ class Constraint:
     _shown: tuple[str, ...] = ()  # attributes in the text
 
     def check(self, value: Tensor) -> Tensor:
-        """Return whether each value lies in the set."""
+        """Return whether each value is in the set."""
         raise NotImplementedError(f"{type(self).__name__} has no check")
 
     def __repr__(self) -> str:
@@ -88,18 +81,11 @@ class _Dependent(Constraint):
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether the set is countable."""
-        return _require_known(self._is_discrete, "is_discrete")
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """How many dims one value has."""
-        return _require_known(self._event_dim, "event_dim")
+    is_discrete = property(lambda self: _require_known(self._is_discrete, "is_discrete"))
+    event_dim = property(lambda self: _require_known(self._event_dim, "event_dim"))
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """Return the constraint with what is known."""
+        """Return the constraint with more facts known."""
         discrete = self._is_discrete if is_discrete is NotImplemented else is_discrete
         return _Dependent(is_discrete=discrete, event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
@@ -130,11 +116,7 @@ class _DependentProperty(property, _Dependent):
     """
 
     def __init__(
-        self,
-        fn: Callable[..., Any] | None = None,
-        *,
-        is_discrete: bool | None = NotImplemented,
-        event_dim: int | None = NotImplemented,
+        self, fn: Callable | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> None:
         super().__init__(fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -147,12 +129,6 @@ class _DependentProperty(property, _Dependent):
 # -- sets made of others -----------------------------------------------------------------------------------------------
 
 
-def _constraint(value: Any, asked: str) -> Constraint:
-    if not isinstance(value, Constraint):
-        raise AssertionError(f"{asked} takes constraints, got {type(value).__name__}")
-    return value
-
-
 class _IndependentConstraint(Constraint):
     """Values of which some dims make one event that is inside if all of it is.
 
@@ -162,18 +138,10 @@ class _IndependentConstraint(Constraint):
     """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
-        self.base_constraint = _constraint(base_constraint, "independent")
-        if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
-            raise AssertionError(f"reinterpreted_batch_ndims must be an int >= 0, got {reinterpreted_batch_ndims}")
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value: Tensor) -> Tensor:
         each = self.base_constraint.check(value)
@@ -187,93 +155,24 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """Values that lie in the set of each component of a mixture.
+    """Values that are in the set of each component of a mixture.
 
     Args:
         base_constraint: the components' support, of which the last batch dim counts the components.
     """
 
     def __init__(self, base_constraint: Constraint) -> None:
-        self.base_constraint = _constraint(base_constraint, "MixtureSameFamilyConstraint")
+        self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        return self.base_constraint.event_dim
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim)
 
     def check(self, value: Tensor) -> Tensor:
-        if value.ndim < self.event_dim:
-            rule = f"Expected value.dim() >= {self.event_dim} but got {value.ndim}"
-            raise DistributionError("check(value)", f"{tuple(value.shape)}", rule, "more dims")
         each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return _all_of_last(each, each.ndim - (value.ndim - self.event_dim))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_constraint!r})"
-
-
-class _Cat(Constraint):
-    """Slices along a dim that lie in a set each.
-
-    Args:
-        cseq: their constraints.
-        dim: along which they are concatenated.
-        lengths: of the slices; 1 each if left out.
-    """
-
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
-        self.cseq = [_constraint(c, "cat") for c in cseq]
-        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
-        if len(self.lengths) != len(self.cseq):
-            raise AssertionError(f"{len(self.lengths)} lengths of {len(self.cseq)} constraints")
-        self.dim = dim
-
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        return max(c.event_dim for c in self.cseq)
-
-    def check(self, value: Tensor) -> Tensor:
-        parts = _within(self.dim, value).split(self.lengths, self.dim)
-        return sbpjax.cat([c.check(part) for c, part in zip(self.cseq, parts)], self.dim)
-
-
-class _Stack(Constraint):
-    """Values along a dim that lie in a set each.
-
-    Args:
-        cseq: their constraints.
-        dim: along which they are stacked.
-    """
-
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
-        self.cseq = [_constraint(c, "stack") for c in cseq]
-        self.dim = dim
-
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        dim = max(c.event_dim for c in self.cseq)
-        return dim + 1 if self.dim + dim < 0 else dim
-
-    def check(self, value: Tensor) -> Tensor:
-        parts = _within(self.dim, value).unbind(self.dim)
-        return sbpjax.stack([c.check(part) for c, part in zip(self.cseq, parts)], self.dim)
-
-
-def _within(dim: int, value: Tensor) -> Tensor:
-    if not -value.ndim <= dim < value.ndim:
-        raise AssertionError(f"dim {dim} is out of range for a value of {value.ndim} dims")
-    return value
 
 
 def _all_of_last(value: Tensor, dims: int) -> Tensor:
@@ -295,93 +194,72 @@ class _Boolean(Constraint):
         return value.eq(0) | value.eq(1)
 
 
-class _From(Constraint):
-    """Base of the sets with a lower bound."""
+class _GreaterThan(Constraint):
+    """Numbers above a bound."""
 
     _shown = ("lower_bound",)
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
-
-class _To(Constraint):
-    """Base of the sets with an upper bound."""
-
-    _shown = ("upper_bound",)
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.upper_bound = upper_bound
-
-
-class _Between(Constraint):
-    """Base of the sets with two bounds."""
-
-    _shown = ("lower_bound", "upper_bound")
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
-
-
-class _GreaterThan(_From):
-    """Numbers above a bound."""
-
     def check(self, value: Tensor) -> Tensor:
         return value > self.lower_bound
 
 
-class _GreaterThanEq(_From):
+class _GreaterThanEq(_GreaterThan):
     """Numbers from a bound on."""
 
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
-class _LessThan(_To):
-    """Numbers below a bound."""
-
-    def check(self, value: Tensor) -> Tensor:
-        return value < self.upper_bound
-
-
-class _Interval(_Between):
-    """Numbers between two bounds."""
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value >= self.lower_bound) & (value <= self.upper_bound)
-
-
-class _HalfOpenInterval(_Between):
-    """Numbers between two bounds, without the upper one."""
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value >= self.lower_bound) & (value < self.upper_bound)
-
-
-class _IntegerInterval(_Between):
-    """Integers between two bounds."""
-
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1).eq(0) & (value >= self.lower_bound) & (value <= self.upper_bound)
-
-
-class _IntegerLessThan(_To):
-    """Integers up to a bound."""
-
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1).eq(0) & (value <= self.upper_bound)
-
-
-class _IntegerGreaterThan(_From):
+class _IntegerGreaterThan(_GreaterThan):
     """Integers from a bound on."""
 
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1).eq(0) & (value >= self.lower_bound)
+
+
+class _LessThan(Constraint):
+    """Numbers below a bound."""
+
+    _shown = ("upper_bound",)
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value < self.upper_bound
+
+
+class _Interval(Constraint):
+    """Numbers between two bounds."""
+
+    _shown = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= self.lower_bound) & (value <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Interval):
+    """Numbers between two bounds, without the upper one."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= self.lower_bound) & (value < self.upper_bound)
+
+
+class _IntegerInterval(_Interval):
+    """Integers between two bounds."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1).eq(0) & super().check(value)
 
 
 # -- sets of vectors and matrices --------------------------------------------------------------------------------------
@@ -415,58 +293,24 @@ class _Multinomial(Constraint):
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
-class _LowerTriangular(Constraint):
+class _LowerCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        return _all_of_last(value.tril().eq(value), 2)
+        return _all_of_last(value.tril().eq(value), 2) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
-class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Tensor) -> Tensor:
-        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-
-
-class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Tensor) -> Tensor:
-        tolerance = sbpjax.finfo(value.dtype).eps * value.shape[-1] * 10
-        norms = value.detach().square().sum(-1).sqrt()
-        return super().check(value) & ((norms - 1).abs() <= tolerance).all(-1)
-
-
-class _Square(Constraint):
+class _PositiveDefinite(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        same = value.shape[-2] == value.shape[-1]
-        return sbpjax.full_like(value[..., 0, 0].detach(), same, dtype=sbpjax.bool)
-
-
-class _Symmetric(_Square):
-    def check(self, value: Tensor) -> Tensor:
         if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
-        return _all_of_last(sbpjax.isclose(value, value.transpose(-2, -1), atol=1e-6), 2)
-
-
-class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Tensor) -> Tensor:
-        symmetric = super().check(value)
-        if value.shape[-2] != value.shape[-1]:
-            return symmetric
-        return symmetric & (sbpjax.linalg.eigvalsh(value) >= 0).all(-1)
-
-
-class _PositiveDefinite(_Symmetric):
-    def check(self, value: Tensor) -> Tensor:
-        symmetric = super().check(value)
-        if value.shape[-2] != value.shape[-1]:
-            return symmetric
+            return sbpjax.full_like(value[..., 0, 0].detach(), False, dtype=sbpjax.bool)
+        symmetric = _all_of_last(sbpjax.isclose(value, value.transpose(-2, -1), atol=1e-6), 2)
         return symmetric & sbpjax.linalg.cholesky_ex(value).info.eq(0)
 
 
 dependent, dependent_property, independent = _Dependent(), _DependentProperty, _IndependentConstraint
-cat, stack = _Cat, _Stack
 greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan
 interval, half_open_interval, integer_interval = _Interval, _HalfOpenInterval, _IntegerInterval
 multinomial = _Multinomial
@@ -474,6 +318,4 @@ real, boolean, one_hot, simplex = _Real(), _Boolean(), _OneHot(), _Simplex()
 real_vector = independent(real, 1)
 positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
 nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
-lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
-square, symmetric = _Square(), _Symmetric()
-positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()
+lower_cholesky, positive_definite = _LowerCholesky(), _PositiveDefinite()

@@ -1,4 +1,4 @@
-"""Continuous distributions: normal, uniform, exponential, Laplace, Cauchy, Gumbel."""
+"""Continuous distributions: normal, log-normal, uniform, exponential, Laplace, Gumbel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import sbpjax
 from sbpjax import Tensor
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, noise
-from .utils import broadcast_all, euler_constant
+from .derived import TransformedDistribution
+from .distribution import Distribution
+from .transforms import ExpTransform
+from .utils import broadcast_all, euler_constant, noise
 
 _LOG_2PI = math.log(2 * math.pi)
 
 
-class Normal(ExponentialFamily):
+class Normal(Distribution):
     """The normal distribution.
 
     Args:
@@ -33,21 +35,10 @@ class Normal(ExponentialFamily):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.square()
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    stddev = property(lambda self: self.scale)
+    variance = property(lambda self: self.scale.square())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + noise(self._sample_size(sample_shape), self.loc) * self.scale
@@ -65,15 +56,39 @@ class Normal(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * _LOG_2PI + self.scale.log()
 
+
+class LogNormal(TransformedDistribution):
+    """The exponential of a normal number.
+
+    Args:
+        loc: the mean of its logarithm.
+        scale: the standard deviation of its logarithm.
+        validate_args: whether arguments are checked.
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
     @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.loc / self.variance, -0.5 / self.variance
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.loc
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        x, y = natural_params
-        return -0.25 * x.square() / y + 0.5 * (-math.pi / y).log()
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
 
-    _mean_carrier_measure = 0
+    mean = property(lambda self: (self.loc + self.scale.square() / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale.square()).exp())
+    variance = property(lambda self: self.scale.square().expm1() * (2 * self.loc + self.scale.square()).exp())
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
 
 
 class Uniform(Distribution):
@@ -86,34 +101,21 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
-
-    @property
-    def arg_constraints(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+    arg_constraints = property(
+        lambda self: {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+    )
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
-        return constraints.interval(self.low, self.high)
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Tensor:
-        return self.high * math.nan
-
-    @property
-    def stddev(self) -> Tensor:
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        return (self.high - self.low).square() / 12
+    support = constraints.dependent_property(
+        lambda self: constraints.interval(self.low, self.high), is_discrete=False, event_dim=0
+    )
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: self.high * math.nan)
+    stddev = property(lambda self: (self.high - self.low) / 12**0.5)
+    variance = property(lambda self: (self.high - self.low).square() / 12)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.low + noise(self._sample_size(sample_shape), self.low, "rand_like") * (self.high - self.low)
@@ -133,7 +135,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(ExponentialFamily):
+class Exponential(Distribution):
     """Waiting times.
 
     Args:
@@ -149,21 +151,10 @@ class Exponential(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate.reciprocal()
-
-    @property
-    def mode(self) -> Tensor:
-        return sbpjax.zeros_like(self.rate)
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.rate.reciprocal()
-
-    @property
-    def variance(self) -> Tensor:
-        return self.rate.pow(-2)
+    mean = property(lambda self: self.rate.reciprocal())
+    mode = property(lambda self: sbpjax.zeros_like(self.rate))
+    stddev = property(lambda self: self.rate.reciprocal())
+    variance = property(lambda self: self.rate.pow(-2))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return -(-noise(self._sample_size(sample_shape), self.rate, "rand_like")).log1p() / self.rate
@@ -179,15 +170,6 @@ class Exponential(ExponentialFamily):
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (-self.rate,)
-
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return -(-natural_params[0]).log()
-
-    _mean_carrier_measure = 0
 
 
 class Laplace(Distribution):
@@ -207,21 +189,10 @@ class Laplace(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return 2 * self.scale.square()
-
-    @property
-    def stddev(self) -> Tensor:
-        return 2**0.5 * self.scale
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: 2 * self.scale.square())
+    stddev = property(lambda self: 2**0.5 * self.scale)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         u = noise(self._sample_size(sample_shape), self.loc, "rand_like") - 0.5
@@ -243,53 +214,6 @@ class Laplace(Distribution):
         return 1 + (2 * self.scale).log()
 
 
-class Cauchy(Distribution):
-    """The quotient of two normal numbers; it has no mean.
-
-    Args:
-        loc: the median.
-        scale: the half width at half maximum.
-        validate_args: whether arguments are checked.
-    """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return sbpjax.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return sbpjax.full_like(self.loc, math.inf)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = noise(self._sample_size(sample_shape), self.loc, "rand_like")
-        return self.loc + self.scale * (math.pi * (u - 0.5)).tan()
-
-    def log_prob(self, value: Any) -> Tensor:
-        away = (self._check_value(value) - self.loc) / self.scale
-        return -math.log(math.pi) - self.scale.log() - away.square().log1p()
-
-    def cdf(self, value: Any) -> Tensor:
-        return ((self._check_value(value) - self.loc) / self.scale).atan() / math.pi + 0.5
-
-    def icdf(self, value: Any) -> Tensor:
-        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
-
-    def entropy(self) -> Tensor:
-        return math.log(4 * math.pi) + self.scale.log()
-
-
 class Gumbel(Distribution):
     """The largest of many.
 
@@ -307,21 +231,10 @@ class Gumbel(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc + self.scale * euler_constant
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return math.pi / math.sqrt(6) * self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.square()
+    mean = property(lambda self: self.loc + self.scale * euler_constant)
+    mode = property(lambda self: self.loc)
+    stddev = property(lambda self: math.pi / math.sqrt(6) * self.scale)
+    variance = property(lambda self: self.stddev.square())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = sbpjax.finfo(self.loc.dtype)

@@ -1,17 +1,22 @@
-"""Discrete distributions: Bernoulli, geometric, binomial, Poisson, categorical, multinomial."""
+"""Discrete distributions: Bernoulli, geometric, binomial, negative binomial, Poisson."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+
 import sbpjax
 from sbpjax import Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
+from sbpjax.func import draw
+from sbpjax.nn import functional as F
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Distribution
+from .gamma import Gamma
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
 
@@ -46,9 +51,7 @@ class _Binary(Distribution):
         """The log-odds of 1."""
         return probs_to_logits(self.probs, True)
 
-    @property
-    def _param(self) -> Tensor:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+    _param = property(lambda self: self.__dict__["probs" if "probs" in self.__dict__ else "logits"])
 
     @property
     def param_shape(self) -> Any:
@@ -56,7 +59,7 @@ class _Binary(Distribution):
         return self._param.shape
 
 
-class Bernoulli(_Binary, ExponentialFamily):
+class Bernoulli(_Binary):
     """1 with a probability, else 0.
 
     Args:
@@ -71,17 +74,9 @@ class Bernoulli(_Binary, ExponentialFamily):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype))
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs)
+    mode = property(lambda self: where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype)))
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -89,23 +84,14 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, self._check_value(value))
-        return -sbpjax.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
-        return sbpjax.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = sbpjax.arange(2, dtype=self._param.dtype).reshape(2, *[1] * len(self.batch_shape))
         return values.expand(2, *self.batch_shape) if expand else values
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.logits,)
-
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return natural_params[0].exp().log1p()
-
-    _mean_carrier_measure = 0
 
 
 class Geometric(_Binary):
@@ -122,17 +108,9 @@ class Geometric(_Binary):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return 1 / self.probs - 1
-
-    @property
-    def mode(self) -> Tensor:
-        return sbpjax.zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Tensor:
-        return (1 / self.probs - 1) / self.probs
+    mean = property(lambda self: 1 / self.probs - 1)
+    mode = property(lambda self: sbpjax.zeros_like(self.probs))
+    variance = property(lambda self: (1 / self.probs - 1) / self.probs)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -146,8 +124,13 @@ class Geometric(_Binary):
         return value * (-never).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        bce = sbpjax.nn.functional.binary_cross_entropy_with_logits
+        bce = F.binary_cross_entropy_with_logits
         return bce(self.logits, self.probs, reduction="none") / self.probs
+
+
+def binomial(key: jax.Array, count: jax.Array, probs: jax.Array, /) -> jax.Array:
+    """Return how many of `count` tries succeed."""
+    return jax.random.binomial(key, count, probs, dtype=probs.dtype)
 
 
 class Binomial(Distribution):
@@ -177,28 +160,17 @@ class Binomial(Distribution):
 
     probs, logits, _param, param_shape = _Binary.probs, _Binary.logits, _Binary._param, _Binary.param_shape
 
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
-        return constraints.integer_interval(0, self.total_count)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.total_count * self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    support = constraints.dependent_property(
+        lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True, event_dim=0
+    )
+    mean = property(lambda self: self.total_count * self.probs)
+    mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().minimum(self.total_count))
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        from .draws import draw_binomial
-
         with no_grad():
             shape = self._sample_size(sample_shape)
-            return draw_binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return draw(binomial, self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
         value = self._check_value(value)
@@ -221,7 +193,7 @@ class Binomial(Distribution):
         return -(log_prob.exp() * log_prob).sum(0)
 
 
-class Poisson(ExponentialFamily):
+class Poisson(Distribution):
     """How many come in a unit of time.
 
     Args:
@@ -236,17 +208,9 @@ class Poisson(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate.floor()
-
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    mean = property(lambda self: self.rate)
+    mode = property(lambda self: self.rate.floor())
+    variance = property(lambda self: self.rate)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -256,221 +220,49 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, self._check_value(value))
         return sbpjax.xlogy(value, rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.rate.log(),)
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return natural_params[0].exp()
-
-
-class Categorical(Distribution):
-    """One of several outcomes, 0 to k - 1.
+class NegativeBinomial(Distribution):
+    """How many successes come before a number of failures.
 
     Args:
-        probs: their weights along the last dim; they need not sum to 1.
-        logits: the logarithms of weights, instead.
-        validate_args: whether arguments are checked.
-
-    Example:
-        >>> action = Categorical(logits=policy(state)).sample()
-    """
-
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    has_enumerate_support = True
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one("Categorical", probs, logits)
-        given = probs if probs is not None else logits
-        if given.ndim < 1:
-            name = "probs" if probs is not None else "logits"
-            rule = f"`{name}` parameter must be at least one-dimensional."
-            raise DistributionError("Categorical(...)", "0-d", rule, f"Categorical({name}=x[None])")
-        if probs is not None:
-            self.__dict__["probs"] = probs / probs.sum(-1, True)
-        else:
-            self.__dict__["logits"] = logits - logits.logsumexp(-1, True)
-        self._num_events = given.shape[-1]
-        super().__init__(given.shape[:-1], validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return logits_to_probs(self.logits)
-
-    _param, param_shape = _Binary._param, _Binary.param_shape
-
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
-        return constraints.integer_interval(0, self._num_events - 1)
-
-    @property
-    def mean(self) -> Tensor:
-        return sbpjax.full(self.batch_shape, float("nan"), dtype=self.probs.dtype)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.probs.argmax(-1)
-
-    @property
-    def variance(self) -> Tensor:
-        return sbpjax.full(self.batch_shape, float("nan"), dtype=self.probs.dtype)
-
-    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        with no_grad():
-            shape = self._sample_size(sample_shape)
-            logits = self.logits.expand(*shape, self._num_events)
-            u = sbpjax.rand_like(logits).clamp(min=sbpjax.finfo(logits.dtype).tiny)
-            return (logits - (-u.log()).log()).argmax(-1)  # the largest of logits with Gumbel noise
-
-    def log_prob(self, value: Any) -> Tensor:
-        value = self._check_value(value).long()
-        shape = sbpjax.broadcast_shapes(tuple(value.shape), tuple(self.batch_shape))
-        logits = self.logits.expand(*shape, self._num_events)
-        return logits.gather(-1, value.expand(shape).unsqueeze(-1)).squeeze(-1)
-
-    def entropy(self) -> Tensor:
-        logits = self.logits.clamp(min=sbpjax.finfo(self.logits.dtype).min)
-        return -(logits * self.probs).sum(-1)
-
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = sbpjax.arange(self._num_events).reshape(-1, *[1] * len(self.batch_shape))
-        return values.expand(self._num_events, *self.batch_shape) if expand else values
-
-
-class OneHotCategorical(Distribution):
-    """One of several outcomes, as a vector with a single 1.
-
-    Args:
-        probs: their weights along the last dim.
-        logits: the logarithms of weights, instead.
+        total_count: the number of failures; it need not be an integer.
+        probs: the probability of a success.
+        logits: its log-odds, instead.
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.one_hot
-    has_enumerate_support = True
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._categorical = Categorical(probs, logits, validate_args)
-        k = self._categorical._num_events
-        super().__init__(self._categorical.batch_shape, (k,), validate_args)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.shape
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return self._hot(self._categorical.mode)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
-
-    def _hot(self, index: Tensor) -> Tensor:
-        return sbpjax.nn.functional.one_hot(index, self._categorical._num_events).to(self.probs.dtype)
-
-    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        with no_grad():
-            return self._hot(self._categorical.sample(sample_shape))
-
-    def log_prob(self, value: Any) -> Tensor:
-        return self._categorical.log_prob(self._check_value(value).argmax(-1))
-
-    def entropy(self) -> Tensor:
-        return self._categorical.entropy()
-
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        k = self._categorical._num_events
-        values = sbpjax.eye(k, dtype=self.probs.dtype).reshape(k, *[1] * len(self.batch_shape), k)
-        return values.expand(k, *self.batch_shape, k) if expand else values
-
-
-class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """`OneHotCategorical` whose draws pass the gradient on to the probabilities."""
-
-    has_rsample = True
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.sample(sample_shape) + (self.probs - self.probs.detach())
-
-
-class Multinomial(Distribution):
-    """How often each of several outcomes comes in a number of tries.
-
-    Args:
-        total_count: the number of tries.
-        probs: the weights of the outcomes along the last dim.
-        logits: the logarithms of weights, instead.
-        validate_args: whether arguments are checked.
-    """
-
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if not isinstance(total_count, int):
-            raise NotImplementedError("inhomogeneous total_count is not supported")
-        self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
+        _one("NegativeBinomial", probs, logits)
+        name = "probs" if probs is not None else "logits"
+        count, given = broadcast_all(total_count, probs if probs is not None else logits)
+        self.__dict__[name], self.total_count = given, count.to(given.dtype)
+        super().__init__(given.shape, validate_args=validate_args)
 
-    probs, logits = OneHotCategorical.probs, OneHotCategorical.logits
-    _param, param_shape = OneHotCategorical._param, OneHotCategorical.param_shape
+    probs, logits, _param, param_shape = _Binary.probs, _Binary.logits, _Binary._param, _Binary.param_shape
 
-    @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:  # type: ignore[override]
-        return constraints.multinomial(self.total_count)
+    mean = property(lambda self: self.total_count * self.logits.exp())
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
+    variance = property(lambda self: self.mean / (-self.logits).sigmoid())
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)  # a count of 0 is none of its own
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-            drawn = self._categorical.sample((self.total_count, *shape))
-            return sbpjax.nn.functional.one_hot(drawn, self.event_shape[0]).sum(0).to(self.probs.dtype)
+            return sbpjax.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._check_value(value))
-        never = where((value == 0) & (logits == -float("inf")), 0.0, logits)
-        return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (never * value).sum(-1)
-
-    def entropy(self) -> Tensor:
-        n = self.total_count
-        factor = sbpjax.tensor(float(n + 1), dtype=self.probs.dtype).lgamma()
-        binomial = Binomial(n, probs=self.probs, validate_args=False)
-        values = sbpjax.arange(n + 1, dtype=self.probs.dtype)[1:].reshape(-1, *[1] * self.probs.ndim)
-        weight = binomial.log_prob(values).exp()
-        return n * self._categorical.entropy() - factor + (weight * (values + 1).lgamma()).sum([0, -1])
+        value, n = self._check_value(value), self.total_count
+        each = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
+        ways = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
+        return each + where(n + value == 0, 0.0, ways)

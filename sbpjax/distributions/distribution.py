@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import sbpjax
 from sbpjax import Size, Tensor
 from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError
@@ -253,35 +252,3 @@ def _expand_value(value: Any, old: Size, new: Size) -> Any:
     if isinstance(value, Distribution):
         return value.expand(Size([*new, *value.batch_shape[len(old) :]]))
     return copy.copy(value) if isinstance(value, list) else value
-
-
-class ExponentialFamily(Distribution):
-    """Base of the exponential families: densities ``exp(<t(x), θ> - F(θ) + k(x))``.
-
-    A family has its natural parameters θ as `_natural_params`, F as `_log_normalizer` and the mean of k as
-    `_mean_carrier_measure`; its entropy and divergences follow from F and its gradient. Those of this package have
-    formulas of their own where they are known.
-    """
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        raise self._lacks("_natural_params")
-
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        raise self._lacks("_log_normalizer")
-
-    _mean_carrier_measure: Any = lacking("_mean_carrier_measure", "The mean of k.")
-
-    def entropy(self) -> Tensor:
-        natural = [p.detach().requires_grad_() for p in self._natural_params]
-        normalizer = self._log_normalizer(*natural)
-        slopes = sbpjax.autograd.grad(normalizer.sum(), natural, create_graph=True)
-        result = normalizer - self._mean_carrier_measure
-        for parameter, slope in zip(natural, slopes):
-            result = result - (parameter * slope).reshape(*self._batch_shape, -1).sum(-1)
-        return result
-
-
-def noise(shape: Sequence[int], like: Tensor, draw: str = "randn_like") -> Tensor:
-    """Return random numbers of a shape, of a parameter's dtype and where it lies."""
-    return getattr(sbpjax, draw)(like.detach().expand(shape) if tuple(like.shape) != tuple(shape) else like.detach())

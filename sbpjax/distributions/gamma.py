@@ -1,4 +1,4 @@
-"""The gamma distribution and those made of it: chi-squared, beta, Dirichlet, Student's t, F."""
+"""The gamma distribution and those made of it: chi-squared, beta, Dirichlet, Student's t."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sbpjax.errors import DistributionError
 from sbpjax.func import draw
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, noise
-from .utils import broadcast_all, where
+from .distribution import Distribution
+from .utils import broadcast_all, noise, where
 
 
 def standard_gamma(key: jax.Array, concentration: jax.Array, /) -> jax.Array:
@@ -29,7 +29,7 @@ def draw_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:
     return value.clamp(min=sbpjax.finfo(value.dtype).tiny)
 
 
-class Gamma(ExponentialFamily):
+class Gamma(Distribution):
     """Sums of waiting times.
 
     Args:
@@ -46,17 +46,9 @@ class Gamma(ExponentialFamily):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.concentration / self.rate.square()
+    mean = property(lambda self: self.concentration / self.rate)
+    mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
+    variance = property(lambda self: self.concentration / self.rate.square())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return draw_gamma(self.concentration, self._sample_size(sample_shape)) / self.rate
@@ -72,16 +64,6 @@ class Gamma(ExponentialFamily):
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration - 1, -self.rate
-
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        x, y = natural_params
-        return (x + 1).lgamma() - (x + 1) * (-y).log()
-
-    _mean_carrier_measure = 0
 
 
 class Chi2(Gamma):
@@ -104,7 +86,7 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
-class Dirichlet(ExponentialFamily):
+class Dirichlet(Distribution):
     """Probabilities that sum to 1.
 
     Args:
@@ -123,9 +105,7 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = property(lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
     def mode(self) -> Tensor:
@@ -155,16 +135,8 @@ class Dirichlet(ExponentialFamily):
         rest = ((a - 1) * a.digamma()).sum(-1)
         return a.lgamma().sum(-1) - total.lgamma() - (k - total) * total.digamma() - rest
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.concentration,)
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        (x,) = natural_params
-        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
-
-
-class Beta(ExponentialFamily):
+class Beta(Distribution):
     """A probability.
 
     Args:
@@ -184,13 +156,8 @@ class Beta(ExponentialFamily):
     def _dirichlet(self) -> Dirichlet:
         return Dirichlet(sbpjax.stack([self.concentration1, self.concentration0], -1), validate_args=False)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self) -> Tensor:
-        return self._dirichlet().mode[..., 0]
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
+    mode = property(lambda self: self._dirichlet().mode[..., 0])
 
     @property
     def variance(self) -> Tensor:
@@ -206,14 +173,6 @@ class Beta(ExponentialFamily):
 
     def entropy(self) -> Tensor:
         return self._dirichlet().entropy()
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration1, self.concentration0
-
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        x, y = natural_params
-        return x.lgamma() + y.lgamma() - (x + y).lgamma()
 
 
 class StudentT(Distribution):
@@ -234,13 +193,8 @@ class StudentT(Distribution):
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         super().__init__(self.df.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return where(self.df > 1, self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = property(lambda self: where(self.df > 1, self.loc, math.nan))
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Tensor:
@@ -262,46 +216,3 @@ class StudentT(Distribution):
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()
         return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + beta
-
-
-class FisherSnedecor(Distribution):
-    """The quotient of two chi-squared numbers over their degrees of freedom.
-
-    Args:
-        df1: the degrees of freedom above.
-        df2: the degrees of freedom below.
-        validate_args: whether arguments are checked.
-    """
-
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
-
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self.df1, self.df2 = broadcast_all(df1, df2)
-        super().__init__(self.df1.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
-
-    @property
-    def variance(self) -> Tensor:
-        a, b = self.df1, self.df2
-        return where(b > 4, 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4)), math.nan)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._sample_size(sample_shape)
-        above, below = (draw_gamma(0.5 * df, shape) / df for df in (self.df1, self.df2))
-        tiny = sbpjax.finfo(above.dtype).tiny
-        return (above / below.clamp(min=tiny)).clamp(min=tiny)
-
-    def log_prob(self, value: Any) -> Tensor:
-        value = self._check_value(value)
-        a, b, ratio = 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
-        norm = (a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log()
-        return norm + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()

@@ -11,9 +11,9 @@ from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 
 from . import constraints
-from .distribution import Distribution, noise
+from .distribution import Distribution
 from .utils import _standard_normal as _standard_normal
-from .utils import lazy_property
+from .utils import lazy_property, noise
 
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
@@ -76,12 +76,23 @@ class MultivariateNormal(Distribution):
         if loc.ndim < 1:
             rule = "loc must be at least one-dimensional."
             raise DistributionError("MultivariateNormal(loc, ...)", "0-d", rule, "loc[None]")
-        name, matrix = one_matrix("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril)
+        three = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+        given = [name for name, value in three.items() if value is not None]
+        if len(given) != 1:
+            rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            raise DistributionError(
+                "MultivariateNormal(...)", f"{given}", rule, "MultivariateNormal(loc, scale_tril=l)"
+            )
+        name, matrix = given[0], three[given[0]]
+        if matrix.ndim < 2:
+            rule = f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            raise DistributionError(f"MultivariateNormal({name})", f"{tuple(matrix.shape)}", rule, "(k, k)")
         batch = sbpjax.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, loc.shape[-1:], validate_args)
-        lower = lower_of(name, matrix)
+        factor = {"covariance_matrix": sbpjax.linalg.cholesky, "precision_matrix": _precision_to_scale_tril}
+        lower = factor[name](matrix) if name in factor else matrix
         self._unbroadcasted_scale_tril = lower.expand(*batch, *lower.shape[-2:])
 
     @lazy_property
@@ -97,19 +108,13 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return inverse_of_square(self.scale_tril)
+        return sbpjax.cholesky_inverse(self.scale_tril)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(
+        lambda self: self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
+    )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = noise(self._sample_size(sample_shape), self.loc)
@@ -123,36 +128,3 @@ class MultivariateNormal(Distribution):
     def entropy(self) -> Tensor:
         half = half_log_det(self._unbroadcasted_scale_tril)
         return (0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + half).expand(self.batch_shape)
-
-
-def one_matrix(asked: str, covariance: Any, precision: Any, scale_tril: Any) -> tuple[str, Tensor]:
-    """Return which of the three matrices was given, and the matrix.
-
-    Raises:
-        ValueError: it is not one, or no matrix.
-    """
-    three = {"covariance_matrix": covariance, "precision_matrix": precision, "scale_tril": scale_tril}
-    given = [(name, value) for name, value in three.items() if value is not None]
-    if len(given) != 1:
-        rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-        seen = f"{[name for name, _ in given]}"
-        raise DistributionError(f"{asked}(...)", seen, rule, f"{asked}(..., scale_tril=l)")
-    name, matrix = given[0]
-    if matrix.ndim < 2:
-        rule = f"{name} must be at least two-dimensional, with optional leading batch dimensions"
-        raise DistributionError(f"{asked}({name})", f"{tuple(matrix.shape)}", rule, "(k, k)")
-    return name, matrix
-
-
-def lower_of(name: str, matrix: Tensor) -> Tensor:
-    """Return the lower Cholesky factor of the covariance by one of the three matrices."""
-    if name == "scale_tril":
-        return matrix
-    return sbpjax.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
-
-
-def inverse_of_square(lower: Tensor) -> Tensor:
-    """Return ``(L Lᵀ)⁻¹`` of lower triangular matrices."""
-    eye = sbpjax.ones_like(lower[..., 0].detach()).diag_embed()
-    inverse = sbpjax.linalg.solve_triangular(lower, eye, upper=False)
-    return inverse.transpose(-2, -1) @ inverse

@@ -1,4 +1,4 @@
-"""Helpers of the distributions: broadcasting of parameters, probabilities and their logits, triangles as vectors."""
+"""Helpers of the distributions: broadcasting of parameters, probabilities and their logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sbpjax
 from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 from sbpjax.func import is_traced
-from sbpjax.nn import functional as F
 
 __all__ = [
     "broadcast_all",
@@ -17,8 +16,6 @@ __all__ = [
     "lazy_property",
     "logits_to_probs",
     "probs_to_logits",
-    "tril_matrix_to_vec",
-    "vec_to_tril_matrix",
 ]
 
 euler_constant: Final = 0.57721566490153286060
@@ -110,44 +107,6 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     return value if dim == 0 else value.reshape(*value.shape[: value.ndim - dim], -1).sum(-1)
 
 
-def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """Return the lower triangles of matrices as vectors, row by row.
-
-    Args:
-        mat: `(..., n, n)`.
-        diag: the last diagonal of them: 0 is the main one, -1 the one below.
-
-    Raises:
-        ValueError: there is no such diagonal.
-    """
-    n = mat.shape[-1]
-    if not -n <= diag < n:
-        rule = f"diag ({diag}) provided is outside [{-n}, {n - 1}]."
-        raise DistributionError("tril_matrix_to_vec(mat, diag)", f"{tuple(mat.shape)}", rule, "diag=0")
-    return sbpjax.cat([mat[..., row, : max(0, min(n, row + diag + 1))] for row in range(n)], -1)
-
-
-def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Return matrices whose lower triangles, row by row, are vectors, and zeros elsewhere.
-
-    Args:
-        vec: `(..., m)`.
-        diag: the last diagonal of them: 0 is the main one, -1 the one below.
-
-    Raises:
-        ValueError: no square matrix has so many elements there.
-    """
-    m = vec.shape[-1]
-    # the size n solves n² + (1 + 2 diag) n - |diag| (diag + 1) = 2 m
-    odd = 1 + 2 * diag
-    n = round((-odd + (odd**2 + 8 * m + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
-    counts = [max(0, min(n, row + diag + 1)) for row in range(n)]
-    if sum(counts) != m:
-        rule = f"The size of last dimension is {m} which cannot be expressed as the lower triangular part of a square "
-        rule += "D x D matrix."
-        raise DistributionError("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10")
-    at, rows = 0, []
-    for count in counts:
-        rows.append(F.pad(vec[..., at : at + count], [0, n - count]))
-        at += count
-    return sbpjax.stack(rows, -2)
+def noise(shape: Sequence[int], like: Tensor, draw: str = "randn_like") -> Tensor:
+    """Return random numbers of a shape, with a parameter's dtype and placement."""
+    return getattr(sbpjax, draw)(like.detach().expand(shape) if tuple(like.shape) != tuple(shape) else like.detach())

@@ -15,55 +15,36 @@ from sbpjax.distributions import transforms
 RTOL, ATOL = 1e-5, 1e-5
 PACKAGES = ((ours, flow.tensor), (theirs, torch.tensor))
 
-# how it is made, the shape of its argument, whether that must be positive
+# how it is made, the shape of its argument
 CASES = {
-    "AbsTransform": (lambda p, t: p.AbsTransform(), (2, 3), False),
-    "AffineTransform": (lambda p, t: p.AffineTransform(t([0.5, 1, 2]), -2.0), (2, 3), False),
-    "AffineTransform of events": (lambda p, t: p.AffineTransform(0.5, t([1.0, -2, 3]), event_dim=1), (2, 3), False),
-    "CatTransform": (lambda p, t: p.CatTransform([p.ExpTransform(), p.TanhTransform()], -1, [1, 2]), (2, 3), False),
-    "CatTransform of vectors": (
-        lambda p, t: p.CatTransform([p.IndependentTransform(p.ExpTransform(), 1)] * 2, -1, [1, 2]),
-        (2, 3),
-        False,
-    ),
-    "ComposeTransform": (lambda p, t: p.ComposeTransform([p.ExpTransform(), p.AffineTransform(1, 2)]), (2, 3), False),
+    "AffineTransform": (lambda p, t: p.AffineTransform(t([0.5, 1, 2]), -2.0), (2, 3)),
+    "AffineTransform of events": (lambda p, t: p.AffineTransform(0.5, t([1.0, -2, 3]), event_dim=1), (2, 3)),
+    "ComposeTransform": (lambda p, t: p.ComposeTransform([p.ExpTransform(), p.AffineTransform(1, 2)]), (2, 3)),
     "ComposeTransform of dims": (
         lambda p, t: p.ComposeTransform([p.ExpTransform(), p.StickBreakingTransform()]),
         (2, 3),
-        False,
     ),
-    "CorrCholeskyTransform": (lambda p, t: p.CorrCholeskyTransform(), (2, 6), False),
-    "CumulativeDistributionTransform": (
-        lambda p, t: p.CumulativeDistributionTransform(p.Normal(t(0.5), t(2.0))),
-        (2, 3),
-        False,
-    ),
-    "ExpTransform": (lambda p, t: p.ExpTransform(), (2, 3), False),
-    "IndependentTransform": (lambda p, t: p.IndependentTransform(p.SigmoidTransform(), 1), (2, 3), False),
-    "LowerCholeskyTransform": (lambda p, t: p.LowerCholeskyTransform(), (2, 3, 3), False),
-    "PositiveDefiniteTransform": (lambda p, t: p.PositiveDefiniteTransform(), (2, 3, 3), False),
-    "PowerTransform": (lambda p, t: p.PowerTransform(t([2.0, -1, 0.5])), (2, 3), True),
-    "ReshapeTransform": (lambda p, t: p.ReshapeTransform((2, 3), (6,)), (4, 2, 3), False),
-    "SigmoidTransform": (lambda p, t: p.SigmoidTransform(), (2, 3), False),
-    "SoftmaxTransform": (lambda p, t: p.SoftmaxTransform(), (2, 3), False),
-    "SoftplusTransform": (lambda p, t: p.SoftplusTransform(), (2, 3), False),
-    "StackTransform": (lambda p, t: p.StackTransform([p.ExpTransform(), p.SoftplusTransform()], 1), (3, 2), False),
-    "StickBreakingTransform": (lambda p, t: p.StickBreakingTransform(), (2, 3), False),
-    "TanhTransform": (lambda p, t: p.TanhTransform(), (2, 3), False),
-    "identity_transform": (lambda p, t: p.identity_transform, (2, 3), False),
+    "ExpTransform": (lambda p, t: p.ExpTransform(), (2, 3)),
+    "IndependentTransform": (lambda p, t: p.IndependentTransform(p.SigmoidTransform(), 1), (2, 3)),
+    "LowerCholeskyTransform": (lambda p, t: p.LowerCholeskyTransform(), (2, 3, 3)),
+    "SigmoidTransform": (lambda p, t: p.SigmoidTransform(), (2, 3)),
+    "SoftmaxTransform": (lambda p, t: p.SoftmaxTransform(), (2, 3)),
+    "SoftplusTransform": (lambda p, t: p.SoftplusTransform(), (2, 3)),
+    "StickBreakingTransform": (lambda p, t: p.StickBreakingTransform(), (2, 3)),
+    "TanhTransform": (lambda p, t: p.TanhTransform(), (2, 3)),
+    "identity_transform": (lambda p, t: p.identity_transform, (2, 3)),
 }
 
 
-def test_there_are_all_of_pytorchs_names():
-    assert set(theirs.transforms.__all__) == set(transforms.__all__)
+def test_every_transform_is_compared():
+    assert set(transforms.__all__) < set(theirs.transforms.__all__)
     assert {name.split()[0] for name in CASES} == set(transforms.__all__) - {"Transform"}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_transforms_equal_torchs(name):
-    make, shape, positive = CASES[name]
+    make, shape = CASES[name]
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    x = np.abs(x) + np.float32(0.3) if positive else x
     found, facts = [], []
     for package, tensor in PACKAGES:
         f, x_ = make(package, tensor), tensor(x).requires_grad_()
@@ -86,11 +67,11 @@ def test_transforms_equal_torchs(name):
 
 def test_signs_and_equality():
     assert ours.ComposeTransform([ours.AffineTransform(0, -2.0), ours.ExpTransform()]).sign == -1
-    assert ours.PowerTransform(flow.tensor([2.0, -1])).sign.tolist() == [1, -1] and ours.TanhTransform().inv.sign == 1
+    assert ours.TanhTransform().inv.sign == 1
     with pytest.raises(NotImplementedError, match="has no sign"):
         ours.SoftmaxTransform().sign  # noqa: B018
     alike = [lambda: ours.ExpTransform(), lambda: ours.AffineTransform(1, flow.tensor(2.0))]
-    alike += [lambda: ours.ComposeTransform([ours.PowerTransform(2.0)]), lambda: ours.TanhTransform().inv]
+    alike += [lambda: ours.ComposeTransform([ours.AffineTransform(0, 2.0)]), lambda: ours.TanhTransform().inv]
     for i, one in enumerate(alike):
         for j, other in enumerate(alike):
             assert (one() == other()) is (i == j)
@@ -112,13 +93,13 @@ def test_a_cache_gives_back_what_it_was_computed_of():
 
 
 def test_bad_shapes():
+    class Norm(ours.Transform):
+        domain, codomain = ours.constraints.real_vector, ours.constraints.positive
+
     for make in (
-        lambda: ours.ReshapeTransform((2, 3), (5,)),
-        lambda: ours.ReshapeTransform((2, 3), (6,)).forward_shape((3, 2)),
         lambda: ours.IndependentTransform(ours.ExpTransform(), 2)(flow.zeros(3)),
-        lambda: ours.CorrCholeskyTransform().forward_shape((4,)),
-        lambda: ours.CorrCholeskyTransform().inverse_shape((3, 2)),
-        lambda: ours.StickBreakingTransform().event_dim and ours.ReshapeTransform((2, 3), (6,)).event_dim,
+        lambda: ours.StickBreakingTransform().forward_shape(()),
+        lambda: Norm().event_dim,
         lambda: ours.TransformedDistribution(ours.Normal(0.0, 1.0), ours.StickBreakingTransform()),
         lambda: ours.TransformedDistribution(ours.Normal(0.0, 1.0), "exp"),
     ):

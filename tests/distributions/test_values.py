@@ -44,21 +44,14 @@ def spread(*shape):
     return (lower @ np.swapaxes(lower, -1, -2)).astype(np.float32)
 
 
-def correlated(*shape):
-    lower = cholesky(shape[-1], *shape[:-2])
-    return (lower / np.sqrt(np.square(lower).sum(-1, keepdims=True))).astype(np.float32)
-
-
 # name, parameters, value
 CASES = [
     ("Normal", {"loc": real(3, 1), "scale": positive(4)}, real(2, 3, 4)),
     ("Uniform", {"low": -positive(3), "high": positive(3)}, np.zeros(3, np.float32)),
     ("Exponential", {"rate": positive(3)}, positive(2, 3)),
     ("Laplace", {"loc": real(3), "scale": positive(3)}, real(2, 3)),
-    ("Cauchy", {"loc": real(3), "scale": positive(3)}, real(2, 3)),
     ("Gumbel", {"loc": real(3), "scale": positive(3)}, real(2, 3)),
     ("LogNormal", {"loc": real(3), "scale": positive(3)}, positive(2, 3)),
-    ("HalfNormal", {"scale": positive(3)}, positive(2, 3)),
     ("Gamma", {"concentration": positive(3), "rate": positive(3)}, positive(2, 3)),
     ("Chi2", {"df": positive(3)}, positive(2, 3)),
     ("Beta", {"concentration1": positive(3), "concentration0": positive(3)}, unit(2, 3)),
@@ -78,44 +71,10 @@ CASES = [
     ("MultivariateNormal", {"loc": real(2, 3), "scale_tril": cholesky(3)}, real(2, 3)),
     ("MultivariateNormal", {"loc": real(3), "covariance_matrix": spread(2, 3, 3)}, real(2, 3)),
     ("MultivariateNormal", {"loc": real(3), "precision_matrix": spread(3, 3)}, real(3)),
-    ("HalfCauchy", {"scale": positive(3)}, positive(2, 3)),
-    ("Weibull", {"scale": positive(3), "concentration": positive(3) + 1}, positive(2, 3)),
-    ("Pareto", {"scale": positive(3), "alpha": positive(3) + 2}, positive(2, 3) + 3),
-    (
-        "GeneralizedPareto",
-        {
-            "loc": np.array([-1, 0, 1], np.float32),
-            "scale": np.array([1, 2, 0.5], np.float32),
-            "concentration": np.array([-0.4, 0, 0.3], np.float32),
-        },
-        positive(2, 3) * np.float32(0.5) + np.array([-1, 0, 1], np.float32),
-    ),
-    ("Kumaraswamy", {"concentration1": positive(3) + 1, "concentration0": positive(3) + 1}, unit(2, 3)),
-    ("InverseGamma", {"concentration": positive(3) + 2, "rate": positive(3)}, positive(2, 3)),
-    ("FisherSnedecor", {"df1": positive(3) + 2, "df2": positive(3) + 4}, positive(2, 3)),
     ("NegativeBinomial", {"total_count": positive(3) + 1, "probs": unit(3)}, np.array([0, 2, 5], np.float32)),
     ("NegativeBinomial", {"total_count": 3, "logits": real(3)}, np.array([0, 2, 5], np.float32)),
-    ("ContinuousBernoulli", {"probs": np.array([0.2, 0.5, 0.8], np.float32)}, unit(2, 3)),
-    ("ContinuousBernoulli", {"logits": real(3)}, unit(2, 3)),
-    ("LowRankMultivariateNormal", {"loc": real(2, 4), "cov_factor": real(4, 2), "cov_diag": positive(4)}, real(2, 4)),
-    ("Wishart", {"df": np.array([4.5, 5], np.float32), "covariance_matrix": spread(3, 3)}, spread(2, 3, 3)),
-    ("Wishart", {"df": np.array(4.5, np.float32), "precision_matrix": spread(3, 3)}, spread(3, 3)),
-    ("RelaxedBernoulli", {"temperature": positive(), "probs": unit(3)}, unit(2, 3)),
-    ("RelaxedOneHotCategorical", {"temperature": positive(), "logits": real(2, 3)}, simplex(2, 3)),
-    ("LogisticNormal", {"loc": real(2, 3), "scale": positive(2, 3)}, simplex(2, 4)),
-    ("VonMises", {"loc": real(3), "concentration": positive(3)}, real(2, 3)),
-    ("LKJCholesky", {"dim": 3, "concentration": positive(2)}, correlated(2, 3, 3)),
 ]
-UNDEFINED = {("Kumaraswamy", "mode")}  # PyTorch's is NaN everywhere; see test_the_mode_of_kumaraswamy
-WITHOUT_MEAN = {
-    "HalfCauchy",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "LogisticNormal",
-    "VonMises",
-    "LKJCholesky",
-}
-HEAVY = {"StudentT", "LogNormal", "Pareto", "GeneralizedPareto", "InverseGamma", "FisherSnedecor"}  # tails
+HEAVY = {"StudentT", "LogNormal"}  # tails
 IDS = [f"{name}-{'-'.join(parameters)}" for name, parameters, _ in CASES]
 
 
@@ -138,8 +97,7 @@ def test_values_equal_torchs(name, parameters, value):
             expected = getattr(other, what)
         except NotImplementedError:
             continue
-        if (name, what) not in UNDEFINED:
-            close(getattr(mine, what), expected)
+        close(getattr(mine, what), expected)
     for what in ("entropy", "perplexity"):
         try:
             expected = getattr(other, what)()
@@ -159,14 +117,6 @@ def test_values_equal_torchs(name, parameters, value):
     assert mine.expand(batch).batch_shape == batch
     close(mine.expand(batch).log_prob(flow.tensor(value)), other.expand(batch).log_prob(torch.tensor(value)))
     assert mine.has_rsample == other.has_rsample and repr(mine).startswith(f"{name}(")
-
-
-def test_the_mode_of_kumaraswamy():
-    a, b = 2.5, 3.0
-    mode = ours.Kumaraswamy(a, b).mode.item()
-    density = theirs.Kumaraswamy(a, b).log_prob(torch.tensor([mode, mode - 0.02, mode + 0.02])).numpy()
-    assert mode == pytest.approx(((a - 1) / (a * b - 1)) ** (1 / a)) and density.argmax() == 0
-    assert np.isnan(ours.Kumaraswamy(0.5, 2.0).mode.item())
 
 
 PACKAGES = ((ours, flow.tensor), (theirs, torch.tensor))
@@ -199,8 +149,8 @@ DRAWS = 4000
 
 @pytest.mark.parametrize(
     ("name", "parameters", "value"),
-    [case for case in CASES if case[0] not in WITHOUT_MEAN],
-    ids=[case_id for case_id, case in zip(IDS, CASES) if case[0] not in WITHOUT_MEAN],
+    CASES,
+    ids=IDS,
 )
 def test_draws_have_the_mean_and_the_spread(name, parameters, value):
     flow.manual_seed(0)
@@ -212,17 +162,13 @@ def test_draws_have_the_mean_and_the_spread(name, parameters, value):
         shares = np.stack([(x == k).mean(0) for k in range(parameters[next(iter(parameters))].shape[-1])], -1)
         np.testing.assert_allclose(shares, other.probs.numpy(), atol=0.04)
         return
-    if name == "Cauchy":
-        np.testing.assert_allclose(np.median(x, 0), parameters["loc"], atol=0.2)
-        return
     sigma = other.stddev.numpy() / np.sqrt(DRAWS)
     assert (np.abs(x.mean(0) - other.mean.numpy()) < 5 * sigma + 1e-6).all()
     if name not in HEAVY:
         np.testing.assert_allclose(x.std(0), other.stddev.numpy(), rtol=0.15)
 
 
-DIFFERENTIABLE = ["Normal", "Uniform", "Gamma", "Beta", "Dirichlet", "Laplace", "MultivariateNormal", "Weibull"]
-DIFFERENTIABLE += ["HalfNormal", "Kumaraswamy", "ContinuousBernoulli", "LowRankMultivariateNormal"]
+DIFFERENTIABLE = ["Normal", "Uniform", "Gamma", "Beta", "Dirichlet", "Laplace", "MultivariateNormal"]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -240,9 +186,8 @@ def test_gradients_flow_through_draws(name):
     np.testing.assert_allclose(first.grad.numpy(), expected, atol=0.03)
 
 
-GRADIENTS = ["Normal", "Gamma", "Beta", "Categorical", "Dirichlet", "Weibull", "Pareto", "GeneralizedPareto"]
-GRADIENTS += ["Kumaraswamy", "InverseGamma", "FisherSnedecor", "NegativeBinomial", "ContinuousBernoulli", "VonMises"]
-GRADIENTS += ["LowRankMultivariateNormal", "Wishart", "RelaxedBernoulli", "RelaxedOneHotCategorical", "LKJCholesky"]
+GRADIENTS = ["Normal", "Gamma", "Beta", "Categorical", "Dirichlet", "StudentT", "NegativeBinomial"]
+GRADIENTS += ["MultivariateNormal"]
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,12 @@ _FLAT = {
         ("sbpjax.autograd", "sbpjax"),
     ),
     "torch.distributions": (
-        "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor "
-        "generalized_pareto geometric gumbel half_cauchy half_normal inverse_gamma kumaraswamy laplace log_normal "
-        "logistic_normal multinomial normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical "
-        "studentT uniform weibull",
-        ("sbpjax.distributions",),
+        "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential "
+        "fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma "
+        "kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family "
+        "multinomial negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli "
+        "relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart",
+        ("sbpjax.distributions", f"{_NAMES}.absent.distributions"),
     ),
     "torch.utils.data": ("dataloader dataset sampler datapipes", ("sbpjax.utils.data",)),
     "torch.amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
@@ -114,6 +115,7 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.jit.annotations": (f"{_NAMES}.jit", "typing"),
             "torch._C._nn": ("sbpjax.nn.functional",),
             "torch.profiler.profiler": ("sbpjax.profiler",),
+            "torch.distributions": ("sbpjax.distributions", f"{_NAMES}.absent.distributions"),
             "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
             "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
             "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),

@@ -1,4 +1,4 @@
-"""`Transform`, an invertible function between two sets, and `_InverseTransform`, the same the other way round.
+"""`Transform`, an invertible function between two sets, for `TransformedDistribution` and `biject_to`.
 
     t = ExpTransform()                       domain real, codomain positive
     y = t(x); x = t.inv(y)                   t.inv.inv is t
@@ -132,25 +132,11 @@ class _InverseTransform(Transform):
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
-    @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
-        return self._inv.codomain
-
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
-        return self._inv.domain
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:  # type: ignore[override]
-        return self._inv.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self._inv
+    domain = constraints.dependent_property(lambda self: self._inv.codomain, is_discrete=False)
+    codomain = constraints.dependent_property(lambda self: self._inv.domain, is_discrete=False)
+    bijective = property(lambda self: self._inv.bijective)
+    sign = property(lambda self: self._inv.sign)
+    inv = property(lambda self: self._inv)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__.copy()
@@ -177,7 +163,7 @@ class _InverseTransform(Transform):
         return f"{type(self).__name__}({self._inv!r})"
 
 
-def too_few_dims(transform: str, shape: Sequence[int], needed: int) -> None:
+def reject_too_few_dims(transform: str, shape: Sequence[int], needed: int) -> None:
     """Raise a ValueError if a shape has fewer dims than an event."""
     if len(shape) < needed:
         rule = f"Too few dimensions on input: at least {needed}"

@@ -69,6 +69,10 @@ def absences(space: str, why: str, instead: str) -> Any:
 _DISTRIBUTED = "python -m sbpjax.distributed.launch script.py, and a global module"
 SPACES = {  # the reason, and the replacement
     "ao": ("quantised layers are kernels of PyTorch's own", "sbpjax.nn.QatConv2d, sbpjax.nn.FakeQuantization"),
+    "distributions": (
+        "only the distributions of neural networks are here",
+        "NumPyro's, through sbpjax.wrap_jax: docs/how_to/flax_and_jax.md",
+    ),
     "distributed.optim": ("states of optimizers are split by layouts here", _DISTRIBUTED),
     "distributed.elastic": ("processes are started by a launcher here", _DISTRIBUTED),
     "distributed.rpc": ("processes run the same program here", "sbpjax.distributed.send, recv"),

@@ -1,4 +1,4 @@
-"""Elementwise transforms: exp, sigmoid, affine, power and others."""
+"""Transforms by formulas: exp, sigmoid, affine, softmax and others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sbpjax import Size, Tensor
 from sbpjax.nn import functional as F
 
 from .. import constraints
-from ..utils import broadcast_all, lazy_property
-from .base import Transform
+from .base import Transform, reject_too_few_dims
 
 
 class _Plain(Transform):
@@ -94,59 +93,6 @@ class TanhTransform(_Plain):
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
-class AbsTransform(_Plain):
-    """``|x|``, which has no inverse; the positive one stands for it."""
-
-    domain, codomain = constraints.real, constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.abs()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y
-
-
-class PowerTransform(Transform):
-    """``x ** exponent``.
-
-    Args:
-        exponent: the exponent.
-        cache_size: see `Transform`.
-    """
-
-    domain, codomain = constraints.positive, constraints.positive
-    bijective = True
-
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
-
-    @lazy_property
-    def sign(self) -> Tensor:  # type: ignore[override]
-        return self.exponent.sign()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and _same(self.exponent, other.exponent)
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.pow(self.exponent)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.pow(1 / self.exponent)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return (self.exponent * y / x).abs().log()
-
-    def forward_shape(self, shape: Sequence[int]) -> Any:
-        return _broadcast(shape, self.exponent)
-
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
-        return _broadcast(shape, self.exponent)
-
-
 class AffineTransform(Transform):
     """``loc + scale * x``.
 
@@ -163,17 +109,12 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
-
-    @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
-        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
-
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
-        return self.domain
+    event_dim = property(lambda self: self._event_dim)
+    domain = constraints.dependent_property(
+        lambda self: constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real,
+        is_discrete=False,
+    )
+    codomain = constraints.dependent_property(lambda self: self.domain, is_discrete=False)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -207,10 +148,10 @@ class AffineTransform(Transform):
         return each.expand(shape)
 
     def forward_shape(self, shape: Sequence[int]) -> Any:
-        return _broadcast(shape, self.loc, self.scale)
+        shapes = [tuple(getattr(parameter, "shape", ())) for parameter in (self.loc, self.scale)]
+        return Size(sbpjax.broadcast_shapes(tuple(shape), *shapes))
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
-        return _broadcast(shape, self.loc, self.scale)
+    inverse_shape = forward_shape
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -220,43 +161,63 @@ def _same(one: Any, other: Any) -> bool:
     return one == other
 
 
-def _broadcast(shape: Sequence[int], *parameters: Any) -> Size:
-    shapes = [tuple(getattr(parameter, "shape", ())) for parameter in parameters]
-    return Size(sbpjax.broadcast_shapes(tuple(shape), *shapes))
+class SoftmaxTransform(_Plain):
+    """Exponentials over their sum; many x give the same y."""
 
-
-class CumulativeDistributionTransform(Transform):
-    """The cumulative distribution function of a distribution.
-
-    Args:
-        distribution: the distribution.
-        cache_size: see `Transform`.
-
-    Example:
-        >>> copula = TransformedDistribution(normal_vectors, [CumulativeDistributionTransform(Normal(0.0, 1.0))])
-    """
-
-    codomain = constraints.unit_interval
-    bijective, sign = True, +1
-
-    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.distribution = distribution
-
-    @property
-    def domain(self) -> Any:  # type: ignore[override]
-        return self.distribution.support
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size)
+    domain, codomain = constraints.real_vector, constraints.simplex
 
     def _call(self, x: Tensor) -> Tensor:
-        return self.distribution.cdf(x)
+        return x.softmax(-1)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return self.distribution.icdf(y)
+        return y.log()
+
+
+class StickBreakingTransform(_Plain):
+    """k numbers to k + 1 shares: each breaks off a part, by its sigmoid, of what is left of a stick.
+
+    Number i is lowered by ``log(k - i)``, so that zeros give equal shares.
+    """
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        share = clipped_sigmoid(x - _log_left(x))
+        left = (1 - share).cumprod(-1)
+        return F.pad(share, [0, 1], value=1.0) * F.pad(left, [1, 0], value=1.0)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        taken = y[..., :-1]
+        left = (1 - taken.cumsum(-1)).clamp(min=sbpjax.finfo(y.dtype).tiny)
+        return taken.log() - left.log() + _log_left(taken)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return self.distribution.log_prob(x)
+        x = x - _log_left(x)
+        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Sequence[int]) -> Any:
+        reject_too_few_dims("StickBreakingTransform", shape, 1)
+        return Size((*shape[:-1], shape[-1] + 1))
+
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
+        reject_too_few_dims("StickBreakingTransform", shape, 1)
+        return Size((*shape[:-1], shape[-1] - 1))
+
+
+def _log_left(x: Tensor) -> Tensor:
+    """Return log k, ..., log 1 for vectors of k numbers."""
+    ones = sbpjax.ones_like(x.detach())
+    return (x.shape[-1] + 1 - ones.cumsum(-1)).log()
+
+
+class LowerCholeskyTransform(_Plain):
+    """The lower triangle, with the exponentials of the diagonal."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
