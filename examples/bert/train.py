@@ -20,7 +20,7 @@ from examples.bert import data
 from sbpjax import models, optim
 from sbpjax.models.bert import BertConfig, BertForPreTraining
 from sbpjax.train import Checkpoints, Evaluation, Trainer
-from sbpjax.train.data import Columns, LabelledTexts, MaskedPairs, SpecialTokens, read_tokenizer
+from sbpjax.train.data import BertPretrainingDataset, Columns, LabelledTexts, SpecialTokens, read_tokenizer
 from sbpjax.train.data.tokenizer import vocabulary_of
 from sbpjax.train.evaluation import Accuracy
 
@@ -64,7 +64,7 @@ def pretrain(options: Options, resume: bool = False) -> float:
     """Train on masked tokens and the order of pieces; write the model, and return the last loss."""
     folder = options.out / "data"
     tokenizer = read_tokenizer(folder)
-    pairs = MaskedPairs(
+    pairs = BertPretrainingDataset(
         folder / "pages",
         options.length,
         SpecialTokens.of(tokenizer),

@@ -4,7 +4,7 @@ from examples.gpt2.data import tokens
 from examples.gpt2.plot import LossPlot
 from sbpjax import models, optim
 from sbpjax.models.gpt2 import GPT2, GPT2Config
-from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
+from sbpjax.train import Checkpoints, Evaluation, TargetMetric, Trainer
 from sbpjax.train.config import LazyCall
 
 VOCABULARY, LENGTH = 512, 64
@@ -40,7 +40,7 @@ trainer = LazyCall(Trainer)(
         ),
         "checkpoints": LazyCall(Checkpoints)(every=100, keep_last=2, keep_best=1, metric="validation/loss"),
         "plot": LazyCall(LossPlot)(),
-        "goal": LazyCall(Goal)(metric="validation/loss", most=4.6),
+        "goal": LazyCall(TargetMetric)(metric="validation/loss", at_most=4.6),
     },
     out="runs/gpt2",
 )

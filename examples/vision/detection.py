@@ -4,7 +4,7 @@ from examples.vision.detector import CocoScores, SmallSSD, detections
 from examples.vision.recipe import Curves
 from examples.vision.shapes import shapes
 from sbpjax import models, optim
-from sbpjax.train import Checkpoints, Evaluation, Goal, Trainer
+from sbpjax.train import Checkpoints, Evaluation, TargetMetric, Trainer
 from sbpjax.train.config import LazyCall
 
 seed = 0
@@ -28,7 +28,7 @@ trainer = LazyCall(Trainer)(
         ),
         "checkpoints": LazyCall(Checkpoints)(every=50, keep_last=1),
         "curves": LazyCall(Curves)(title="shapes", score="held_out/mAP@50"),
-        "goal": LazyCall(Goal)(metric="held_out/mAP@50", least=0.5),  # a run got 0.587
+        "goal": LazyCall(TargetMetric)(metric="held_out/mAP@50", at_least=0.5),  # a run got 0.587
     },
     out="runs/detection",
 )

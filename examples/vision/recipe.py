@@ -8,7 +8,7 @@ from typing import Any
 from examples.recipe import plot
 from examples.vision.digits import digits
 from sbpjax import env, models, nn, optim, vision
-from sbpjax.train import Checkpoints, Evaluation, Goal, Hook, Trainer
+from sbpjax.train import Checkpoints, Evaluation, Hook, TargetMetric, Trainer
 from sbpjax.train.config import LazyCall
 from sbpjax.train.evaluation import Accuracy
 
@@ -137,7 +137,7 @@ def trained_on_digits(model: Any, name: str, *, size: int, lr: float, margin: in
                 every=200, keep_last=1, keep_best=1, metric="held_out/accuracy", better="max"
             ),
             "curves": LazyCall(Curves)(title=name),
-            "goal": LazyCall(Goal)(metric="held_out/accuracy", least=BOUND),
+            "goal": LazyCall(TargetMetric)(metric="held_out/accuracy", at_least=BOUND),
         },
         out=f"runs/{name}",
     )

@@ -12,14 +12,14 @@ A family is a folder of four files, and nothing else in this room knows of it:
 
 * `config.py`: a frozen dataclass with the fields of Hugging Face's ``config.json``.
 * `model.py`: `nn.Module` code of whole tensors, from the shared `layers/`.
-* `sharding.py`: a table *name of a parameter → purpose of each dim* (``heads``, ``hidden``, ``vocab``, ``width``, …).
+* `sharding.py`: a table *parameter name → logical axis of each dim* (``heads``, ``hidden``, ``vocab``, ``width``, …).
 * `weights.py`: a table *our name → the name in the files*, with how a tensor is turned or cut on the way.
 
 `recommend/` is another matter: models of clicks and retrieval, which have no files of Hugging Face's.
 
-`parallel.py` gives each purpose an axis of the mesh: so purposes become sbps, on one placement whose hierarchy is the
-product of the axes. `parallelize.py` brings a model there. `pretrained.py` reads and writes folders, `lora.py` those of
-adapters.
+`parallel.py` maps each logical axis to a mesh axis: so logical axes become sbps, on one placement whose hierarchy is
+the product of the axes. `parallelize.py` moves a model there. `pretrained.py` reads and writes folders, `lora.py` those
+of adapters.
 """
 
 from . import bert as bert

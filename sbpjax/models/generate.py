@@ -5,11 +5,11 @@
 
 Prompts are padded on the left, so that the last tokens of all stand in the same slot, to one of a few lengths. One
 program reads the prompts, another one token of each; both write the caches and choose the next tokens on the devices.
-Nothing comes to the host until the end, or until it is asked whether all have stopped.
+Nothing comes to the host before the end, except the checks whether all sequences have stopped.
 
     slots       0   1   2   3   4   5 …
-    prompt 0    –   1  15   7   *   *        present   0 1 1 1 …   positions  – 0 1 2 …
-    prompt 1    –   –   1   4   *   *                  0 0 1 1 …              – – 0 1 …
+    prompt 0    –   1  15   7   *   *        attention_mask  0 1 1 1 …   position_ids  – 0 1 2 …
+    prompt 1    –   –   1   4   *   *                                  0 0 1 1 …                 – – 0 1 …
 
 Of a model with an encoder the prompts are its source. One more program reads them, and leaves what the decoder's blocks
 look at, keys and values of the source; the decoder begins with one token.
@@ -34,7 +34,7 @@ from .parallel import Parallel
 from .stopping import StopStrings
 
 BUCKET = 16  # prompts and answers are padded to a multiple of this, or to a power of two of it
-LOOK_EVERY = 8  # tokens between two looks whether all sequences have stopped
+CHECK_EVERY = 8  # tokens between two checks whether all sequences have stopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ class Choice:
         return (logits + noise).argmax(-1, keepdim=True)
 
 
-class _Slots(nn.Module):
-    """What changes from token to token.
+class _DecodeState(nn.Module):
+    """State of a batch that is decoded: caches, attention mask, last tokens, next cache position.
 
     Args:
         model: whose layers have caches.
@@ -89,11 +89,11 @@ class _Slots(nn.Module):
         slots: S.
     """
 
-    present: flow.Tensor
+    attention_mask: flow.Tensor
     token: flow.Tensor
     source: flow.Tensor
     done: flow.Tensor
-    at: flow.Tensor
+    cache_position: flow.Tensor
 
     def __init__(self, model: nn.Module, tokens: flow.Tensor, slots: int):
         super().__init__()
@@ -102,28 +102,35 @@ class _Slots(nn.Module):
         layers = [m for m in (model.decoder if source else model).modules() if isinstance(m, Attention)]
         of_source = [layer for layer in layers if source and layer.is_cross]
 
-        def caches(layers: list, slots: int) -> nn.ModuleList:
+        def make_caches(layers: list, slots: int) -> nn.ModuleList:
             return nn.ModuleList(KeyValues(*(_zeros_of(layer, tokens, slots) for _ in "kv")) for layer in layers)
 
-        self.caches = caches([layer for layer in layers if layer not in of_source], slots)
-        self.memory = caches(of_source, source)  # of a source: what the decoder's blocks look at
+        self.past_key_values = make_caches([layer for layer in layers if layer not in of_source], slots)
+        self.memory = make_caches(of_source, source)  # keys and values of the source, for cross-attention
         where = {} if not tokens.is_global else {"placement": tokens.placement, "sbp": tokens.sbp}
-        self.register_buffer("present", flow.zeros(batch, slots, dtype=flow.int64, **where))
+        self.register_buffer("attention_mask", flow.zeros(batch, slots, dtype=flow.int64, **where))
         self.register_buffer("token", flow.zeros(batch, 1, dtype=flow.int64, **where))
         self.register_buffer("source", flow.zeros(batch, source, dtype=flow.int64, **where))
         self.register_buffer("done", flow.zeros(batch, 1, dtype=flow.bool, **where))
         if where:
             where["sbp"] = [flow.sbp.broadcast] * len(tokens.sbp)
-        self.register_buffer("at", flow.zeros((), dtype=flow.int64, **where))
+        self.register_buffer("cache_position", flow.zeros((), dtype=flow.int64, **where))
 
     def logits(
-        self, model: Any, tokens: flow.Tensor, present: flow.Tensor, positions: flow.Tensor, at: flow.Tensor
+        self,
+        model: Any,
+        tokens: flow.Tensor,
+        attention_mask: flow.Tensor,
+        position_ids: flow.Tensor,
+        cache_position: flow.Tensor,
     ) -> flow.Tensor:
-        """Return the logits `(B, V)` behind the last token."""
+        """Return the logits `(B, V)` at the last token."""
         if len(self.memory) == 0:
-            return model(tokens, present, positions, list(self.caches), at)[:, -1]
+            return model(tokens, attention_mask, position_ids, list(self.past_key_values), cache_position)[:, -1]
         memory = [(one.k, one.v) for one in self.memory]
-        return model.decode(tokens, memory, self.source, present, list(self.caches), at)[:, -1]
+        return model.decode(tokens, memory, self.source, attention_mask, list(self.past_key_values), cache_position)[
+            :, -1
+        ]
 
 
 def _zeros_of(layer: Attention, tokens: flow.Tensor, slots: int) -> flow.Tensor:
@@ -145,73 +152,73 @@ def has_encoder(model: nn.Module) -> bool:
     return hasattr(model, "encode") and hasattr(model, "decode")
 
 
-class _Source(nn.Graph):
-    """Read the source of a model with an encoder.
+class _Encode(nn.Graph):
+    """Encode the source of a model with an encoder.
 
     Args:
         model: the model.
         slots: where keys and values of the source go.
     """
 
-    def __init__(self, model: nn.Module, slots: _Slots):
+    def __init__(self, model: nn.Module, slots: _DecodeState):
         super().__init__()
         self.model, self.slots = model, slots
 
     @flow.no_grad()
-    def build(self, tokens: flow.Tensor, present: flow.Tensor) -> flow.Tensor:
+    def build(self, tokens: flow.Tensor, attention_mask: flow.Tensor) -> flow.Tensor:
         """Return the vectors `(B, S, D)` of a source `(B, S)`."""
-        x = self.model.encode(tokens, present)
+        x = self.model.encode(tokens, attention_mask)
         for block, memory in zip(self.model.decoder.blocks, self.slots.memory):
             for old, new in zip((memory.k, memory.v), block.cross.keys_values(x)):
                 old.copy_(new)
-        self.slots.source.copy_(present)
+        self.slots.source.copy_(attention_mask)
         return x
 
 
-class _Read(nn.Graph):
-    """Read the prompts, or the last token, and choose the next one.
+class _Decode(nn.Graph):
+    """Prefill the prompts, or decode one token, and choose the next token.
 
     Args:
         model: the model.
         slots: its caches.
         choice: how.
-        stop: tokens behind which a sequence ends.
-        pad: what stands behind the end.
+        stop: tokens that end a sequence.
+        pad: the padding after the end.
     """
 
-    def __init__(self, model: nn.Module, slots: _Slots, choice: Choice, stop: tuple[int, ...], pad: int):
+    def __init__(self, model: nn.Module, slots: _DecodeState, choice: Choice, stop: tuple[int, ...], pad: int):
         super().__init__()
         self.model, self.slots = model, slots
         self.choice, self.stop, self.pad = choice, stop, pad
         self.config.enable_block_scan(False)  # stacks of all layers' caches would be copied for each token
 
     @flow.no_grad()
-    def build(self, tokens: flow.Tensor | None = None, present: flow.Tensor | None = None) -> flow.Tensor:
-        """Return the next tokens `(B, 1)`; without prompts of those that were chosen before."""
+    def build(self, tokens: flow.Tensor | None = None, attention_mask: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the next tokens `(B, 1)`; without prompts, after the tokens chosen last."""
         slots = self.slots
-        if tokens is None or present is None:
-            tokens, at = slots.token, slots.at
-            now = put(slots.present, flow.ones_like(tokens), at, 1)
-            positions = now.sum(1, keepdim=True) - 1  # (B, 1)
+        if tokens is None or attention_mask is None:
+            tokens, cache_position = slots.token, slots.cache_position
+            now = put(slots.attention_mask, flow.ones_like(tokens), cache_position, 1)
+            position_ids = now.sum(1, keepdim=True) - 1  # (B, 1)
         else:
-            at = flow.zeros_like(slots.at)
-            now = put(flow.zeros_like(slots.present), present, at, 1)
-            positions = (present.cumsum(1) - 1).clamp(min=0)  # (B, T)
+            cache_position = flow.zeros_like(slots.cache_position)
+            now = put(flow.zeros_like(slots.attention_mask), attention_mask, cache_position, 1)
+            position_ids = (attention_mask.cumsum(1) - 1).clamp(min=0)  # (B, T)
             slots.done.fill_(False)
-        logits = slots.logits(self.model, tokens, now, positions, at)
+        logits = slots.logits(self.model, tokens, now, position_ids, cache_position)
         token = self.choice(logits)
         if self.stop:
             token = flow.where(slots.done, flow.full_like(token, self.pad), token)
             for one in self.stop:
                 slots.done.copy_(slots.done | (token == one))
-        slots.present.copy_(now)
+        slots.attention_mask.copy_(now)
         slots.token.copy_(token)
-        slots.at.copy_(at + tokens.shape[1])
+        slots.cache_position.copy_(cache_position + tokens.shape[1])
         return token.clone()
 
 
-class _Continue(nn.Graph):
-    """Read the prompts, or a token of each beam, and give the best continuations.
+class _BeamStep(nn.Graph):
+    """Prefill the prompts, or decode one token of each beam, and return the best continuations.
 
     Args:
         model: the model.
@@ -220,10 +227,10 @@ class _Continue(nn.Graph):
         candidates: how many continuations of each prompt.
     """
 
-    def __init__(self, model: nn.Module, slots: _Slots, beams: int, candidates: int):
+    def __init__(self, model: nn.Module, slots: _DecodeState, beams: int, candidates: int):
         super().__init__()
         self.model, self.slots, self.beams, self.candidates = model, slots, beams, candidates
-        self.config.enable_block_scan(False)  # as in `_Read`
+        self.config.enable_block_scan(False)  # as in `_Decode`
 
     @flow.no_grad()
     def build(
@@ -231,32 +238,32 @@ class _Continue(nn.Graph):
         tokens: flow.Tensor,
         scores: flow.Tensor,
         order: flow.Tensor | None = None,
-        present: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> tuple[flow.Tensor, flow.Tensor]:
         """Return sums of log-probabilities, falling, and places, two `(B, candidates)`.
 
         Args:
-            tokens: `(B N, T)` prompts with `present`, or `(B N, 1)` tokens with `order`.
+            tokens: `(B N, T)` prompts with `attention_mask`, or `(B N, 1)` tokens with `order`.
             scores: `(B N, 1)`, the sums so far.
             order: `(B N,)`: the row that each row continues.
-            present: `(B N, T)`.
+            attention_mask: `(B N, T)`.
         """
         slots = self.slots
-        if present is not None:
-            at = flow.zeros_like(slots.at)
-            now = put(flow.zeros_like(slots.present), present, at, 1)
-            positions = (present.cumsum(1) - 1).clamp(min=0)
+        if attention_mask is not None:
+            cache_position = flow.zeros_like(slots.cache_position)
+            now = put(flow.zeros_like(slots.attention_mask), attention_mask, cache_position, 1)
+            position_ids = (attention_mask.cumsum(1) - 1).clamp(min=0)
         else:
-            at = slots.at
-            for cache in slots.caches:
+            cache_position = slots.cache_position
+            for cache in slots.past_key_values:
                 cache.k.copy_(cache.k.index_select(0, order))
                 cache.v.copy_(cache.v.index_select(0, order))
-            now = put(slots.present, flow.ones_like(tokens), at, 1)
-            positions = now.sum(1, keepdim=True) - 1
-        logits = slots.logits(self.model, tokens, now, positions, at).float()
+            now = put(slots.attention_mask, flow.ones_like(tokens), cache_position, 1)
+            position_ids = now.sum(1, keepdim=True) - 1
+        logits = slots.logits(self.model, tokens, now, position_ids, cache_position).float()
         sums = logits.log_softmax(-1) + scores  # (B N, V)
-        slots.present.copy_(now)
-        slots.at.copy_(at + tokens.shape[1])
+        slots.attention_mask.copy_(now)
+        slots.cache_position.copy_(cache_position + tokens.shape[1])
         rows, vocab = sums.shape
         values, places = sums.reshape(rows // self.beams, self.beams * vocab).topk(self.candidates, dim=-1)
         return values, places
@@ -266,13 +273,13 @@ class Generator:
     """Generates with one model; keeps its programs for batches of the same size and prompts of about the same length.
 
     Args:
-        model: of tokens, with `caches` as of `llama.Llama.forward`; or with an encoder, as `t5.T5`.
+        model: of tokens, with `past_key_values` as of `llama.Llama.forward`; or with an encoder, as `t5.T5`.
         parallel: the mesh that the model was laid out for; None for local parameters.
         temperature: the logits are divided by it; 0 takes the likeliest token.
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
-        stop: tokens behind which a sequence ends.
-        stop_strings: strings behind which a sequence ends; they are looked for in the text of the new tokens.
+        stop: tokens that end a sequence.
+        stop_strings: strings that end a sequence; they are searched in the text of the new tokens.
         decode: with stop strings: the text of a list of tokens, such as ``tokenizer.decode``.
         beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
         length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.
@@ -307,16 +314,16 @@ class Generator:
         self.choice = Choice(temperature=temperature, top_k=top_k, top_p=top_p)
         self.strings = StopStrings(stop_strings, decode)
         self.beams, self.length_penalty = beams, length_penalty
-        self._graphs: dict[tuple[int, ...], tuple[_Slots, nn.Graph, nn.Graph, nn.Graph | None]] = {}
+        self._graphs: dict[tuple[int, ...], tuple[_DecodeState, nn.Graph, nn.Graph, nn.Graph | None]] = {}
 
     def __call__(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> list[list[int]]:
-        """Return what comes behind prompts.
+        """Return continuations of prompts.
 
         Args:
             prompts: token numbers of each, at least one; lengths may differ. Of a model with an encoder, the texts that
                 it reads. On a mesh their number is a multiple of
                 data × fsdp.
-            new_tokens: the most that come behind each.
+            new_tokens: the most new tokens of each prompt.
 
         Returns:
             The new tokens of each prompt, the one that stopped it included.
@@ -329,42 +336,44 @@ class Generator:
             seen = f"{len(prompts)} prompts, the shortest of {shortest} tokens, {new_tokens} new ones"
             raise OpValueError("generate(...)", seen, "prompts have a token, and one is generated", "new_tokens=1")
         length = _bucket(max(map(len, prompts)))
-        tokens, present = np.zeros((2, len(prompts), length), np.int64)
+        tokens, attention_mask = np.zeros((2, len(prompts), length), np.int64)
         for row, prompt in enumerate(prompts):
             tokens[row, length - len(prompt) :] = prompt
-            present[row, length - len(prompt) :] = 1
+            attention_mask[row, length - len(prompt) :] = 1
         slots = (0 if has_encoder(self.model) else length) + -(-new_tokens // BUCKET) * BUCKET
         was_training = self.model.training
         self.model.eval()
         try:
-            return (self._chosen if self.beams == 1 else self._search_beams)(tokens, present, slots, new_tokens)
+            return (self._sample if self.beams == 1 else self._search_beams)(tokens, attention_mask, slots, new_tokens)
         finally:
             self.model.train(was_training)
 
     def _place(self, value: np.ndarray) -> flow.Tensor:
         return flow.tensor(value) if self.parallel is None else self.parallel.place(value)
 
-    def _chosen(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
-        state, read, step, (given, there) = self._programs(tokens, present, slots)
+    def _sample(self, tokens: np.ndarray, attention_mask: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
+        state, read, step, (given, there) = self._programs(tokens, attention_mask, slots)
         chosen = [read(given, there)]
         while len(chosen) < new_tokens:
-            if len(chosen) % LOOK_EVERY == 0 and self._all_ended(state, chosen):
+            if len(chosen) % CHECK_EVERY == 0 and self._all_ended(state, chosen):
                 break
             chosen.append(step())
         return [row[: self._end(row)] for row in _rows(chosen)]
 
-    def _all_ended(self, state: _Slots, chosen: list[flow.Tensor]) -> bool:
+    def _all_ended(self, state: _DecodeState, chosen: list[flow.Tensor]) -> bool:
         if self.strings.strings:
             return all(self._end(row) is not None for row in _rows(chosen))
         return bool(self.stop) and bool(state.done.all().item())
 
-    def _search_beams(self, tokens: np.ndarray, present: np.ndarray, slots: int, new_tokens: int) -> list[list[int]]:
+    def _search_beams(
+        self, tokens: np.ndarray, attention_mask: np.ndarray, slots: int, new_tokens: int
+    ) -> list[list[int]]:
         ends = self.strings.end if self.strings.strings else None
         beams = Beams(len(tokens), self.beams, new_tokens, self.stop, self.length_penalty, ends)
-        tokens, present = tokens.repeat(self.beams, 0), present.repeat(self.beams, 0)
-        _, read, step, (given, there) = self._programs(tokens, present, slots)
+        tokens, attention_mask = tokens.repeat(self.beams, 0), attention_mask.repeat(self.beams, 0)
+        _, read, step, (given, there) = self._programs(tokens, attention_mask, slots)
         vocab = self.model.config.vocab_size
-        values, places = read(given, self._place(beams.scores.reshape(-1, 1)), present=there)
+        values, places = read(given, self._place(beams.scores.reshape(-1, 1)), attention_mask=there)
         while True:
             order = beams.advance(values.numpy(), places.numpy(), vocab)
             if beams.is_done:
@@ -373,20 +382,22 @@ class Generator:
             last, scores = beams.tokens[..., -1:].reshape(-1, 1), beams.scores.reshape(-1, 1)
             values, places = step(self._place(last), self._place(scores), order=self._place(rows.reshape(-1)))
 
-    def _programs(self, tokens: np.ndarray, present: np.ndarray, slots: int) -> tuple[_Slots, nn.Graph, nn.Graph, list]:
+    def _programs(
+        self, tokens: np.ndarray, attention_mask: np.ndarray, slots: int
+    ) -> tuple[_DecodeState, nn.Graph, nn.Graph, list]:
         """Return the state, both programs, and what the first one reads; a source is read."""
-        given = [self._place(tokens), self._place(present)]
+        given = [self._place(tokens), self._place(attention_mask)]
         key = (*tokens.shape, slots) if has_encoder(self.model) else (len(tokens), slots)
         if key not in self._graphs:
-            made = _Slots(self.model, given[0], slots)
+            made = _DecodeState(self.model, given[0], slots)
 
             def graph() -> nn.Graph:
                 if self.beams == 1:
-                    return _Read(self.model, made, self.choice, self.stop, pad=self.stop[0] if self.stop else 0)
+                    return _Decode(self.model, made, self.choice, self.stop, pad=self.stop[0] if self.stop else 0)
                 candidates = Beams(0, self.beams, 1, self.stop, self.length_penalty).candidates
-                return _Continue(self.model, made, self.beams, candidates)
+                return _BeamStep(self.model, made, self.beams, candidates)
 
-            source = _Source(self.model, made) if has_encoder(self.model) else None
+            source = _Encode(self.model, made) if has_encoder(self.model) else None
             self._graphs[key] = (made, graph(), graph(), source)
         state, read, step, source = self._graphs[key]
         if source is not None:
@@ -424,18 +435,18 @@ def generate(
     beams: int = 1,
     length_penalty: float = 1.0,
 ) -> list[list[int]]:
-    """Return what comes behind prompts; for many calls keep a `Generator`, which compiles once.
+    """Return continuations of prompts; for many calls keep a `Generator`, which compiles once.
 
     Args:
         model: of tokens.
         prompts: token numbers of each; lengths may differ.
-        new_tokens: the most that come behind each.
+        new_tokens: the most new tokens of each prompt.
         parallel: the mesh that the model was laid out for; None for local parameters.
         temperature: the logits are divided by it; 0 takes the likeliest token.
         top_k: choose among so many of the likeliest tokens only.
         top_p: choose among the likeliest tokens that have this probability together only.
-        stop: tokens behind which a sequence ends.
-        stop_strings: strings behind which a sequence ends; they are looked for in the text of the new tokens.
+        stop: tokens that end a sequence.
+        stop_strings: strings that end a sequence; they are searched in the text of the new tokens.
         decode: with stop strings: the text of a list of tokens, such as ``tokenizer.decode``.
         beams: keep so many beginnings of each prompt and return the best end; 1 goes on from one.
         length_penalty: exponent of the number of tokens by which the sum of log-probabilities is divided.

@@ -8,21 +8,21 @@
     >>> spec.sbp(("heads", "width"))  # of a matrix whose rows are heads
     [sbpjax.sbp.broadcast, sbpjax.sbp.split(dim=0)]
 
-A dim of a tensor has a *purpose*, and a table gives the axis of the mesh that splits dims of a purpose. That is all of
-parallelism that a model's tables and this file have to agree on:
+A dim of a tensor has a *logical axis*, and a table gives the mesh axis that splits dims of a logical axis. That is all
+of parallelism that a model's tables and this file have to agree on:
 
-    purpose                      axis
+    logical axis                 mesh axis
     batch                        data, fsdp and expert: each rank has some of the sequences
     positions                    context: each rank has a part of every sequence
     heads, kv_heads, hidden,     tensor: each rank has some heads, some hidden units, some of the vocabulary; the
-    vocab                        product behind them sums over ranks (Megatron-LM's pairs of matrices)
-    width                        fsdp: parameters at rest are divided, and gathered for use (ZeRO 3)
+    vocab                        product after them sums over ranks (Megatron-LM's pairs of matrices)
+    width                        fsdp: parameters are stored divided, and gathered for use (ZeRO 3)
     rows                         fsdp: tables of recommenders; each rank keeps its own rows
     columns                      tensor: each rank has a part of every row of a table
     experts                      expert: each rank has some of a mixture's experts and some of the sequences, whose
                                  tokens go to their experts' ranks and back
 
-A new kind is a new purpose: ``Parallel(..., purposes=PURPOSES | {"classes": "tensor"})``.
+A new logical axis is a new rule: ``Parallel(..., axis_rules=AXIS_RULES | {"classes": "tensor"})``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BATCH = ("data", "fsdp", "expert")
 CONTEXT_BY = {"ring": "ring", "ulysses": "heads"}
 _USUAL = {"sequence": False, "context_by": "ring"}
 
-PURPOSES: Mapping[str, str | None] = {
+AXIS_RULES: Mapping[str, str | None] = {
     "vocab": "tensor",
     "heads": "tensor",
     "kv_heads": "tensor",
@@ -75,7 +75,7 @@ class Parallel:
         ranks: the devices' numbers, in the order of the axes; by default the first ones.
         device: ``"cpu"``, ``"cuda"`` or ``"tpu"``; by default ``"cuda"`` where there is a GPU. Or a machine that is not
             there, such as ``"v5p:4x4x4"``, see `placement.topology`: the axes then share all its devices.
-        purposes: which axis splits dims of a purpose; None for none.
+        axis_rules: logical axis to mesh axis that splits its dims; None for none.
 
     Raises:
         PlacementError: an axis is no whole number of at least 1, or there are too few devices.
@@ -96,7 +96,7 @@ class Parallel:
     pipeline: int = 1
     ranks: Sequence[int] | None = None
     device: str | None = None
-    purposes: Mapping[str, str | None] = field(default_factory=lambda: PURPOSES)
+    axis_rules: Mapping[str, str | None] = field(default_factory=lambda: AXIS_RULES)
 
     def __post_init__(self) -> None:
         for axis in AXES:
@@ -111,9 +111,9 @@ class Parallel:
         if self.context_by not in CONTEXT_BY:
             rule = f"context_by is one of {', '.join(CONTEXT_BY)}"
             self.refuse(f"context_by={self.context_by!r}", rule, "context_by='ring'")
-        for purpose, axis in self.purposes.items():
+        for name, axis in self.axis_rules.items():
             if axis is not None and axis not in AXES:
-                self.refuse(f"purpose {purpose!r} on {axis!r}", f"axes are {', '.join(AXES)}", f"{purpose!r}: None")
+                self.refuse(f"logical axis {name!r} on {axis!r}", f"mesh axes are {', '.join(AXES)}", f"{name!r}: None")
         if self.ranks is not None and len(set(self.ranks)) != self.devices:
             seen = f"ranks={list(self.ranks)}, {len(set(self.ranks))} devices"
             self.refuse(seen, f"{self.equation}: as many devices, each once", f"ranks=range({self.devices})")
@@ -167,22 +167,22 @@ class Parallel:
         dims = {**dict.fromkeys(BATCH, 0), "context": 1}
         return [sbp.split(dims[axis]) if axis in dims else sbp.broadcast for axis in self.axes]
 
-    def sbp(self, purposes: Sequence[str]) -> list[Any]:
-        """Return the nd-sbp of a tensor whose dims have these purposes.
+    def sbp(self, logical_axes: Sequence[str]) -> list[Any]:
+        """Return the nd-sbp of a tensor whose dims have these logical axes.
 
         An axis splits one dim of a tensor, the first that it may; it is broadcast on all others.
 
         Raises:
-            PlacementError: a purpose is in no row of the table.
+            PlacementError: a logical axis has no rule.
         """
-        for purpose in purposes:
-            if purpose not in self.purposes:
-                rule = f"purposes are {', '.join(self.purposes)}"
-                fix = f"Parallel(..., purposes=PURPOSES | {{{purpose!r}: 'tensor'}})"
-                self.refuse(f"a dim for {purpose!r}", rule, fix)
+        for name in logical_axes:
+            if name not in self.axis_rules:
+                rule = f"logical axes are {', '.join(self.axis_rules)}"
+                fix = f"Parallel(..., axis_rules=AXIS_RULES | {{{name!r}: 'tensor'}})"
+                self.refuse(f"a dim of logical axis {name!r}", rule, fix)
         dims = {}
-        for dim, purpose in enumerate(purposes):
-            dims.setdefault(self.purposes[purpose], dim)
+        for dim, name in enumerate(logical_axes):
+            dims.setdefault(self.axis_rules[name], dim)
         return [sbp.split(dims[axis]) if axis in dims else sbp.broadcast for axis in self.axes]
 
     def place(self, value: Any, stage: int = 0) -> flow.Tensor:

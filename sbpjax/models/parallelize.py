@@ -1,9 +1,9 @@
 """`parallelize`: moves a model to a device mesh, by the sharding table of its family.
 
     SHARDING = Sharding(
-        purposes={"embedding.weight": ("vocab", "width"), "blocks.*.mlp.up.weight": ("hidden", "width"), …},
-        units=lambda config: {"heads": config.num_attention_heads, …},
-        behind=lambda config: {"norm": -1, "head": -1},
+        logical_axes={"embedding.weight": ("vocab", "width"), "blocks.*.mlp.up.weight": ("hidden", "width"), …},
+        axis_sizes=lambda config: {"heads": config.num_attention_heads, …},
+        tail_modules=lambda config: {"norm": -1, "head": -1},
     )
     parallelize(Llama(config), Parallel(data=2, tensor=4))
 
@@ -30,21 +30,22 @@ from .positions import divide_positions
 
 @dataclass(frozen=True)
 class Sharding:
-    """What the dims of a family's parameters are for, and where a pipeline cuts it.
+    """The logical axes of a family's parameters, and the pipeline stages of its modules.
 
     Attributes:
-        purposes: of the names of parameters, in shell patterns, the purpose of each dim; the first match counts.
-        units: of a configuration, how many there are of each purpose: heads, not the rows of all heads.
-        blocks: the module list that a pipeline cuts, or several that it cuts as one row.
-        behind: of a configuration, the modules behind the blocks, and the stage of each: -1, or 0 for those that read a
-            parameter of the first stage. All else is of stage 0.
-        replicated: purposes that stay whole where their axis does not divide them.
+        logical_axes: parameter name, as a shell pattern, to the logical axis of each dim; the first match counts.
+        axis_sizes: of a configuration, the size of each logical axis in units that stay whole: the number of heads, not
+            of rows of all heads.
+        blocks: the module list that a pipeline cuts, or several that it cuts as one list.
+        tail_modules: of a configuration, the modules after the blocks, and the stage of each: -1, or 0 for those that
+            read a parameter of the first stage. All other modules are in stage 0.
+        replicated: logical axes that stay whole where their mesh axis does not divide them.
     """
 
-    purposes: Mapping[str, tuple[str, ...]]
-    units: Callable[[Any], Mapping[str, int]]
+    logical_axes: Mapping[str, tuple[str, ...]]
+    axis_sizes: Callable[[Any], Mapping[str, int]]
     blocks: str | tuple[str, ...] = "blocks"
-    behind: Callable[[Any], Mapping[str, int]] = lambda config: {}
+    tail_modules: Callable[[Any], Mapping[str, int]] = lambda config: {}
     replicated: Collection[str] = ("kv_heads",)
 
 
@@ -63,8 +64,8 @@ def sharding_of(model: nn.Module) -> Sharding:
     except (ModuleNotFoundError, AttributeError):
         where = f"no SHARDING in {home}.sharding" if home else f"a class of {module}, which is in no package"
         asked, seen = f"parallelize({type(model).__name__}(...))", where
-        rule = "a table names the purpose of each dim of each parameter"
-        raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, units))") from None
+        rule = "a table gives the logical axis of each dim of each parameter"
+        raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, axis_sizes))") from None
 
 
 class Layouts:
@@ -84,7 +85,7 @@ class Layouts:
         self.sharding = sharding_of(model) if sharding is None else sharding
         self.asked = f"parallelize({type(model).__name__}(...), {spec.equation})"
         config = getattr(model, "config", None)
-        self.units, self.behind = self.sharding.units(config), self.sharding.behind(config)
+        self.axis_sizes, self.tail_modules = self.sharding.axis_sizes(config), self.sharding.tail_modules(config)
         self.places = spec.placements
         lists = (self.sharding.blocks,) if isinstance(self.sharding.blocks, str) else self.sharding.blocks
         lists = lists if spec.pipeline > 1 else ()
@@ -98,34 +99,34 @@ class Layouts:
         if blocks < self.spec.pipeline and self.spec.pipeline > 1:
             rule = f"{self.spec.equation}: every stage has a block, {self.spec.pipeline} ≤ {blocks}"
             self._refuse(f"{blocks} blocks", rule, f"pipeline={blocks} at most")
-        for purpose, units in self.units.items():
-            axis = self.spec.purposes.get(purpose)
+        for name, units in self.axis_sizes.items():
+            axis = self.spec.axis_rules.get(name)
             size = getattr(self.spec, axis) if axis else 1
-            if units < size and purpose not in self.sharding.replicated:
-                rule = f"{self.spec.equation}: every rank of an axis has a part, {axis}={size} ≤ {units} {purpose}"
-                self._refuse(f"{units} {purpose}", rule, f"{axis}={units} at most")
+            if units < size and name not in self.sharding.replicated:
+                rule = f"{self.spec.equation}: every rank of an axis has a part, {axis}={size} ≤ {units} {name}"
+                self._refuse(f"{units} {name}", rule, f"{axis}={units} at most")
 
     def _of(self, name: str, parameter: flow.Tensor) -> tuple[flow.placement, list[Any]]:
-        purposes = self._purposes(name)
-        if purposes is None or len(purposes) != parameter.ndim:
-            near = nearest(name, self.sharding.purposes)
-            seen = f"{name} of shape {tuple(parameter.shape)}" + ("" if purposes is None else f", purposes {purposes}")
-            rule = "every parameter matches a row of the table, with a purpose for each of its dims"
+        axes = self._logical_axes(name)
+        if axes is None or len(axes) != parameter.ndim:
+            near = nearest(name, self.sharding.logical_axes)
+            seen = f"{name} of shape {tuple(parameter.shape)}" + ("" if axes is None else f", logical axes {axes}")
+            rule = "every parameter matches a row of the table, with a logical axis for each of its dims"
             self._refuse(seen, rule, f"add a row for {name!r}" + (f", as for {near!r}" if near else ""))
-        kept = tuple("whole" if self._stays_whole(p) else p for p in purposes or ())
+        kept = tuple("whole" if self._stays_whole(p) else p for p in axes or ())
         return self.places[self.stage(name)], self.spec.sbp(kept)
 
-    def _purposes(self, name: str) -> tuple[str, ...] | None:
+    def _logical_axes(self, name: str) -> tuple[str, ...] | None:
         layer, _, last = name.rpartition(".")
         if last in ("lora_a", "lora_b"):  # as the dim of the weight that they share
-            of_weight = self._purposes(f"{layer}.weight")
+            of_weight = self._logical_axes(f"{layer}.weight")
             return of_weight and (("whole", of_weight[1]) if last == "lora_a" else (of_weight[0], "whole"))
-        return next((p for pattern, p in self.sharding.purposes.items() if fnmatchcase(name, pattern)), None)
+        return next((p for pattern, p in self.sharding.logical_axes.items() if fnmatchcase(name, pattern)), None)
 
-    def _stays_whole(self, purpose: str) -> bool:
-        axis = self.spec.purposes.get(purpose)
+    def _stays_whole(self, name: str) -> bool:
+        axis = self.spec.axis_rules.get(name)
         size = getattr(self.spec, axis) if axis else 1
-        return purpose in self.sharding.replicated and self.units.get(purpose, size) % size != 0
+        return name in self.sharding.replicated and self.axis_sizes.get(name, size) % size != 0
 
     def writers(self, model: nn.Module) -> list[nn.Module]:
         """Return the layers that write the stream: matrices whose columns, embeddings whose rows tensor may split."""
@@ -133,8 +134,8 @@ class Layouts:
         for name, module in model.named_modules():
             dim = next((d for kind, d in ((nn.Linear, 1), (nn.Embedding, 0)) if isinstance(module, kind)), None)
             if dim is not None:
-                purposes = self._purposes(f"{name}.weight")
-                found += [module] * (purposes is not None and self.spec.purposes.get(purposes[dim]) == "tensor")
+                axes = self._logical_axes(f"{name}.weight")
+                found += [module] * (axes is not None and self.spec.axis_rules.get(axes[dim]) == "tensor")
         return found
 
     def stage(self, name: str) -> int:
@@ -145,7 +146,9 @@ class Layouts:
         block = next((self.numbers[start] for start in starts if start in self.numbers), None)
         if block is not None:
             return block * self.spec.pipeline // len(self.numbers)
-        return next((self.behind[start] for start in starts if start in self.behind), 0) % self.spec.pipeline
+        return (
+            next((self.tail_modules[start] for start in starts if start in self.tail_modules), 0) % self.spec.pipeline
+        )
 
     def prepare(self, model: nn.Module) -> None:
         """Apply the rest of the spec to a model with placed parameters: stages, and split positions."""
@@ -157,7 +160,7 @@ class Layouts:
         if self.spec.pipeline == 1:
             return
         for name, module in model.named_modules():
-            if name in self.numbers or name in self.behind:
+            if name in self.numbers or name in self.tail_modules:
                 stage = self.stage(name)
                 module.to(GraphModule).set_stage(stage, self.places[stage])
 

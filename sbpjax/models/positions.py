@@ -41,7 +41,7 @@ class Across:
         scope.__enter__()
         self._open.append(scope)
 
-    def behind(self, module: nn.Module, args: tuple, result: Any) -> None:
+    def after(self, module: nn.Module, args: tuple, result: Any) -> None:
         """End; also if the model failed."""
         self._open.pop().__exit__(None, None, None)
 
@@ -89,7 +89,7 @@ def divide_positions(model: nn.Module, spec: Parallel, writers: list[nn.Module])
         names = tuple(CONTEXT_BY[spec.context_by] if axis == "context" else "" for axis in spec.axes)
         hook = Across(names, spec.tensor if spec.context_by == "ulysses" else 1)
         model.register_forward_pre_hook(hook.before)
-        model.register_forward_hook(hook.behind, always_call=True)
+        model.register_forward_hook(hook.after, always_call=True)
     divided = {"context", "tensor"} if spec.sequence else {"context"}
     axes = tuple(a for a, axis in enumerate(spec.axes) if axis in divided)
     if axes:

@@ -32,7 +32,7 @@ from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError
 
 from .blocks import Blocks
-from .paged import PACKED, PagedStep, Pages, caches_of, pack_inputs
+from .paged import SCALARS, BlockTables, PagedStep, caches_of, pack_inputs
 
 _ASKED = "GenerationEngine.submit(...)"
 
@@ -42,7 +42,7 @@ class _Sequence:
     prompt: list[int]
     most: int
     stop: frozenset[int]
-    heat: float
+    temperature: float
     out: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
     made: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
@@ -178,9 +178,9 @@ class GenerationEngine:
         self.longest = min(longest, known)
         self._rows, self._chunk, self._max_queue = rows, chunk, max_queue
         self._blocks = Blocks(blocks, block)
-        self._model, pages = model.eval(), Pages()
+        self._model, tables = model.eval(), BlockTables()
         self._where = _whole_of(model, asked)
-        self._caches = caches_of(model, blocks, block, pages)
+        self._caches = caches_of(model, blocks, block, tables)
         # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
         # few rows, one or several pieces of prompts, long or short tables.
         self._width = self._blocks.needed_blocks(self.longest)
@@ -190,7 +190,7 @@ class GenerationEngine:
         self._pieces = sorted({1, -(-chunk // self._piece)})
         shapes = [(n, self._piece, m) for n in self._pieces for m in self._widths]
         shapes += [(n, 1, m) for n in self._heights for m in self._widths]
-        self._graphs = {shape: PagedStep(model, self._caches, pages, block, shape[1]) for shape in shapes}
+        self._graphs = {shape: PagedStep(model, self._caches, tables, block, shape[1]) for shape in shapes}
         self._seeds = np.random.default_rng(flow.initial_seed())
         if not len(self._caches):
             raise ServingError(
@@ -290,7 +290,7 @@ class GenerationEngine:
             self._thread = None
 
     def _run(self) -> None:
-        why: Exception = ServingError(
+        failure: Exception = ServingError(
             _ASKED, "an engine that was ended", "it runs within a with", "send requests before its end"
         )
         try:
@@ -306,12 +306,12 @@ class GenerationEngine:
                     self._hand_out()
         # All waiting readers must get the error, whatever it is.
         except Exception as error:
-            why = error
+            failure = error
         with self._change:
             self._ends = True
             self._hand_out()
             for sequence in (*self._active, *self._waiting):
-                sequence.put(why)
+                sequence.put(failure)
             for sequence in self._active:
                 self._blocks.release(sequence.blocks)
             self._active.clear()
@@ -369,10 +369,10 @@ class GenerationEngine:
         """Run one step; each row gets its block table, its number of earlier tokens, and its number of new ones."""
         needed = max((self._blocks.needed_blocks(start + n) for _, start, n in rows), default=width)
         width = next(n for n in self._widths if n >= needed)
-        told = [(start, n, s.heat) for s, start, n in rows]
-        given = pack_inputs(tokens, told, [s.blocks[:width] for s, _, _ in rows], width)
-        if any(s.heat for s, _, _ in rows):
-            given[0, tokens.shape[1] + PACKED - 1] = self._seeds.integers(2**62)
+        lengths = [(start, n, s.temperature) for s, start, n in rows]
+        given = pack_inputs(tokens, lengths, [s.blocks[:width] for s, _, _ in rows], width)
+        if any(s.temperature for s, _, _ in rows):
+            given[0, tokens.shape[1] + SCALARS - 1] = self._seeds.integers(2**62)
         self._steps += 1
         found: Any = self._graphs[*tokens.shape, width](flow.tensor(given, **self._where))
         self._hand_out()  # the step runs in the meantime

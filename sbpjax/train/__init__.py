@@ -6,14 +6,14 @@
 `data/` is light: worker processes of a loader import it without JAX.
 """
 
-from .gradient_guard import StepGuard as StepGuard
+from .gradient_guard import GradientGuard as GradientGuard
 from .hooks import Average as Average
 from .hooks import Checkpoints as Checkpoints
 from .hooks import EarlyStop as EarlyStop
 from .hooks import Evaluation as Evaluation
-from .hooks import Goal as Goal
 from .hooks import Hook as Hook
 from .hooks import Log as Log
+from .hooks import TargetMetric as TargetMetric
 from .hooks import Trace as Trace
 from .load_run import load_run as load_run
 from .step import StepOptions as StepOptions

@@ -11,15 +11,15 @@ from sbpjax import nn, optim
 from sbpjax.errors import TrainError
 from sbpjax.models import Parallel
 
-from .data.bert_pairs import MaskedPairs
+from .data.bert_pairs import BertPretrainingDataset
 from .data.labelled_texts import LabelledTexts
 from .data.packed import PackedTokens
-from .data.t5_span_corruption import CorruptedSpans
+from .data.t5_span_corruption import T5SpanCorruptionDataset
 from .step import StepOptions
 
 _LOOKED_AT = 1 << 20  # tokens at each end of a file
 _POSITIONS = ("n_positions", "max_position_embeddings")
-_TEXTS = (PackedTokens, MaskedPairs, CorruptedSpans, LabelledTexts)
+_TEXTS = (PackedTokens, BertPretrainingDataset, T5SpanCorruptionDataset, LabelledTexts)
 
 
 def check_kinds(model: Any, optimizer: Any, data: Any, max_steps: Any) -> None:
@@ -165,8 +165,8 @@ def _facts(part: Any) -> tuple[str, int, int]:
     size = part.file.tokens.size
     ends = (part.file.read(0, _LOOKED_AT), part.file.read(max(size - _LOOKED_AT, 0), size))
     highest = max(int(piece.max()) for piece in ends)
-    if isinstance(part, MaskedPairs):
+    if isinstance(part, BertPretrainingDataset):
         highest = max(highest, part.vocabulary - 1)  # a hidden token may be any
-    if isinstance(part, CorruptedSpans):
+    if isinstance(part, T5SpanCorruptionDataset):
         return f"{part.file.prefix}.bin", max(highest, part.sentinel, part.end), part.input_length
     return f"{part.file.prefix}.bin", highest, part.length

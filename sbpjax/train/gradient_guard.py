@@ -1,4 +1,4 @@
-"""`StepGuard`: skips steps with non-finite or spiking gradients, decided on the devices.
+"""`GradientGuard`: skips steps with non-finite or spiking gradients, decided on the devices.
 
     step   norm of the gradients   mean of the good ones   with spike=10
     41     2.1                     2.0                     parameters are updated
@@ -7,8 +7,8 @@
     44     1.9                     2.0                     parameters are updated
 
 Whether a step is left out is decided on the devices, inside its program; nothing waits for it. The host learns it when
-it reads the losses. If steps are left out repeatedly, `Watch` ends the run, and saves the last one's batch; it does the
-same if the losses are NaN while the gradients are not, as with a label outside the classes.
+it reads the losses. If steps are left out repeatedly, `GuardMonitor` ends the run, and saves the last one's batch; it
+does the same if the losses are NaN while the gradients are not, as with a label outside the classes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .hooks.hook import due
 if TYPE_CHECKING:
     from .trainer import Trainer
 
-NORM, MEAN, GOOD, LEFT_OUT, IN_ROW = range(5)  # places in `StepGuard.numbers`
+NORM, MEAN, GOOD, LEFT_OUT, IN_ROW = range(5)  # places in `GradientGuard.numbers`
 _KEPT = 0.9  # of the running mean, by each good step
 _WARM = 20  # good steps before a spike can be detected
 
 
-class StepGuard:
+class GradientGuard:
     """Skip steps whose gradients hold NaN or infinities, or are far larger than usual.
 
     A graph takes it as a loss scaler, see `Graph.set_grad_scaler`.
@@ -48,14 +48,16 @@ class StepGuard:
             were left out, and of those how many in a row at the end.
 
     Example:
-        >>> StepGuard(spike=10.0).state_dict()["good"]
+        >>> GradientGuard(spike=10.0).state_dict()["good"]
         0
     """
 
     def __init__(self, spike: float | None = None, *, patience: int = 5, scaler: Any = None):
         if (spike is not None and not spike > 1) or patience < 1:
             rule = "spike is a factor above 1, patience a number of steps, 1 at least"
-            raise TrainError("StepGuard(...)", f"spike={spike}, patience={patience}", rule, "spike=10.0, patience=5")
+            raise TrainError(
+                "GradientGuard(...)", f"spike={spike}, patience={patience}", rule, "spike=10.0, patience=5"
+            )
         self.spike, self.patience, self.scaler = spike, patience, scaler
         self.numbers = flow.zeros(5)
         self._found: tuple[Any, Any] | None = None  # within one step: the norm, and whether it is left out
@@ -126,19 +128,19 @@ class StepGuard:
             self.scaler.load_state_dict(state["scaler"])
 
 
-class Watch(Hook):
-    """Record the counts of a `StepGuard`, and end a run whose steps are left out repeatedly.
+class GuardMonitor(Hook):
+    """Record the counts of a `GradientGuard`, and end a run whose steps are left out repeatedly.
 
     Args:
         guard: the guard.
         every: steps between two checks.
     """
 
-    def __init__(self, guard: StepGuard, every: int):
+    def __init__(self, guard: GradientGuard, every: int):
         self.guard, self.every = guard, every
         self._waiting: tuple[int, flow.Tensor, Any, list[flow.Tensor]] | None = None
         self._losses: list[flow.Tensor] = []
-        self._told = 0
+        self._reported = 0
         self._nan_in_row = 0
 
     def after_step(self, trainer: Trainer) -> None:
@@ -164,9 +166,9 @@ class Watch(Hook):
         (step, numbers, batch, losses), self._waiting = self._waiting, None
         found = numbers.tolist()
         trainer.record({"grad_norm": found[NORM], "steps_left_out": found[LEFT_OUT]}, step)
-        if found[LEFT_OUT] > self._told:
-            self._told = int(found[LEFT_OUT])
-            trainer.say(f"up to step {step:,}, {self._told:,} steps were left out for their gradients")
+        if found[LEFT_OUT] > self._reported:
+            self._reported = int(found[LEFT_OUT])
+            trainer.say(f"up to step {step:,}, {self._reported:,} steps were left out for their gradients")
         before = self._nan_in_row
         for loss in losses:
             self._nan_in_row = 0 if np.isfinite(loss.numpy()).all() else self._nan_in_row + 1

@@ -1,10 +1,9 @@
 """Compiled programs of a run, each one `nn.Graph`: the training step and the prediction.
 
-    batch                   the step calls                   a prediction calls
-    (tokens, targets)       model.loss(tokens, targets)      model(tokens)
-    {"tokens": …,           model.loss(tokens=…,             model(tokens=…, present=…): the entries that
-     "present": …,            present=…, targets=…)            `forward` has arguments for
-     "targets": …}
+    batch                          the step calls                 a prediction calls
+    (input_ids, labels)            model.loss(input_ids, labels)  model(input_ids)
+    {"input_ids": …, "labels": …,  model.loss(input_ids=…,        model(input_ids=…, attention_mask=…): the
+     "attention_mask": …}            labels=…, attention_mask=…)    entries that are arguments of `forward`
 
 `StepOptions` configures the graphs.
 """
@@ -67,7 +66,7 @@ class TrainStep(nn.Graph):
         optimizer: of its parameters.
         schedule: of the optimizer's rates, or None.
         loss: ``loss(model, *batch)``; by default ``model.loss(*batch)``.
-        guard: skips steps with invalid gradients; a loss scaler or a `StepGuard`.
+        guard: skips steps with invalid gradients; a loss scaler or a `GradientGuard`.
         options: how.
         blocks: the modules that `options.checkpointing` recomputes.
     """

@@ -41,7 +41,7 @@ from sbpjax.models.parallelize import Sharding, sharding_of
 from . import batches
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
 from .disk import by_rank_0
-from .gradient_guard import StepGuard, Watch
+from .gradient_guard import GradientGuard, GuardMonitor
 from .hooks import Checkpoints, Evaluation, Hook, Log
 from .run_lock import RunLock
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
@@ -117,7 +117,7 @@ class Trainer:
         sharding: Sharding | None = None,
         schedule: Any = None,
         loss: Loss | None = None,
-        guard: StepGuard | bool | None = None,
+        guard: GradientGuard | bool | None = None,
         hooks: Sequence[Hook] | Mapping[str, Hook] = (),
         writers: Sequence[Writer] | None = None,
         out: str | Path | None = None,
@@ -152,8 +152,8 @@ class Trainer:
         self.train_step = TrainStep(
             model, self.optimizer, self.schedule, loss, self.guard, self.options, self._blocks()
         )
-        watch = [Watch(self.guard, log_every)] if isinstance(self.guard, StepGuard) else []
-        self.hooks: list[Hook] = [Log(log_every), *watch, *sorted(_list_hooks(hooks), key=lambda hook: hook.order)]
+        monitor = [GuardMonitor(self.guard, log_every)] if isinstance(self.guard, GradientGuard) else []
+        self.hooks: list[Hook] = [Log(log_every), *monitor, *sorted(_list_hooks(hooks), key=lambda hook: hook.order)]
         self.writers = list(writers) if writers is not None else [console_writer(), JsonLines()]
         self._lock: RunLock | None = None
         self._is_open, self._waiting = False, []  # whether the writers are, and the metrics that wait for that
@@ -169,8 +169,8 @@ class Trainer:
     def _of_factor(self, factor: Callable[[int], float]) -> Any:
         return optim.lr_scheduler.LambdaLR(self.optimizer, factor)
 
-    def _guard(self) -> StepGuard:
-        return StepGuard(scaler=amp.GradScaler() if self.options.amp == "float16" else None)
+    def _guard(self) -> GradientGuard:
+        return GradientGuard(scaler=amp.GradScaler() if self.options.amp == "float16" else None)
 
     def _blocks(self) -> list[nn.Module]:
         """Return the modules that are checkpointed one by one."""
@@ -263,8 +263,8 @@ class Trainer:
         """Stage that reads the targets: the last, or 0 where the output matrix is the embedding."""
         if self._target_stage is not None:
             return self._target_stage
-        behind = self.sharding.behind(getattr(self.model, "config", None)) if self.sharding else {}
-        return -1 if -1 in behind.values() else 0
+        stages = self.sharding.tail_modules(getattr(self.model, "config", None)) if self.sharding else {}
+        return -1 if -1 in stages.values() else 0
 
     def record(self, metrics: dict[str, float], step: int | None = None) -> None:
         """Pass metrics to the writers, when these are open, and store them as the latest."""

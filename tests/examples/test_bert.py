@@ -57,7 +57,7 @@ def test_a_small_run_learns_and_leaves_its_results(tmp_path):
     columns = Columns("text", "package", classes=options.packages)
     held_out = LabelledTexts(tmp_path / "data" / "held_out.jsonl", read_tokenizer(tmp_path / "data"), columns, 32)
     rows = {name: flow.tensor(np.stack([sample[name] for sample in held_out])) for name in held_out[0]}
-    said = model(rows["tokens"], rows["segments"], rows["present"]).argmax(-1)
+    said = model(rows["input_ids"], rows["token_type_ids"], rows["attention_mask"]).argmax(-1)
     assert (said == rows["labels"]).float().mean().item() == pytest.approx(accuracy, abs=0.02)
 
 

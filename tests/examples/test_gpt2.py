@@ -59,7 +59,7 @@ def test_a_missed_score_fails(folder):
             folder,
             "missed",
             *axes,
-            "trainer.hooks.goal={_call_: 'sbpjax.train:Goal', metric: validation/loss, most: 4.6}",
+            "trainer.hooks.goal={_call_: 'sbpjax.train:TargetMetric', metric: validation/loss, at_most: 4.6}",
         )
 
 

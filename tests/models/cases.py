@@ -53,10 +53,11 @@ def facts(case):
 
 
 def arguments(case, given, place=flow.tensor):
-    """Return what the loss of a model is called with, and what its forward is."""
+    """Return the positional arguments of a model's loss, and the keyword arguments of loss and forward."""
     names = ["tokens", "targets"] + (["pairs"] if case == "bert" else [])
     loss = [place(given[name]) for name in names]
-    others = {name: place(given[name]) for name in ("present", "segments") if name in given}
+    keywords = {"attention_mask": "present", "token_type_ids": "segments"}
+    others = {keyword: place(given[name]) for keyword, name in keywords.items() if name in given}
     return loss, others
 
 

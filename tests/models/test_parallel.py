@@ -1,4 +1,4 @@
-"""Mesh specs: placements, what purposes become, and one error for what cannot be."""
+"""Mesh specs: placements, sbp of logical axes, and one error for what cannot be."""
 
 import importlib.util
 
@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.errors import PlacementError
-from sbpjax.models.parallel import PURPOSES, Parallel
+from sbpjax.models.parallel import AXIS_RULES, Parallel
 
 B, S = flow.sbp.broadcast, flow.sbp.split
 
@@ -39,7 +39,7 @@ def test_stages_have_their_own_placements():
 
 
 @pytest.mark.parametrize(
-    "purposes, want",
+    "logical_axes, want",
     [
         (("heads", "width"), [B, S(1), S(0)]),
         (("width", "hidden"), [B, S(0), S(1)]),
@@ -50,14 +50,14 @@ def test_stages_have_their_own_placements():
         (("hidden", "heads"), [B, B, S(0)]),
     ],
 )
-def test_purposes_become_sbps(purposes, want):
-    assert spec(data=2, fsdp=2, tensor=2).sbp(purposes) == want
+def test_logical_axes_become_sbps(logical_axes, want):
+    assert spec(data=2, fsdp=2, tensor=2).sbp(logical_axes) == want
 
 
-def test_a_new_purpose_is_a_row():
-    own = Parallel(data=2, tensor=2, device="cpu", purposes={**PURPOSES, "classes": "tensor"})
+def test_new_logical_axis_is_a_rule():
+    own = Parallel(data=2, tensor=2, device="cpu", axis_rules={**AXIS_RULES, "classes": "tensor"})
     assert own.sbp(("classes", "width")) == [B, S(0)]
-    with pytest.raises(PlacementError, match=r"a dim for 'classes'[\s\S]*purposes are vocab"):
+    with pytest.raises(PlacementError, match=r"a dim of logical axis 'classes'[\s\S]*logical axes are vocab"):
         spec(tensor=2).sbp(("classes",))
 
 
@@ -77,7 +77,7 @@ def test_a_batch_is_split_over_data_and_fsdp():
         ({"sequence": 2}, r"sequence=2\)[\s\S]*sequence is a flag[\s\S]*context=2"),
         ({"context": 2, "context_by": "rings"}, r"context_by='rings'[\s\S]*one of ring, ulysses"),
         ({"data": 2, "ranks": (0, 0)}, r"ranks=\[0, 0\], 1 devices[\s\S]*data=2: as many devices"),
-        ({"purposes": {"heads": "tenser"}}, r"purpose 'heads' on 'tenser'[\s\S]*axes are pipeline, data"),
+        ({"axis_rules": {"heads": "tenser"}}, r"logical axis 'heads' on 'tenser'[\s\S]*axes are pipeline, data"),
     ],
 )
 def test_specs_that_cannot_be(given, seen):

@@ -127,7 +127,7 @@ def test_a_model_of_ones_own():
     with pytest.raises(PlacementError, match="no SHARDING in tests.models.sharding"):
         parallelize(Two(), spec(tensor=2))
     rows = {"up.weight": ("hidden", "width"), "down.weight": ("width", "hidden")}
-    table = Sharding(rows, units=lambda config: {"hidden": 8})
+    table = Sharding(rows, axis_sizes=lambda config: {"hidden": 8})
     x = flow.randn(4, 6)
     model = Two()
     want = model(x)
@@ -136,5 +136,5 @@ def test_a_model_of_ones_own():
         found = model(x.to_global(spec(tensor=2).placement, B))
     assert found.sbp == (flow.sbp.partial_sum,)
     np.testing.assert_allclose(found.detach().numpy(), want.detach().numpy(), rtol=1e-5, atol=1e-6)
-    with pytest.raises(PlacementError, match=r"up.weight of shape \(8, 6\), purposes \('hidden',\)"):
-        parallelize(Two(), spec(tensor=2), Sharding({"*": ("hidden",)}, units=lambda config: {}))
+    with pytest.raises(PlacementError, match=r"up.weight of shape \(8, 6\), logical axes \('hidden',\)"):
+        parallelize(Two(), spec(tensor=2), Sharding({"*": ("hidden",)}, axis_sizes=lambda config: {}))

@@ -23,7 +23,7 @@ MESH = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
 def evaluate(case, model, given, place=flow.tensor):
     """Return logits, and behind them the loss."""
     (tokens, *targets), others = arguments(case, given, place)
-    before = [model.shift_targets(*targets)] if case in SEQ2SEQ else []
+    before = [model.shift_right(*targets)] if case in SEQ2SEQ else []
     out = model.eval()(tokens, *before, **others)
     return [*(out if isinstance(out, tuple) else [out]), model.loss(tokens, *targets, **others)]
 

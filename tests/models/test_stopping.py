@@ -67,7 +67,7 @@ def test_generation_is_over_when_all_have_ended():
         lambda: calls.append(0) or step(),
         None,
     )
-    assert [len(row) for row in generator._chosen(*_padded(), 64, 40)] == [1] * len(PROMPTS)
+    assert [len(row) for row in generator._sample(*_padded(), 64, 40)] == [1] * len(PROMPTS)
     assert len(calls) == 7
 
 

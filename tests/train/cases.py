@@ -44,14 +44,14 @@ class Tower(nn.Module):
 
 
 TOWER = models.Sharding(
-    purposes={
+    logical_axes={
         "blocks.*.up.weight": ("hidden", "width"),
         "blocks.*.up.bias": ("hidden",),
         "blocks.*.down.weight": ("width", "hidden"),
         "blocks.*.down.bias": ("width",),
     },
-    units=lambda config: {"hidden": HIDDEN, "width": WIDTH},
-    behind=lambda config: {"nothing": -1},
+    axis_sizes=lambda config: {"hidden": HIDDEN, "width": WIDTH},
+    tail_modules=lambda config: {"nothing": -1},
 )
 
 

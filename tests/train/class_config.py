@@ -54,7 +54,7 @@ def masked(folder):
     lay(folder)
     (folder / "c.py").write_text(
         "from tests.train.class_config import *\n"
-        "from sbpjax.train.data import MaskedPairs, SpecialTokens\n"
+        "from sbpjax.train.data import BertPretrainingDataset, SpecialTokens\n"
         "special = LazyCall(SpecialTokens)(pad=0, begin=1, end=2, mask=3)\n"
-        'trainer.data = LazyCall(MaskedPairs)(file="pages", length=12, special=special, vocabulary=500)\n'
+        'trainer.data = LazyCall(BertPretrainingDataset)(file="pages", length=12, special=special, vocabulary=500)\n'
     )

@@ -80,8 +80,8 @@ def test_a_classifier_of_texts(tmp_path, monkeypatch, capsys):
     model = trained(models.from_pretrained("base"), "run")
     table = instantiate(runpy.run_path("c.py")["trainer"].data, "trainer.data")
     samples = [table[i] for i in range(2)]
-    tokens, present = (np.stack([sample[name] for sample in samples]) for name in ("tokens", "present"))
-    found = model(SPEC.place(tokens), present=SPEC.place(present)).numpy()
+    tokens, present = (np.stack([sample[name] for sample in samples]) for name in ("input_ids", "attention_mask"))
+    found = model(SPEC.place(tokens), attention_mask=SPEC.place(present)).numpy()
     assert found.argmax(-1).tolist() == [int(sample["labels"]) for sample in samples]
     models.save_pretrained(model, "classifier")
     theirs = transformers.BertForSequenceClassification.from_pretrained("classifier").eval()

@@ -6,7 +6,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import models
 from sbpjax.errors import TrainError
-from sbpjax.train import Checkpoints, Hook, StepGuard, StepOptions
+from sbpjax.train import Checkpoints, GradientGuard, Hook, StepOptions
 from tests.train.cases import WIDTH, Points, losses, records, trainer
 
 MESHES = {"one": {}, "3d": {"data": 2, "fsdp": 2, "tensor": 2}, "pipeline": {"data": 2, "pipeline": 2}}
@@ -52,7 +52,7 @@ def test_a_step_without_a_number_is_left_out(mesh, tmp_path):
 
 
 def test_a_spike_is_left_out(tmp_path):
-    made = trainer(tmp_path, steps=32, data=Wrong(30 * 8, 31 * 8, 1e3), guard=StepGuard(spike=10.0))
+    made = trainer(tmp_path, steps=32, data=Wrong(30 * 8, 31 * 8, 1e3), guard=GradientGuard(spike=10.0))
     made.fit()
     found = records(tmp_path)
     assert found[31]["grad_norm"] > 100 and found[32]["steps_left_out"] == 1 and found[30]["steps_left_out"] == 0
@@ -62,7 +62,7 @@ def test_a_spike_is_left_out(tmp_path):
 
 def test_the_run_ends_with_the_batch_saved(tmp_path):
     hooks = [Checkpoints(every=1)]
-    made = trainer(tmp_path, steps=20, data=Wrong(16, 400, np.nan), guard=StepGuard(patience=3), hooks=hooks)
+    made = trainer(tmp_path, steps=20, data=Wrong(16, 400, np.nan), guard=GradientGuard(patience=3), hooks=hooks)
     with pytest.raises(TrainError, match="3 steps in a row left out; at step 5 the norm is nan") as error:
         made.fit()
     path = tmp_path / "left_out_5.npz"
@@ -86,7 +86,7 @@ def test_losses_that_are_no_numbers_end_the_run_too(every, step, tmp_path):
         steps=20,
         data=Wrong(16, 400, 1e9),
         loss=loss,
-        guard=StepGuard(patience=4),
+        guard=GradientGuard(patience=4),
         log_every=every,
         hooks=hooks,
     )
@@ -120,5 +120,5 @@ def test_float16_has_a_scaler(tmp_path):
 def test_wrong_arguments():
     for wrong in ({"spike": 0.5}, {"patience": 0}):
         with pytest.raises(TrainError, match="spike=10.0, patience=5"):
-            StepGuard(**wrong)
+            GradientGuard(**wrong)
     assert flow.is_grad_enabled()

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.models.layers import ACTIVATIONS, MLP, Attention, attention_mask, normal_weights, positions_of, token_loss
+from sbpjax.models.layers import (
+    ACTIVATIONS,
+    MLP,
+    Attention,
+    make_attention_mask,
+    make_position_ids,
+    normal_weights,
+    token_loss,
+)
 from sbpjax.nn import functional as F
 
 from .config import BertConfig
@@ -28,9 +36,9 @@ class Embeddings(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.drop = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, tokens: flow.Tensor, segments: flow.Tensor) -> flow.Tensor:
+    def forward(self, input_ids: flow.Tensor, token_type_ids: flow.Tensor) -> flow.Tensor:
         """Return `(B, T, D)` of two `(B, T)`."""
-        x = self.token(tokens) + self.segment(segments) + self.position(positions_of(tokens))
+        x = self.token(input_ids) + self.segment(token_type_ids) + self.position(make_position_ids(input_ids))
         return self.drop(self.norm(x))
 
 
@@ -51,7 +59,7 @@ class Block(nn.Module):
         self.drop = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, x: flow.Tensor, mask: flow.Tensor | None = None) -> flow.Tensor:
-        """Return the stream `(B, T, D)` behind the block."""
+        """Return the stream `(B, T, D)` after the block."""
         x = self.norm1(x + self.drop(self.attention(x, mask=mask)))
         return self.norm2(x + self.drop(self.mlp(x)))
 
@@ -71,11 +79,16 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(config.hidden_size, config.hidden_size)
 
     def encode(
-        self, tokens: flow.Tensor, segments: flow.Tensor | None = None, present: flow.Tensor | None = None
+        self,
+        input_ids: flow.Tensor,
+        token_type_ids: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the vectors `(B, T, D)` of tokens; see `BertForPreTraining.forward`."""
-        mask, _ = attention_mask(tokens, causal=False, present=present)
-        x = self.embeddings(tokens, flow.zeros_like(tokens) if segments is None else segments)  # (B, T, D)
+        mask, _ = make_attention_mask(input_ids, causal=False, attention_mask=attention_mask)
+        x = self.embeddings(
+            input_ids, flow.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+        )  # (B, T, D)
         for block in self.blocks:
             x = block(x, mask)
         return x
@@ -114,8 +127,8 @@ class BertForPreTraining(Bert):
         >>> config = flow.models.bert.BertConfig(
         ...     vocab_size=64, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
         ... )
-        >>> tokens, follows = flow.models.bert.BertForPreTraining(config)(flow.zeros(2, 5, dtype=flow.int64))
-        >>> tokens.shape, follows.shape
+        >>> input_ids, follows = flow.models.bert.BertForPreTraining(config)(flow.zeros(2, 5, dtype=flow.int64))
+        >>> input_ids.shape, follows.shape
         (sbpjax.Size([2, 5, 64]), sbpjax.Size([2, 2]))
     """
 
@@ -126,40 +139,43 @@ class BertForPreTraining(Bert):
         self.apply(normal_weights(config.initializer_range))
 
     def forward(
-        self, tokens: flow.Tensor, segments: flow.Tensor | None = None, present: flow.Tensor | None = None
+        self,
+        input_ids: flow.Tensor,
+        token_type_ids: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> tuple[flow.Tensor, flow.Tensor]:
         """Return the logits of tokens and of pairs.
 
         Args:
-            tokens: `(B, T)` integers, T at most `max_position_embeddings`.
-            segments: `(B, T)`: to which sentence a token belongs; None for all to the first.
-            present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
+            input_ids: `(B, T)` integers, T at most `max_position_embeddings`.
+            token_type_ids: `(B, T)`: to which sentence a token belongs; None for all to the first.
+            attention_mask: `(B, T)`, nonzero for tokens, 0 for padding; None if there is no padding.
 
         Returns:
             ``(B, T, V)``, and ``(B, 2)``: class 0 is that the second sentence follows.
         """
-        x = self.encode(tokens, segments, present)
+        x = self.encode(input_ids, token_type_ids, attention_mask)
         return self.masked(x, self.embeddings.token.weight), self.follows(self.pooled(x))
 
     def loss(
         self,
-        tokens: flow.Tensor,
-        targets: flow.Tensor,
-        pairs: flow.Tensor,
-        segments: flow.Tensor | None = None,
-        present: flow.Tensor | None = None,
+        input_ids: flow.Tensor,
+        labels: flow.Tensor,
+        next_sentence_label: flow.Tensor,
+        token_type_ids: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the sum of both mean cross entropies, in nats.
 
         Args:
-            tokens: `(B, T)`.
-            targets: `(B, T)`, -100 where no token is to be predicted.
-            pairs: `(B,)`, 0 or 1.
-            segments: as of `forward`.
-            present: as of `forward`.
+            input_ids: `(B, T)`.
+            labels: `(B, T)`, -100 where no token is to be predicted.
+            next_sentence_label: `(B,)`, 0 or 1.
+            token_type_ids: as of `forward`.
+            attention_mask: as of `forward`.
         """
-        logits, follows = self(tokens, segments, present)
-        return token_loss(logits, targets) + F.cross_entropy(follows.float(), pairs)
+        logits, follows = self(input_ids, token_type_ids, attention_mask)
+        return token_loss(logits, labels) + F.cross_entropy(follows.float(), next_sentence_label)
 
 
 class BertForSequenceClassification(Bert):
@@ -184,17 +200,20 @@ class BertForSequenceClassification(Bert):
         self.apply(normal_weights(config.initializer_range))
 
     def forward(
-        self, tokens: flow.Tensor, segments: flow.Tensor | None = None, present: flow.Tensor | None = None
+        self,
+        input_ids: flow.Tensor,
+        token_type_ids: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits `(B, num_labels)`; see `BertForPreTraining.forward`."""
-        return self.classifier(self.drop(self.pooled(self.encode(tokens, segments, present))))
+        return self.classifier(self.drop(self.pooled(self.encode(input_ids, token_type_ids, attention_mask))))
 
     def loss(
         self,
-        tokens: flow.Tensor,
+        input_ids: flow.Tensor,
         labels: flow.Tensor,
-        segments: flow.Tensor | None = None,
-        present: flow.Tensor | None = None,
+        token_type_ids: flow.Tensor | None = None,
+        attention_mask: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the mean cross entropy of `labels` `(B,)`, in nats per sequence."""
-        return F.cross_entropy(self(tokens, segments, present).float(), labels)
+        return F.cross_entropy(self(input_ids, token_type_ids, attention_mask).float(), labels)

@@ -7,8 +7,8 @@ from sbpjax.models.parallelize import Sharding
 from .config import BertConfig
 
 
-def units(config: BertConfig) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: BertConfig) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {
         "vocab": config.vocab_size,
         "heads": config.num_attention_heads,
@@ -18,7 +18,7 @@ def units(config: BertConfig) -> dict[str, int]:
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         "embeddings.token.weight": ("vocab", "width"),
         "embeddings.position.weight": ("whole", "width"),
         "embeddings.segment.weight": ("whole", "width"),
@@ -43,7 +43,7 @@ SHARDING = Sharding(
         "classifier.weight": ("whole", "width"),
         "classifier.bias": ("whole",),
     },
-    units=units,
-    # The output matrix of masked tokens is the embedding, so all behind the blocks is where that is.
-    behind=lambda config: {"pooler": 0, "masked": 0, "follows": 0, "classifier": 0},
+    axis_sizes=axis_sizes,
+    # The output matrix of masked tokens is the embedding, so the tail modules are in its stage.
+    tail_modules=lambda config: {"pooler": 0, "masked": 0, "follows": 0, "classifier": 0},
 )

@@ -14,10 +14,10 @@ from sbpjax.models.layers import (
     MLP,
     Attention,
     KeyValues,
-    attention_mask,
+    make_attention_mask,
+    make_position_ids,
     normal_weights,
-    only_at,
-    positions_of,
+    select_positions,
     token_loss,
 )
 from sbpjax.nn import functional as F
@@ -46,10 +46,10 @@ class Block(nn.Module):
         mask: flow.Tensor | None = None,
         is_causal: bool = True,
         cache: KeyValues | None = None,
-        at: flow.Tensor | None = None,
+        cache_position: flow.Tensor | None = None,
     ) -> flow.Tensor:
-        """Return the stream `(B, T, D)` behind the block."""
-        x = x + self.drop(self.attention(self.norm1(x), None, mask, is_causal, cache, at))
+        """Return the stream `(B, T, D)` after the block."""
+        x = x + self.drop(self.attention(self.norm1(x), None, mask, is_causal, cache, cache_position))
         return x + self.drop(self.mlp(self.norm2(x)))
 
 
@@ -80,34 +80,40 @@ class GPT2(nn.Module):
 
     def forward(
         self,
-        tokens: flow.Tensor,
-        present: flow.Tensor | None = None,
-        positions: flow.Tensor | None = None,
-        caches: Sequence[KeyValues] | None = None,
-        at: flow.Tensor | None = None,
-        only: flow.Tensor | None = None,
+        input_ids: flow.Tensor,
+        attention_mask: flow.Tensor | None = None,
+        position_ids: flow.Tensor | None = None,
+        past_key_values: Sequence[KeyValues] | None = None,
+        cache_position: flow.Tensor | None = None,
+        logits_to_keep: flow.Tensor | None = None,
     ) -> flow.Tensor:
-        """Return the logits of the token behind each one.
+        """Return the logits of the next token at each position.
 
         Args:
-            tokens: `(B, T)` integers, T at most `n_positions`.
-            present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
-            positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
-            caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
-            at: with caches: the slot of the first of these tokens.
-            only: `(B,)`, the one token of each row whose logits are asked for; None for all.
+            input_ids: `(B, T)` integers, T at most `n_positions`.
+            attention_mask: `(B, T)`, nonzero for tokens, 0 for padding; None if there is no padding.
+            position_ids: `(B, T)` or `(T,)`; by default 0 to T - 1.
+            past_key_values: the cache of each block; `attention_mask` is then `(B, S)`, one entry for each slot.
+            cache_position: with caches: the slot of the first input token.
+            logits_to_keep: `(B,)`, the position in each row whose logits are returned; None for all.
 
         Returns:
-            ``(B, T, V)``; with `only` ``(B, 1, V)``.
+            ``(B, T, V)``; with `logits_to_keep` ``(B, 1, V)``.
         """
-        mask, is_causal = attention_mask(tokens, causal=caches is not None, present=present, at=at)
-        is_causal = is_causal or caches is None
-        x = self.token(tokens) + self.position(positions_of(tokens) if positions is None else positions)
+        mask, is_causal = make_attention_mask(
+            input_ids, causal=past_key_values is not None, attention_mask=attention_mask, cache_position=cache_position
+        )
+        is_causal = is_causal or past_key_values is None
+        x = self.token(input_ids) + self.position(
+            make_position_ids(input_ids) if position_ids is None else position_ids
+        )
         x = self.drop(x)  # (B, T, D)
         for i, block in enumerate(self.blocks):
-            x = block(x, mask, is_causal, None if caches is None else caches[i], at)
-        return F.linear(self.norm(only_at(x, only)), self.token.weight)  # (B, T, V)
+            x = block(x, mask, is_causal, None if past_key_values is None else past_key_values[i], cache_position)
+        return F.linear(self.norm(select_positions(x, logits_to_keep)), self.token.weight)  # (B, T, V)
 
-    def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
-        """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""
-        return token_loss(self(tokens, present), targets)
+    def loss(
+        self, input_ids: flow.Tensor, labels: flow.Tensor, attention_mask: flow.Tensor | None = None
+    ) -> flow.Tensor:
+        """Return the mean cross entropy of `labels` `(B, T)`, in nats per token; labels of -100 do not count."""
+        return token_loss(self(input_ids, attention_mask), labels)

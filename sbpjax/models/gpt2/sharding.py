@@ -7,8 +7,8 @@ from sbpjax.models.parallelize import Sharding
 from .config import GPT2Config
 
 
-def units(config: GPT2Config) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: GPT2Config) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {
         "vocab": config.vocab_size,
         "heads": config.n_head,
@@ -18,7 +18,7 @@ def units(config: GPT2Config) -> dict[str, int]:
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         "token.weight": ("vocab", "width"),
         "position.weight": ("whole", "width"),
         "blocks.*.attention.[qkv].weight": ("heads", "width"),
@@ -32,6 +32,6 @@ SHARDING = Sharding(
         "blocks.*.norm?.*": ("width",),
         "norm.*": ("width",),
     },
-    units=units,
-    behind=lambda config: {"norm": 0},  # and the output matrix, which is the embedding
+    axis_sizes=axis_sizes,
+    tail_modules=lambda config: {"norm": 0},  # and the output matrix, which is the embedding
 )

@@ -7,7 +7,7 @@ from sbpjax import nn
 from sbpjax.nn import functional as F
 
 from .cache import KeyValues
-from .rotary import rotate
+from .rotary import apply_rope
 
 
 class Attention(nn.Module):
@@ -66,22 +66,22 @@ class Attention(nn.Module):
     def forward(
         self,
         x: flow.Tensor,
-        rotation: tuple[flow.Tensor, flow.Tensor] | None = None,
+        cos_sin: tuple[flow.Tensor, flow.Tensor] | None = None,
         mask: flow.Tensor | None = None,
         is_causal: bool = False,
         cache: KeyValues | None = None,
-        at: flow.Tensor | None = None,
+        cache_position: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return what each position gathers from the others.
 
         Args:
             x: `(B, T, D)`.
-            rotation: cosines and sines of `rotary.rotation`; None rotates nothing.
+            cos_sin: cosines and sines of `rotary.rope_cos_sin`; None applies no rotation.
             mask: bools that broadcast to `(B, H, T, T)`; False hides a key from a query. With a cache of S slots
                 `(B, H, T, S)`.
             is_causal: hide all keys behind a query, and those before its window.
             cache: keys and values of the tokens before these; these are put into it.
-            at: with a cache: the slot of the first of these.
+            cache_position: with a cache: the slot of the first of these.
 
         Returns:
             ``(B, T, D)``; of a split batch split alike, of heads split over ranks a partial sum.
@@ -91,10 +91,10 @@ class Attention(nn.Module):
         v = self._by_head(self.v(x), self.kv_heads)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        if rotation is not None:
-            q, k = rotate(q, *rotation), rotate(k, *rotation)
-        if cache is not None and at is not None:
-            k, v = cache.extend(k, v, at)  # (B, K, S, C)
+        if cos_sin is not None:
+            q, k = apply_rope(q, *cos_sin), apply_rope(k, *cos_sin)
+        if cache is not None and cache_position is not None:
+            k, v = cache.extend(k, v, cache_position)  # (B, K, S, C)
         reach = None if self.window is None else self.window - 1
         y = F.scaled_dot_product_attention(
             q,

@@ -12,8 +12,8 @@ import sbpjax as flow
 from sbpjax import nn
 
 
-def _put(whole, part, at, dim: int):
-    return lax.dynamic_update_slice_in_dim(whole, part, at, dim)
+def _put(whole, part, cache_position, dim: int):
+    return lax.dynamic_update_slice_in_dim(whole, part, cache_position, dim)
 
 
 put = flow.wrap_jax(_put, name="put_in_slots")
@@ -41,17 +41,17 @@ class KeyValues(nn.Module):
         self.register_buffer("k", k)
         self.register_buffer("v", v)
 
-    def extend(self, k: flow.Tensor, v: flow.Tensor, at: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
+    def extend(self, k: flow.Tensor, v: flow.Tensor, cache_position: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
         """Put keys and values of T tokens into slots, and return those of all slots.
 
         Args:
             k: `(B, K, T, C)`.
             v: likewise.
-            at: the slot of the first one, a number; ``at + T`` is at most S.
+            cache_position: the slot of the first one, a number; ``cache_position + T`` is at most S.
 
         Returns:
             Two ``(B, K, S, C)``; slots that nothing was put into are zero.
         """
-        self.k.copy_(put(self.k, k.to(self.k.dtype), at, 2))
-        self.v.copy_(put(self.v, v.to(self.v.dtype), at, 2))
+        self.k.copy_(put(self.k, k.to(self.k.dtype), cache_position, 2))
+        self.v.copy_(put(self.v, v.to(self.v.dtype), cache_position, 2))
         return self.k, self.v

@@ -30,12 +30,12 @@ from sbpjax.nn import functional as F
 from .mlp import ACTIVATIONS
 
 
-def _places(experts, present=None, *, count: int, capacity: int | None):
+def _places(experts, attention_mask=None, *, count: int, capacity: int | None):
     """Return where choices go and where rows come from, for choices numbered ``choice · T + token``.
 
     Args:
         experts: ``(B, T, K)`` integers.
-        present: ``(B, T)``, nonzero where there is a token, which alone takes a place of a capacity; None if all are.
+        attention_mask: ``(B, T)``, nonzero for tokens, 0 for padding, which takes no capacity; None without padding.
         count: E.
         capacity: C, rows of each expert for a sequence; None for as many as are wanted.
 
@@ -46,7 +46,7 @@ def _places(experts, present=None, *, count: int, capacity: int | None):
     batch, tokens, choices = experts.shape
     total = tokens * choices
     wanted = experts.swapaxes(1, 2).reshape(batch, total, 1) == jnp.arange(count, dtype=experts.dtype)
-    there = wanted if present is None else wanted & jnp.tile(present != 0, (1, choices))[:, :, None]
+    there = wanted if attention_mask is None else wanted & jnp.tile(attention_mask != 0, (1, choices))[:, :, None]
     got = there.sum(1, dtype=np.int32)  # (B, E)
     wanted = wanted if capacity is None else there
     upto = jnp.cumsum(wanted, 1, dtype=np.int32)
@@ -143,13 +143,13 @@ class MoE(nn.Module):
             nn.init.normal_(matrix, std=matrix.shape[1] ** -0.5)
 
     def forward(
-        self, x: flow.Tensor, present: flow.Tensor | None = None, dropless: bool = False
+        self, x: flow.Tensor, attention_mask: flow.Tensor | None = None, dropless: bool = False
     ) -> tuple[flow.Tensor, flow.Tensor, flow.Tensor]:
         """Return what the experts make of tokens, and what the router's losses are made of.
 
         Args:
             x: `(B, T, D)`; any split of B.
-            present: `(B, T)`, nonzero where there is a token and not padding, which takes no place of a capacity.
+            attention_mask: `(B, T)`, nonzero for tokens, 0 for padding, which takes no place of a capacity.
             dropless: ignore the capacity.
 
         Returns:
@@ -163,7 +163,7 @@ class MoE(nn.Module):
         rows_each = None if dropless or self.capacity is None else self._rows_each(tokens)
         how = {"count": self.experts, "capacity": rows_each}
         row, choice, sizes, got = (
-            places(experts, **how) if present is None else places_of_present(experts, present, **how)
+            places(experts, **how) if attention_mask is None else places_of_present(experts, attention_mask, **how)
         )
         rows = spread(x, row, choice)  # (B, S, D)
         if rows_each is None:
@@ -182,13 +182,13 @@ class MoE(nn.Module):
         return min(tokens, max(math.ceil(self.capacity * tokens * self.choices / self.experts), 1))
 
 
-def routing_sums(logits: flow.Tensor, got: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
+def routing_sums(logits: flow.Tensor, got: flow.Tensor, attention_mask: flow.Tensor | None = None) -> flow.Tensor:
     """Return what the losses of a router are made of, summed over tokens; layers are added up.
 
     Args:
         logits: `(B, T, E)` float32, of the router.
         got: `(B, E)`, how many choices each expert got.
-        present: `(B, T)`, nonzero where there is a token; None if all are.
+        attention_mask: `(B, T)`, nonzero where there is a token; None if all are.
 
     Returns:
         ``(2 E + 2,)``: how many choices each expert got, the sum of its probabilities, that of the squared logarithms
@@ -198,7 +198,7 @@ def routing_sums(logits: flow.Tensor, got: flow.Tensor, present: flow.Tensor | N
         >>> flow.models.layers.routing_sums(flow.zeros(1, 3, 2), flow.tensor([[1, 2]]))
         tensor([1.0000, 2.0000, 1.5000, 1.5000, 1.4414, 3.0000])
     """
-    there = flow.ones_like(logits[..., :1]) if present is None else present.to(logits.dtype).unsqueeze(-1)
+    there = flow.ones_like(logits[..., :1]) if attention_mask is None else attention_mask.to(logits.dtype).unsqueeze(-1)
     squares = (logits.logsumexp(-1, keepdim=True) ** 2) * there
     terms = flow.cat([logits.softmax(-1) * there, squares, there], dim=-1)  # (B, T, E + 2)
     return flow.cat([got.to(logits.dtype).sum(0), terms.sum((0, 1))])

@@ -33,7 +33,7 @@ SCALINGS = {
 }
 
 
-def frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None = None) -> tuple[np.ndarray, float]:
+def rope_frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None = None) -> tuple[np.ndarray, float]:
     """Return the angles per position, and the factor of cosines and sines.
 
     Args:
@@ -45,7 +45,7 @@ def frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None =
         ``(C / 2,)`` float32 in radians, and a number.
 
     Example:
-        >>> flow.models.layers.frequencies(4, 10000.0)
+        >>> flow.models.layers.rope_frequencies(4, 10000.0)
         (array([1.  , 0.01], dtype=float32), 1.0)
     """
     steps = np.arange(0, head_dim, 2, dtype=np.float64)
@@ -86,7 +86,7 @@ def _yarn(own: np.ndarray, divided: np.ndarray, head_dim: int, theta: float, sca
     return (1 - ramp) * own + ramp * divided
 
 
-def rotation(
+def rope_cos_sin(
     positions: flow.Tensor, head_dim: int, theta: float, scaling: Mapping[str, Any] | None = None
 ) -> tuple[flow.Tensor, flow.Tensor]:
     """Return cosines and sines of the angles at some positions.
@@ -95,42 +95,42 @@ def rotation(
         positions: `(T,)`, or `(B, T)` where sequences differ.
         head_dim: C, or how many numbers of a head are turned.
         theta: the base.
-        scaling: see `frequencies`.
+        scaling: see `rope_frequencies`.
 
     Returns:
         Two tensors ``(T, C / 2)`` or ``(B, 1, T, C / 2)``, float32, with the layout of the positions.
 
     Example:
-        >>> cos, sin = flow.models.layers.rotation(flow.arange(3), 4, 10000.0)
+        >>> cos, sin = flow.models.layers.rope_cos_sin(flow.arange(3), 4, 10000.0)
         >>> cos.shape
         sbpjax.Size([3, 2])
     """
-    turns, factor = frequencies(head_dim, theta, scaling)
+    steps, factor = rope_frequencies(head_dim, theta, scaling)
     if positions.is_global:
         whole = [flow.sbp.broadcast] * len(positions.placement.hierarchy)
-        each = flow.tensor(turns, placement=positions.placement, sbp=whole)
+        each = flow.tensor(steps, placement=positions.placement, sbp=whole)
     else:
-        each = flow.tensor(turns)
+        each = flow.tensor(steps)
     angles = positions.float().unsqueeze(-1) * each  # (..., T, C / 2)
     if positions.ndim == 2:
         angles = angles.unsqueeze(1)
     return angles.cos() * factor, angles.sin() * factor
 
 
-def rotate(x: flow.Tensor, cos: flow.Tensor, sin: flow.Tensor) -> flow.Tensor:
+def apply_rope(x: flow.Tensor, cos: flow.Tensor, sin: flow.Tensor) -> flow.Tensor:
     """Return heads with their pairs turned.
 
     Args:
         x: `(B, H, T, C)`; any split but of C.
-        cos: of `rotation`. If it is of fewer numbers than C, as of Phi, the first ones of a head are turned.
-        sin: of `rotation`.
+        cos: of `rope_cos_sin`. If it is of fewer numbers than C, as of Phi, the first ones of a head are turned.
+        sin: of `rope_cos_sin`.
 
     Returns:
         The shape, dtype and layout of `x`.
 
     Example:
-        >>> cos, sin = flow.models.layers.rotation(flow.arange(2), 2, 10000.0)
-        >>> flow.models.layers.rotate(flow.ones(1, 1, 2, 2), cos, sin)[0, 0, 0].tolist()
+        >>> cos, sin = flow.models.layers.rope_cos_sin(flow.arange(2), 2, 10000.0)
+        >>> flow.models.layers.apply_rope(flow.ones(1, 1, 2, 2), cos, sin)[0, 0, 0].tolist()
         [1.0, 1.0]
     """
     half = cos.shape[-1]

@@ -9,40 +9,40 @@ from sbpjax import nn
 from sbpjax.nn import functional as F
 
 
-def positions_of(tokens: flow.Tensor) -> flow.Tensor:
+def make_position_ids(input_ids: flow.Tensor) -> flow.Tensor:
     """Return the positions ``0 … T - 1`` of tokens `(B, T)`: `(T,)`, on their placement, in every rank whole.
 
     Example:
-        >>> flow.models.layers.positions_of(flow.zeros(2, 3)).tolist()
+        >>> flow.models.layers.make_position_ids(flow.zeros(2, 3)).tolist()
         [0, 1, 2]
     """
-    if not tokens.is_global:
-        return flow.arange(tokens.shape[1], device=tokens.device)
-    whole = [flow.sbp.broadcast] * len(tokens.placement.hierarchy)
-    return flow.arange(tokens.shape[1], placement=tokens.placement, sbp=whole)
+    if not input_ids.is_global:
+        return flow.arange(input_ids.shape[1], device=input_ids.device)
+    whole = [flow.sbp.broadcast] * len(input_ids.placement.hierarchy)
+    return flow.arange(input_ids.shape[1], placement=input_ids.placement, sbp=whole)
 
 
-def only_at(x: flow.Tensor, only: flow.Tensor | None) -> flow.Tensor:
-    """Return one position of each row of `(B, T, D)`, `(B, 1, D)`; without `only` all.
+def select_positions(x: flow.Tensor, positions: flow.Tensor | None) -> flow.Tensor:
+    """Return one position of each row of `(B, T, D)`, `(B, 1, D)`; without `positions` all.
 
     Args:
         x: `(B, T, D)`, any split but of T.
-        only: `(B,)`, the position of each row; None for all.
+        positions: `(B,)`, the position of each row; None for all.
 
     Example:
         >>> x = flow.arange(6).reshape(2, 3, 1)
-        >>> flow.models.layers.only_at(x, flow.tensor([2, 0]))[:, 0, 0].tolist()
+        >>> flow.models.layers.select_positions(x, flow.tensor([2, 0]))[:, 0, 0].tolist()
         [2, 3]
     """
-    return x if only is None else x.gather(1, only[:, None, None].expand(-1, 1, x.shape[2]))
+    return x if positions is None else x.gather(1, positions[:, None, None].expand(-1, 1, x.shape[2]))
 
 
-def token_loss(logits: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
-    """Return the mean cross entropy of targets, in nats per token; targets of -100 do not count.
+def token_loss(logits: flow.Tensor, labels: flow.Tensor) -> flow.Tensor:
+    """Return the mean cross entropy of labels, in nats per token; labels of -100 do not count.
 
     Args:
         logits: `(B, T, V)`; any split.
-        targets: `(B, T)`.
+        labels: `(B, T)`.
 
     Returns:
         A number, float32.
@@ -52,7 +52,7 @@ def token_loss(logits: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
         1.3863
     """
     # Not as rows of one dim of tokens: positions may be split, and so may the batch.
-    return F.cross_entropy(logits.float().transpose(1, -1), targets, ignore_index=-100)
+    return F.cross_entropy(logits.float().transpose(1, -1), labels, ignore_index=-100)
 
 
 def normal_weights(std: float) -> Callable[[nn.Module], None]:

@@ -14,23 +14,23 @@ from sbpjax.models.layers import (
     Attention,
     GatedMLP,
     KeyValues,
-    attention_mask,
+    make_attention_mask,
+    make_position_ids,
     normal_weights,
-    only_at,
-    positions_of,
-    rotation,
+    rope_cos_sin,
+    select_positions,
     token_loss,
 )
 from sbpjax.nn import functional as F
 
 from .config import LlamaConfig
 
-Turns = tuple[flow.Tensor, flow.Tensor]  # cosines and sines of `rotation`
-Mask = tuple[flow.Tensor | None, bool]  # of `attention_mask`
+CosSin = tuple[flow.Tensor, flow.Tensor]  # cosines and sines of `rope_cos_sin`
+Mask = tuple[flow.Tensor | None, bool]  # of `make_attention_mask`
 
 
-class AttentionHalf(nn.Module):
-    """The first half of a block: attention on the normalised stream, added to it.
+class AttentionSubBlock(nn.Module):
+    """The attention sub-block: attention on the normalised stream, added to it.
 
     Args:
         config: the model's.
@@ -55,16 +55,16 @@ class AttentionHalf(nn.Module):
     def attend(
         self,
         x: flow.Tensor,
-        turns: Turns,
+        cos_sin: CosSin,
         mask: Mask = (None, True),
         cache: KeyValues | None = None,
-        at: flow.Tensor | None = None,
+        cache_position: flow.Tensor | None = None,
     ) -> flow.Tensor:
-        """Return the stream `(B, T, D)` behind the attention."""
-        return x + self.attention(self.attention_norm(x), turns, *mask, cache, at)
+        """Return the stream `(B, T, D)` after attention."""
+        return x + self.attention(self.attention_norm(x), cos_sin, *mask, cache, cache_position)
 
 
-class Block(AttentionHalf):
+class Block(AttentionSubBlock):
     """Attention and MLP, each on a normalised input and added to the stream.
 
     Args:
@@ -80,13 +80,13 @@ class Block(AttentionHalf):
     def forward(
         self,
         x: flow.Tensor,
-        turns: Turns,
+        cos_sin: CosSin,
         mask: Mask = (None, True),
         cache: KeyValues | None = None,
-        at: flow.Tensor | None = None,
+        cache_position: flow.Tensor | None = None,
     ) -> flow.Tensor:
-        """Return the stream `(B, T, D)` behind the block."""
-        x = self.attend(x, turns, mask, cache, at)
+        """Return the stream `(B, T, D)` after the block."""
+        x = self.attend(x, cos_sin, mask, cache, cache_position)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -104,7 +104,7 @@ class Llama(nn.Module):
         sbpjax.Size([2, 5, 64])
     """
 
-    BLOCK: ClassVar[type[AttentionHalf]] = Block
+    BLOCK: ClassVar[type[AttentionSubBlock]] = Block
 
     def __init__(self, config: LlamaConfig):
         super().__init__()
@@ -118,56 +118,68 @@ class Llama(nn.Module):
 
     def forward(
         self,
-        tokens: flow.Tensor,
-        present: flow.Tensor | None = None,
-        positions: flow.Tensor | None = None,
-        caches: Sequence[KeyValues] | None = None,
-        at: flow.Tensor | None = None,
-        only: flow.Tensor | None = None,
+        input_ids: flow.Tensor,
+        attention_mask: flow.Tensor | None = None,
+        position_ids: flow.Tensor | None = None,
+        past_key_values: Sequence[KeyValues] | None = None,
+        cache_position: flow.Tensor | None = None,
+        logits_to_keep: flow.Tensor | None = None,
     ) -> flow.Tensor:
-        """Return the logits of the token behind each one.
+        """Return the logits of the next token at each position.
 
         Args:
-            tokens: `(B, T)` integers.
-            present: `(B, T)`, nonzero where there is a token and not padding; None if there is no padding.
-            positions: `(B, T)` or `(T,)`; by default 0 to T - 1.
-            caches: one for each block, of the tokens before these; `present` is then `(B, S)`, of their slots.
-            at: with caches: the slot of the first of these tokens.
-            only: `(B,)`, the one token of each row whose logits are asked for; None for all.
+            input_ids: `(B, T)` integers.
+            attention_mask: `(B, T)`, nonzero for tokens, 0 for padding; None if there is no padding.
+            position_ids: `(B, T)` or `(T,)`; by default 0 to T - 1.
+            past_key_values: the cache of each block; `attention_mask` is then `(B, S)`, one entry for each slot.
+            cache_position: with caches: the slot of the first input token.
+            logits_to_keep: `(B,)`, the position in each row whose logits are returned; None for all.
 
         Returns:
-            ``(B, T, V)``; with `only` ``(B, 1, V)``.
+            ``(B, T, V)``; with `logits_to_keep` ``(B, 1, V)``.
         """
-        turns, masks = self.turns(tokens, positions), self.masks(tokens, present, caches, at)
-        x = self.embedding(tokens)  # (B, T, D)
+        cos_sin, masks = (
+            self.cos_sin(input_ids, position_ids),
+            self.masks(input_ids, attention_mask, past_key_values, cache_position),
+        )
+        x = self.embedding(input_ids)  # (B, T, D)
         for i, block in enumerate(self.blocks):
-            x = block(x, turns, masks[i], None if caches is None else caches[i], at)
-        return self.logits(x, only)
+            x = block(x, cos_sin, masks[i], None if past_key_values is None else past_key_values[i], cache_position)
+        return self.logits(x, logits_to_keep)
 
-    def turns(self, tokens: flow.Tensor, positions: flow.Tensor | None = None) -> Turns:
-        """Return the cosines and sines by which all blocks turn queries and keys."""
-        where = positions_of(tokens) if positions is None else positions
-        return rotation(where, self.config.head_size, self.config.rope_theta, self.config.rope_scaling)
+    def cos_sin(self, input_ids: flow.Tensor, position_ids: flow.Tensor | None = None) -> CosSin:
+        """Return the rotary cosines and sines of all blocks."""
+        where = make_position_ids(input_ids) if position_ids is None else position_ids
+        return rope_cos_sin(where, self.config.head_size, self.config.rope_theta, self.config.rope_scaling)
 
     def masks(
         self,
-        tokens: flow.Tensor,
-        present: flow.Tensor | None = None,
-        caches: Sequence[KeyValues] | None = None,
-        at: flow.Tensor | None = None,
+        input_ids: flow.Tensor,
+        attention_mask: flow.Tensor | None = None,
+        past_key_values: Sequence[KeyValues] | None = None,
+        cache_position: flow.Tensor | None = None,
     ) -> list[Mask]:
-        """Return which keys the queries of each block may read."""
+        """Return the attention mask of each block."""
         windows = [self.config.window(i) for i in range(len(self.blocks))]
-        if caches is None:  # the blocks know their windows, of which their kernels skip what is hidden
-            return [(attention_mask(tokens, causal=False, present=present)[0], True)] * len(windows)
-        masks = {w: attention_mask(tokens, causal=True, window=w, present=present, at=at) for w in set(windows)}
+        if past_key_values is None:  # the blocks know their windows, of which their kernels skip what is hidden
+            return [(make_attention_mask(input_ids, causal=False, attention_mask=attention_mask)[0], True)] * len(
+                windows
+            )
+        masks = {
+            w: make_attention_mask(
+                input_ids, causal=True, window=w, attention_mask=attention_mask, cache_position=cache_position
+            )
+            for w in set(windows)
+        }
         return [masks[window] for window in windows]
 
-    def logits(self, x: flow.Tensor, only: flow.Tensor | None = None) -> flow.Tensor:
-        """Return the logits `(B, T, V)` of a stream `(B, T, D)` behind all blocks; with `only` `(B, 1, V)`."""
-        x = self.norm(only_at(x, only))
+    def logits(self, x: flow.Tensor, logits_to_keep: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the logits `(B, T, V)` of a stream `(B, T, D)` after all blocks; with `logits_to_keep` `(B, 1, V)`."""
+        x = self.norm(select_positions(x, logits_to_keep))
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
 
-    def loss(self, tokens: flow.Tensor, targets: flow.Tensor, present: flow.Tensor | None = None) -> flow.Tensor:
-        """Return the mean cross entropy of `targets` `(B, T)`, in nats per token; targets of -100 do not count."""
-        return token_loss(self(tokens, present), targets)
+    def loss(
+        self, input_ids: flow.Tensor, labels: flow.Tensor, attention_mask: flow.Tensor | None = None
+    ) -> flow.Tensor:
+        """Return the mean cross entropy of `labels` `(B, T)`, in nats per token; labels of -100 do not count."""
+        return token_loss(self(input_ids, attention_mask), labels)

@@ -7,8 +7,8 @@ from sbpjax.models.parallelize import Sharding
 from .config import LlamaConfig
 
 
-def units(config: LlamaConfig) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: LlamaConfig) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {
         "vocab": config.vocab_size,
         "heads": config.num_attention_heads,
@@ -19,7 +19,7 @@ def units(config: LlamaConfig) -> dict[str, int]:
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         "embedding.weight": ("vocab", "width"),
         "head.weight": ("vocab", "width"),
         "blocks.*.attention.q.weight": ("heads", "width"),
@@ -37,6 +37,6 @@ SHARDING = Sharding(
         "blocks.*.mlp.down.bias": ("width",),
         "*norm.weight": ("width",),
     },
-    units=units,
-    behind=lambda config: {"norm": 0} if config.tie_word_embeddings else {"norm": -1, "head": -1},
+    axis_sizes=axis_sizes,
+    tail_modules=lambda config: {"norm": 0} if config.tie_word_embeddings else {"norm": -1, "head": -1},
 )

@@ -9,19 +9,19 @@ from sbpjax.models.llama import sharding as llama
 from .config import MixtralConfig
 
 
-def units(config: MixtralConfig) -> dict[str, int]:
-    """Return how many there are of each purpose."""
-    return llama.units(config) | {"experts": config.num_local_experts}
+def axis_sizes(config: MixtralConfig) -> dict[str, int]:
+    """Return the size of each logical axis."""
+    return llama.axis_sizes(config) | {"experts": config.num_local_experts}
 
 
 SHARDING = replace(
     llama.SHARDING,
-    purposes={
-        **llama.SHARDING.purposes,
+    logical_axes={
+        **llama.SHARDING.logical_axes,
         "blocks.*.moe.router.weight": ("whole", "width"),
         "blocks.*.moe.gate": ("experts", "width", "hidden"),
         "blocks.*.moe.up": ("experts", "width", "hidden"),
         "blocks.*.moe.down": ("experts", "hidden", "width"),
     },
-    units=units,
+    axis_sizes=axis_sizes,
 )

@@ -7,13 +7,13 @@ from sbpjax.models.parallelize import Sharding
 from .config import RecommendConfig
 
 
-def units(config: RecommendConfig) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: RecommendConfig) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {"rows": config.rows, "columns": config.dim}
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         # One column, which no axis can divide.
         "wide.weight": ("rows", "whole"),
         "first.weight": ("rows", "whole"),
@@ -22,6 +22,6 @@ SHARDING = Sharding(
         "*.weight": ("whole", "whole"),
         "*.bias": ("whole",),
     },
-    units=units,
+    axis_sizes=axis_sizes,
     blocks=(),
 )

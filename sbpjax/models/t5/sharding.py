@@ -7,8 +7,8 @@ from sbpjax.models.parallelize import Sharding
 from .config import T5Config
 
 
-def units(config: T5Config) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: T5Config) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {
         "vocab": config.vocab_size,
         "heads": config.num_heads,
@@ -17,14 +17,14 @@ def units(config: T5Config) -> dict[str, int]:
     }
 
 
-def behind(config: T5Config) -> dict[str, int]:
-    """Return the stages of modules beside the blocks: the embedding is the encoder's and the decoder's."""
+def tail_modules(config: T5Config) -> dict[str, int]:
+    """Return the stages of modules outside the blocks: the embedding is the encoder's and the decoder's."""
     last = {"decoder.norm": 0} if config.tie_word_embeddings else {"decoder.norm": -1, "head": -1}
     return {"embedding": 0, "encoder.norm": 0} | last
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         "embedding.weight": ("vocab", "width"),
         "head.weight": ("vocab", "width"),
         "*.relative.weight": ("whole", "heads"),
@@ -37,7 +37,7 @@ SHARDING = Sharding(
         "*.down.weight": ("width", "hidden"),
         "*norm.weight": ("width",),
     },
-    units=units,
+    axis_sizes=axis_sizes,
     blocks=("encoder.blocks", "decoder.blocks"),
-    behind=behind,
+    tail_modules=tail_modules,
 )

@@ -50,7 +50,7 @@ KINDS = frozenset(
         "sbpjax.data.loading.dataloader:DataLoader",
         "sbpjax.data.loading.global_loader:GlobalLoader",
         "sbpjax.train.trainer:Trainer",
-        "sbpjax.train.gradient_guard:StepGuard",
+        "sbpjax.train.gradient_guard:GradientGuard",
         "sbpjax.train.hooks.hook:Hook",
         "sbpjax.train.writers.writer:Writer",
         "sbpjax.train.evaluation.metric:Metric",

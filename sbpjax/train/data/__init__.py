@@ -15,7 +15,7 @@
 * `tokenizer.py`, `documents.py`: from texts to tokens; `sbpjax.train.preprocess` is their command.
 """
 
-from .bert_pairs import MaskedPairs as MaskedPairs
+from .bert_pairs import BertPretrainingDataset as BertPretrainingDataset
 from .blend import Blend as Blend
 from .buckets import Buckets as Buckets
 from .cifar import Cifar as Cifar
@@ -38,7 +38,7 @@ from .numbered import Shuffled as Shuffled
 from .packed import PackedTokens as PackedTokens
 from .permutation import Permutation as Permutation
 from .special import SpecialTokens as SpecialTokens
-from .t5_span_corruption import CorruptedSpans as CorruptedSpans
+from .t5_span_corruption import T5SpanCorruptionDataset as T5SpanCorruptionDataset
 from .token_file import TokenFile as TokenFile
 from .token_file import TokenFileWriter as TokenFileWriter
 from .token_file import token_dtype as token_dtype

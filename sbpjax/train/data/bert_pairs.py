@@ -1,4 +1,4 @@
-"""`MaskedPairs`: BERT pre-training samples, masked language modelling and sentence pair prediction.
+"""`BertPretrainingDataset`: BERT pre-training samples, masked language modelling and sentence pair prediction.
 
 A document is cut into windows of ``length - 3`` tokens, a window into two pieces, A and B, at a random place; where the
 file has sentence boundaries, between two sentences. Then a pair gets one of two labels, half of the time 1:
@@ -10,7 +10,7 @@ Of the text's tokens, ``round(0.15 * n)`` and at least one are to be predicted: 
 ``[MASK]``, 10 by a random token, 10 stay. All of it is a function of `seed` and the sample's number.
 
     [CLS] the [MASK] sat [SEP] on the house [SEP] [PAD]
-    targets   cat 7..., mat for "house", -100 elsewhere          segments 0 0 0 0 0 1 1 1 1 0
+    labels    cat 7..., mat for "house", -100 elsewhere          token_type_ids 0 0 0 0 0 1 1 1 1 0
 
 Source: Devlin et al., "BERT", 2018, section 3.1 and appendix A; Lan et al., "ALBERT", 2019, section 3.1.
 """
@@ -28,11 +28,11 @@ from .numbered import Shuffled
 from .special import SpecialTokens
 from .token_file import TokenFile
 
-QUESTIONS = ("order", "next")
+PAIR_TASKS = ("order", "next")
 _HIDDEN, _CHANGED = 0.8, 0.1  # of the tokens to be predicted
 
 
-class MaskedPairs(Shuffled):
+class BertPretrainingDataset(Shuffled):
     """Windows of documents as BERT pre-training samples, each a dict of the arguments of `BertForPreTraining.loss`.
 
     Args:
@@ -40,7 +40,7 @@ class MaskedPairs(Shuffled):
         length: the input length, special tokens included; shorter inputs are padded.
         special: the special tokens.
         vocabulary: the size of the vocabulary; random tokens are below it.
-        question: ``"order"`` or ``"next"``.
+        pair_task: ``"order"`` or ``"next"``.
         samples: the number of samples of a run, over as many epochs as needed; one epoch if not given.
         seed: of the order, the pieces and the masks, 0 or more.
         shuffle: False for the order of the file.
@@ -54,9 +54,9 @@ class MaskedPairs(Shuffled):
     Example:
         >>> with TokenFileWriter("letters", token_dtype(256)) as writer:
         ...     writer.add(list(b"abcdefghij"))
-        >>> pairs = MaskedPairs("letters", 16, SpecialTokens(0, 1, 2, 3), vocabulary=256)
+        >>> pairs = BertPretrainingDataset("letters", 16, SpecialTokens(0, 1, 2, 3), vocabulary=256)
         >>> sample = pairs[0]
-        >>> sample["tokens"].shape, int((sample["targets"] >= 0).sum()), int(sample["present"].sum())
+        >>> sample["input_ids"].shape, int((sample["labels"] >= 0).sum()), int(sample["attention_mask"].sum())
         ((16,), 2, 13)
     """
 
@@ -67,7 +67,7 @@ class MaskedPairs(Shuffled):
         special: SpecialTokens,
         vocabulary: int,
         *,
-        question: str = "order",
+        pair_task: str = "order",
         samples: int | None = None,
         seed: int = 0,
         shuffle: bool = True,
@@ -76,7 +76,7 @@ class MaskedPairs(Shuffled):
     ) -> None:
         self.file = file if isinstance(file, TokenFile) else TokenFile(file)
         self.length, self.special, self.vocabulary = length, special, vocabulary
-        self.question, self.share = question, share
+        self.pair_task, self.share = pair_task, share
         self.continues = None if continues is None else np.asarray(continues, bool)
         self._check()
         self._body = length - 3
@@ -89,13 +89,13 @@ class MaskedPairs(Shuffled):
         super().__init__(int(self._ends[-1]), samples, seed, shuffle)
 
     def _refuse(self, seen: str, rule: str, fix: str) -> None:
-        raise DataError("MaskedPairs(file, length, special, vocabulary)", seen, rule, fix)
+        raise DataError("BertPretrainingDataset(file, length, special, vocabulary)", seen, rule, fix)
 
     def _check(self) -> None:
         if self.length < 5:
             self._refuse(f"length={self.length}", "two tokens and three special ones make 5 at least", "length=128")
-        if self.question not in QUESTIONS:
-            self._refuse(f"question={self.question!r}", "questions are 'order' and 'next'", "question='order'")
+        if self.pair_task not in PAIR_TASKS:
+            self._refuse(f"pair_task={self.pair_task!r}", "pair tasks are 'order' and 'next'", "pair_task='order'")
         if not 0 < self.share < 1:
             self._refuse(f"share={self.share}", "the share of tokens to predict is between 0 and 1", "share=0.15")
         if not 0 <= min(self.special) or max(self.special) >= self.vocabulary:
@@ -106,20 +106,24 @@ class MaskedPairs(Shuffled):
             self._refuse(f"shape {self.continues.shape}", rule, "np.zeros(vocabulary, bool)")
 
     def sample(self, number: int) -> dict[str, Any]:
-        """Return ``tokens``, ``targets``, ``segments`` and ``present``, `(length,)` each, and ``pairs``, 0 or 1."""
+        """Return the arguments of `BertForPreTraining.loss`.
+
+        ``input_ids``, ``labels``, ``token_type_ids`` and ``attention_mask`` are `(length,)`, ``next_sentence_label`` is
+        0 or 1.
+        """
         random = self.chance(number)
         document, begin = self._window(self.index(number))
         window = self._piece(document, begin, self._body)
         cut = self._cut(document, begin, len(window), random)
         first, second = window[:cut], window[cut:]
-        asked = int(random.integers(2))
-        if asked and self.question == "order":
+        label = int(random.integers(2))
+        if label and self.pair_task == "order":
             first, second = second, first
-        elif asked:
-            second = self._elsewhere(document, self._body - cut, random)
+        elif label:
+            second = self._piece_of_another_document(document, self._body - cut, random)
         sample = self.special.joined(first, second, self.length)
-        sample["targets"] = self._hide(sample["tokens"], len(first), len(second), random)
-        return sample | {"pairs": np.int64(asked)}
+        sample["labels"] = self._hide(sample["input_ids"], len(first), len(second), random)
+        return sample | {"next_sentence_label": np.int64(label)}
 
     def _window(self, index: int) -> tuple[int, int]:
         """Return the document of a window, and where in it the window begins."""
@@ -132,7 +136,7 @@ class MaskedPairs(Shuffled):
         places = places[(places > 0) & (places < count)]
         return int(random.choice(places)) if len(places) else int(random.integers(1, count))
 
-    def _elsewhere(self, document: int, count: int, random: np.random.Generator) -> np.ndarray:
+    def _piece_of_another_document(self, document: int, count: int, random: np.random.Generator) -> np.ndarray:
         """Return a piece of another document; of the same one where there is no other."""
         low = int(self._ends[document - 1]) if document else 0
         high = int(self._ends[document])

@@ -2,7 +2,7 @@
 
     tokenizer = read_tokenizer("bert/")
     mrpc = LabelledTexts("MRPC/train.tsv", tokenizer, GLUE["mrpc"], length=128)
-    mrpc[0]                                    # tokens, segments, present (128,), labels: a number
+    mrpc[0]                                    # input_ids, token_type_ids, attention_mask (128,); labels: a number
 
 All texts are tokenized when the dataset is made, and are sent to data workers as numbers.
 """
@@ -83,7 +83,7 @@ class LabelledTexts(Shuffled):
         ...     _ = file.write("sentence\tlabel\na good one\t1\nno\t0\n")
         >>> tokenizer = train_tokenizer(["a good one", "no"], 300, model="wordpiece")
         >>> rows = LabelledTexts("table.tsv", tokenizer, GLUE["sst2"], length=8, shuffle=False)
-        >>> rows[1]["labels"], rows[1]["present"].tolist(), rows.classes
+        >>> rows[1]["labels"], rows[1]["attention_mask"].tolist(), rows.classes
         (np.int64(0), [1, 1, 1, 0, 0, 0, 0, 0], ('0', '1'))
     """
 
@@ -197,7 +197,7 @@ class LabelledTexts(Shuffled):
         return super().__getitem__(index)
 
     def sample(self, number: int) -> dict[str, Any]:
-        """Return ``tokens``, ``segments`` and ``present``, `(length,)` each, and ``labels``, a number."""
+        """Return ``input_ids``, ``token_type_ids``, ``attention_mask``, `(length,)` each, and ``labels``, a number."""
         return self._pad_text(self.index(number), self.length)
 
     def _pad_text(self, row: int, width: int) -> dict[str, Any]:

@@ -55,12 +55,20 @@ class SpecialTokens(NamedTuple):
             width: the input length: ``m + 2``, with two sentences ``m + n + 3``, or more.
 
         Returns:
-            ``tokens``, ``segments`` (0, and 1 in the second sentence with its end) and ``present`` (0 in the padding),
-            `(width,)` int64 each.
+            ``input_ids``, ``token_type_ids`` (0, and 1 in the second sentence and its end) and ``attention_mask`` (0 in
+            the padding), `(width,)` int64 each.
         """
         both = [[self.begin], first, [self.end]] + ([] if second is None else [second, [self.end]])
-        tokens, segments, present = np.full(width, self.pad), np.zeros(width, np.int64), np.zeros(width, np.int64)
-        count, ahead = sum(map(len, both)), len(first) + 2
-        tokens[:count] = np.concatenate(both)
-        segments[ahead:count] = present[:count] = 1
-        return {"tokens": tokens.astype(np.int64), "segments": segments, "present": present}
+        input_ids, token_type_ids, attention_mask = (
+            np.full(width, self.pad),
+            np.zeros(width, np.int64),
+            np.zeros(width, np.int64),
+        )
+        count, second_start = sum(map(len, both)), len(first) + 2
+        input_ids[:count] = np.concatenate(both)
+        token_type_ids[second_start:count] = attention_mask[:count] = 1
+        return {
+            "input_ids": input_ids.astype(np.int64),
+            "token_type_ids": token_type_ids,
+            "attention_mask": attention_mask,
+        }

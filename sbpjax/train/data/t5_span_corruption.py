@@ -1,8 +1,8 @@
-"""`CorruptedSpans`: T5 span corruption samples, text without some spans and the spans as targets.
+"""`T5SpanCorruptionDataset`: T5 span corruption samples, text without some spans and the spans as targets.
 
     text      Thank you for inviting me to your party last week .
-    tokens    Thank you <x> me to your party <y> week . </s>
-    targets   <x> for inviting <y> last </s>
+    input_ids Thank you <x> me to your party <y> week . </s>
+    labels    <x> for inviting <y> last </s>
 
 Of n tokens ``round(0.15 * n)`` are taken out, in ``round(0.15 * n / 3)`` spans: so both lengths are a function of n
 alone, and n is chosen so that the inputs are `length` long. All samples have these shapes, no padding: `lengths`
@@ -57,7 +57,7 @@ def lengths(length: int, density: float = 0.15, mean_span: float = 3.0) -> tuple
     return tokens, of(tokens)[1]
 
 
-class CorruptedSpans(Shuffled):
+class T5SpanCorruptionDataset(Shuffled):
     """Tokens of a file as samples with spans taken out, each a dict of the arguments of a T5's loss.
 
     The documents are one line of tokens, as in `PackedTokens`; a sample is as many of them as fit.
@@ -75,8 +75,8 @@ class CorruptedSpans(Shuffled):
 
     Attributes:
         text_length: tokens of text of a sample.
-        input_length: of ``tokens``.
-        target_length: of ``targets``.
+        input_length: of ``input_ids``.
+        target_length: of ``labels``.
 
     Raises:
         DataError: an argument does not fit, or the file is shorter than a sample.
@@ -84,9 +84,9 @@ class CorruptedSpans(Shuffled):
     Example:
         >>> with TokenFileWriter("letters", token_dtype(256)) as writer:
         ...     writer.add(list(b"abcdefghij" * 4))
-        >>> spans = CorruptedSpans("letters", 16, end=1, sentinel=255)
+        >>> spans = T5SpanCorruptionDataset("letters", 16, end=1, sentinel=255)
         >>> sample = spans[0]
-        >>> spans.text_length, sample["tokens"].shape, sample["targets"].shape
+        >>> spans.text_length, sample["input_ids"].shape, sample["labels"].shape
         (17, (16,), (5,))
     """
 
@@ -109,7 +109,7 @@ class CorruptedSpans(Shuffled):
                 f"length={length}, density={density}, mean_span={mean_span}",
                 ("inputs have 4 tokens at least, density is between 0 and 1, spans have 1 token at least"),
             )
-            self._refuse(seen, rule, "CorruptedSpans(file, 512, density=0.15, mean_span=3)")
+            self._refuse(seen, rule, "T5SpanCorruptionDataset(file, 512, density=0.15, mean_span=3)")
         self.end, self.sentinel = end, sentinel
         self.text_length, self.target_length = lengths(length, density, mean_span)
         self._taken, self._count = _spans(self.text_length, density, mean_span)
@@ -124,10 +124,10 @@ class CorruptedSpans(Shuffled):
         super().__init__(tokens // self.text_length, samples, seed, shuffle)
 
     def _refuse(self, seen: str, rule: str, fix: str) -> None:
-        raise DataError("CorruptedSpans(file, length)", seen, rule, fix)
+        raise DataError("T5SpanCorruptionDataset(file, length)", seen, rule, fix)
 
     def sample(self, number: int) -> dict[str, np.ndarray]:
-        """Return ``tokens`` `(input_length,)` and ``targets`` `(target_length,)`."""
+        """Return ``input_ids`` `(input_length,)` and ``labels`` `(target_length,)`."""
         random, begin = self.chance(number), self.index(number) * self.text_length
         text = self.file.read(begin, begin + self.text_length).astype(np.int64)
         kept = _parts(self.text_length - self._taken, self._count, random)
@@ -140,7 +140,7 @@ class CorruptedSpans(Shuffled):
             tokens += [pieces[2 * i], sentinel]
             targets += [sentinel, pieces[2 * i + 1]]
         end = np.array([self.end])
-        return {"tokens": np.concatenate([*tokens, end]), "targets": np.concatenate([*targets, end])}
+        return {"input_ids": np.concatenate([*tokens, end]), "labels": np.concatenate([*targets, end])}
 
 
 def _parts(total: int, count: int, random: np.random.Generator) -> np.ndarray:

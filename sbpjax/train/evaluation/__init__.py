@@ -3,7 +3,7 @@
     evaluation = Evaluation(reviews, Accuracy(k=(1, 5)), every=500)           # as a part of a run
     metric = glue_metrics("mrpc")                                             # or by itself: accuracy and F1
     for batch in loader:
-        metric.update(model(batch["tokens"]), batch)
+        metric.update(model(batch["input_ids"]), batch)
     metric.compute()                                                          # {"accuracy": 0.84, "f1": 0.89}
 
 * `metric.py`: the base: selection of predictions and targets, and merging of ranks.

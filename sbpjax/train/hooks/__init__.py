@@ -4,7 +4,7 @@ from .average import Average as Average
 from .checkpoints import Checkpoints as Checkpoints
 from .early_stop import EarlyStop as EarlyStop
 from .evaluation import Evaluation as Evaluation
-from .goal import Goal as Goal
 from .hook import Hook as Hook
 from .log import Log as Log
+from .target_metric import TargetMetric as TargetMetric
 from .trace import Trace as Trace

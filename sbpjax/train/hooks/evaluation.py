@@ -1,7 +1,7 @@
 """`Evaluation`: evaluate the model on held-out data periodically.
 
     Evaluation(pages, every=500)                                     # validation/loss: model.loss(*batch)
-    Evaluation(reviews, Accuracy(), every=500, name="reviews")       # the evaluator's metrics of model(tokens)
+    Evaluation(reviews, Accuracy(), every=500, name="reviews")       # the evaluator's metrics of model(input_ids)
 
 An evaluator has three methods, and may be used without a trainer: ``reset()``; ``update(outputs, batch)``, once per
 batch, with the model's outputs; ``compute()``, which returns numbers by name.

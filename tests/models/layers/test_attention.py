@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax.models.layers import Attention, attention_mask, rotation
+from sbpjax.models.layers import Attention, make_attention_mask, rope_cos_sin
 
 B, T, H, K, C = 2, 5, 4, 2, 6
 S = flow.sbp.split
@@ -40,17 +40,17 @@ def test_it_is_the_formula(bias, window):
     flow.manual_seed(0)
     layer = Attention(16, H, kv_heads=K, head_dim=C, bias=bias, out_bias=False, norm_eps=1e-6 if bias else None)
     x = np.random.default_rng(0).standard_normal((B, T, 16))
-    turns = rotation(flow.arange(T), C, 100.0)
-    mask, is_causal = attention_mask(flow.zeros(B, T), causal=True, window=window)
+    cos_sin = rope_cos_sin(flow.arange(T), C, 100.0)
+    mask, is_causal = make_attention_mask(flow.zeros(B, T), causal=True, window=window)
     assert is_causal == (window is None)
     behind = np.arange(T)[:, None] - np.arange(T)
     whole = (behind >= 0) & (behind < (window or T))
-    found = layer(flow.tensor(x.astype("f")), turns, mask, is_causal)
+    found = layer(flow.tensor(x.astype("f")), cos_sin, mask, is_causal)
     # q and k have norms only together with a bias here
-    want = by_formula(layer, x, whole, *(t.numpy().astype(np.float64) for t in turns))
+    want = by_formula(layer, x, whole, *(t.numpy().astype(np.float64) for t in cos_sin))
     np.testing.assert_allclose(found.detach().numpy(), want, rtol=1e-4, atol=1e-5)
     layer.window = window  # the layer's own, and no mask
-    found = layer(flow.tensor(x.astype("f")), turns, None, True)
+    found = layer(flow.tensor(x.astype("f")), cos_sin, None, True)
     np.testing.assert_allclose(found.detach().numpy(), want, rtol=1e-4, atol=1e-5)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import sbpjax as flow
-from sbpjax.models.layers import Attention, KeyValues, attention_mask, rotation
+from sbpjax.models.layers import Attention, KeyValues, make_attention_mask, rope_cos_sin
 
 B, T, SLOTS = 2, 6, 9
 
@@ -15,24 +15,28 @@ def layer():
 
 def test_parts_of_a_sequence_give_the_whole():
     attention, x = layer(), flow.randn(B, T, 16)
-    whole = attention(x, rotation(flow.arange(T), 4, 100.0), None, True)
+    whole = attention(x, rope_cos_sin(flow.arange(T), 4, 100.0), None, True)
     cache = KeyValues(*(flow.zeros(B, 2, SLOTS, 4) for _ in "kv"))
     found = []
     with flow.no_grad():
         for start, stop in ((0, 3), (3, 4), (4, 6)):
-            part, at = x[:, start:stop], flow.tensor(start)
-            present = (flow.arange(SLOTS) < stop).long().expand(B, SLOTS)
-            mask, is_causal = attention_mask(part[..., 0], causal=True, present=present, at=at)
+            part, cache_position = x[:, start:stop], flow.tensor(start)
+            attention_mask = (flow.arange(SLOTS) < stop).long().expand(B, SLOTS)
+            mask, is_causal = make_attention_mask(
+                part[..., 0], causal=True, attention_mask=attention_mask, cache_position=cache_position
+            )
             assert mask.shape == (B, 1, stop - start, SLOTS)
-            turns = rotation(flow.arange(start, stop), 4, 100.0)
-            found.append(attention(part, turns, mask, is_causal, cache, at))
+            cos_sin = rope_cos_sin(flow.arange(start, stop), 4, 100.0)
+            found.append(attention(part, cos_sin, mask, is_causal, cache, cache_position))
     np.testing.assert_allclose(flow.cat(found, 1).numpy(), whole.detach().numpy(), rtol=1e-4, atol=1e-5)
     assert cache.k[:, :, T:].abs().sum() == 0
 
 
 def test_a_window_hides_what_is_far_behind():
-    present = flow.ones(1, SLOTS, dtype=flow.int64)
-    mask, _ = attention_mask(flow.zeros(1, 2), causal=True, window=3, present=present, at=flow.tensor(4))
+    attention_mask = flow.ones(1, SLOTS, dtype=flow.int64)
+    mask, _ = make_attention_mask(
+        flow.zeros(1, 2), causal=True, window=3, attention_mask=attention_mask, cache_position=flow.tensor(4)
+    )
     want = [[2 <= s <= 4 for s in range(SLOTS)], [3 <= s <= 5 for s in range(SLOTS)]]
     assert mask[0, 0].tolist() == want
 

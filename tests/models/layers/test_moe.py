@@ -49,13 +49,13 @@ def by_hand(layer, x, places):
     return torch.stack(out).reshape(x.shape), experts.numpy(), [g, u, d, r]
 
 
-def taken(experts, capacity, present=None):
+def taken(experts, capacity, attention_mask=None):
     """Return the choices that find a place, first choices first, of each sequence by itself."""
     found = set()
     for b in range(B):
         used = [0] * E
         for k, t in np.ndindex(K, T):
-            if present is None or present[b, t]:
+            if attention_mask is None or attention_mask[b, t]:
                 e = experts[b, t, k]
                 used[e] += 1
                 if used[e] <= capacity:
@@ -85,14 +85,14 @@ def test_as_by_hand(capacity):
 
 def test_padding_takes_no_place():
     layer, x = made(0.5), drawn()
-    present = np.arange(T)[None] < np.array([[10], [3], [0], [7]])
+    attention_mask = np.arange(T)[None] < np.array([[10], [3], [0], [7]])
     given = torch.tensor(x)
     experts = by_hand(layer, given, None)[1]
-    want = by_hand(layer, given, taken(experts, int(np.ceil(0.5 * T * K / E)), present))[0]
-    found, _, got = layer(flow.tensor(x), flow.tensor(present))
+    want = by_hand(layer, given, taken(experts, int(np.ceil(0.5 * T * K / E)), attention_mask))[0]
+    found, _, got = layer(flow.tensor(x), flow.tensor(attention_mask))
     assert got.sum(1).tolist() == [20, 6, 0, 14]
     np.testing.assert_allclose(found.detach().numpy(), want.detach().numpy(), **TOLERANCE)
-    found, _, again = layer(flow.tensor(x), flow.tensor(present), dropless=True)
+    found, _, again = layer(flow.tensor(x), flow.tensor(attention_mask), dropless=True)
     assert flow.equal(got, again)
     np.testing.assert_allclose(found.detach().numpy(), by_hand(layer, given, None)[0].detach().numpy(), **TOLERANCE)
 
@@ -108,12 +108,12 @@ class Step(nn.Graph):
         return out, self.layer.router.weight.grad, self.layer.gate.grad, self.layer.up.grad, self.layer.down.grad
 
 
-PURPOSES = {
+LOGICAL_AXES = {
     "router.weight": ("whole", "width"),
     "down": ("experts", "hidden", "width"),
     "*": ("experts", "width", "hidden"),
 }
-TABLE = models.Sharding(PURPOSES, units=lambda config: {"experts": E, "hidden": F})
+TABLE = models.Sharding(LOGICAL_AXES, axis_sizes=lambda config: {"experts": E, "hidden": F})
 
 
 OFTEN = [(None, "ep"), (None, "uneven"), (1.0, "ep"), (1.0, "ep_fsdp_tp"), (1.0, "uneven")]
@@ -169,13 +169,13 @@ def test_where_rows_come_from():
 
 def test_losses_of_a_router():
     logits = drawn((2, 3, E))
-    present = np.array([[1, 1, 1], [1, 0, 0]])
-    flat = logits[present == 1]
+    attention_mask = np.array([[1, 1, 1], [1, 0, 0]])
+    flat = logits[attention_mask == 1]
     odds = np.exp(flat) / np.exp(flat).sum(-1, keepdims=True)
     shares = np.bincount(np.argsort(-flat)[:, :K].reshape(-1), minlength=E) / 4
     lse = np.log(np.exp(flat).sum(-1))
     got = flow.tensor(shares * 4)[None]
-    sums = routing_sums(flow.tensor(logits), got, flow.tensor(present))
+    sums = routing_sums(flow.tensor(logits), got, flow.tensor(attention_mask))
     want = 0.3 * E * (shares * odds.mean(0)).sum() + 0.2 * (lse**2).mean()
     np.testing.assert_allclose(routing_loss(sums, 0.3, 0.2).item(), want, rtol=1e-5)
     alike = routing_sums(flow.zeros(1, 4, E), flow.full((1, E), 2))

@@ -6,16 +6,16 @@ import pytest
 import sbpjax as flow
 from sbpjax import models, nn
 from sbpjax.models.gpt2 import GPT2, GPT2Config
-from sbpjax.models.layers import normal_weights, positions_of, token_loss
+from sbpjax.models.layers import make_position_ids, normal_weights, token_loss
 from sbpjax.models.llama import Llama, LlamaConfig
 from tests.models.cases import GPT2_SIZE, LLAMA, Step
 
 
 def test_positions_lie_where_tokens_do():
-    assert positions_of(flow.zeros(2, 4)).tolist() == [0, 1, 2, 3]
+    assert make_position_ids(flow.zeros(2, 4)).tolist() == [0, 1, 2, 3]
     place = flow.placement("cpu", [[0, 1], [2, 3]])
     tokens = flow.zeros(2, 4).to_global(place, [flow.sbp.split(0), flow.sbp.broadcast])
-    found = positions_of(tokens)
+    found = make_position_ids(tokens)
     assert found.placement == place and found.sbp == (flow.sbp.broadcast,) * 2 and found.tolist() == [0, 1, 2, 3]
 
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from sbpjax.train.data import (
     ArrayImages,
+    BertPretrainingDataset,
     Blend,
-    CorruptedSpans,
     LabelledTexts,
-    MaskedPairs,
     PackedTokens,
     SpecialTokens,
+    T5SpanCorruptionDataset,
     TokenFileWriter,
 )
 from sbpjax.train.data.labelled_texts import Columns
@@ -52,15 +52,15 @@ def write(folder: Path) -> None:
     (folder / "rows.tsv").write_text("".join(f"{row}\t{i % 2}\n" for i, row in enumerate(rows)))
 
 
-def long(folder: Path, samples: int = 40 * SAMPLES) -> MaskedPairs:
+def long(folder: Path, samples: int = 40 * SAMPLES) -> BertPretrainingDataset:
     """Return a dataset for a run that is killed many times."""
-    return MaskedPairs(folder / "tokens", 16, SpecialTokens(0, 1, 2, 3), 200, samples=samples, seed=1)
+    return BertPretrainingDataset(folder / "tokens", 16, SpecialTokens(0, 1, 2, 3), 200, samples=samples, seed=1)
 
 
 KINDS = {
     "packed": lambda folder: PackedTokens(folder / "tokens", 8, samples=SAMPLES),
     "masked": lambda folder: long(folder, SAMPLES),
-    "spans": lambda folder: CorruptedSpans(folder / "tokens", 16, end=1, sentinel=255, samples=SAMPLES),
+    "spans": lambda folder: T5SpanCorruptionDataset(folder / "tokens", 16, end=1, sentinel=255, samples=SAMPLES),
     "texts": lambda folder: LabelledTexts(
         folder / "rows.tsv", Letters(), Columns(0, 1), 16, special=SpecialTokens(0, 1, 2), samples=SAMPLES
     ),

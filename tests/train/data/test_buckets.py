@@ -43,7 +43,7 @@ def test_loaders_go_on_anywhere(said):
         return DataLoader(said, batch_sampler=Buckets(said, 4, WIDTHS, epochs=3, seed=1))
 
     whole = [{name: part.tolist() for name, part in batch.items()} for batch in loader()]
-    assert {len(batch["tokens"][0]) for batch in whole} == set(WIDTHS)
+    assert {len(batch["input_ids"][0]) for batch in whole} == set(WIDTHS)
     for place in (1, 13, 14, 40):
         resumed = loader()
         resumed.load_state_dict(resumed.state_dict() | {"batches": place, "seed": 0})

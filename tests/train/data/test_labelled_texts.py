@@ -73,7 +73,7 @@ def test_long_texts_are_cut_token_by_token(tokenizer, tmp_path):
                 assert (first.tolist(), second.tolist()) == (list(range(m)), list(range(n))), (a, b, room)
     (tmp_path / "t.tsv").write_text("sentence\tlabel\n" + " ".join(WORDS * 3) + "\t1\n")
     sample = LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE["sst2"], 10)[0]
-    assert sample["present"].all() and sample["tokens"][-1] == SpecialTokens.of(tokenizer).end
+    assert sample["attention_mask"].all() and sample["input_ids"][-1] == SpecialTokens.of(tokenizer).end
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sbpjax.errors import DataError
-from sbpjax.train.data import CorruptedSpans, TokenFileWriter
+from sbpjax.train.data import T5SpanCorruptionDataset, TokenFileWriter
 from sbpjax.train.data.t5_span_corruption import lengths
 
 END, SENTINEL = 1, 999
@@ -28,9 +28,11 @@ def test_published_lengths():
 
 @pytest.mark.parametrize(("density", "mean"), [(0.15, 3), (0.5, 3), (0.15, 1), (0.3, 10), (0.9, 2)])
 def test_both_sides_are_the_text(prefix, density, mean):
-    spans = CorruptedSpans(prefix, 64, end=END, sentinel=SENTINEL, shuffle=False, density=density, mean_span=mean)
+    spans = T5SpanCorruptionDataset(
+        prefix, 64, end=END, sentinel=SENTINEL, shuffle=False, density=density, mean_span=mean
+    )
     for i, sample in enumerate(spans):
-        tokens, targets = sample["tokens"].tolist(), sample["targets"].tolist()
+        tokens, targets = sample["input_ids"].tolist(), sample["labels"].tolist()
         assert len(tokens) == spans.input_length <= 64 and len(targets) == spans.target_length
         assert tokens.pop() == targets.pop() == END and tokens[0] < 900 <= targets[0]
         pieces, sentinel = [], None
@@ -51,18 +53,18 @@ def test_both_sides_are_the_text(prefix, density, mean):
 
 def test_spans_are_anywhere_and_of_all_lengths(prefix):
     seen, found = np.zeros(60), set()
-    spans = CorruptedSpans(prefix, 60, end=END, sentinel=SENTINEL, samples=3000)
+    spans = T5SpanCorruptionDataset(prefix, 60, end=END, sentinel=SENTINEL, samples=3000)
     for sample in spans:
-        seen += sample["tokens"] > 900
-        found.update(np.diff(np.flatnonzero(sample["targets"] > 900)).tolist())
+        seen += sample["input_ids"] > 900
+        found.update(np.diff(np.flatnonzero(sample["labels"] > 900)).tolist())
     assert seen[0] == 0 and (seen[1:57] > 0).all() and {2, 3, 4, 5, 6} <= found
 
 
 def test_a_function_of_seed_and_number(prefix):
-    one, two = (CorruptedSpans(prefix, 64, end=END, sentinel=SENTINEL, seed=seed) for seed in (1, 2))
-    assert all(np.array_equal(one.sample(9)[k], one.sample(9)[k]) for k in ("tokens", "targets"))
-    assert not np.array_equal(one.sample(9)["tokens"], two.sample(9)["tokens"])
-    assert not np.array_equal(one.sample(0)["tokens"], one.sample(one.per_epoch)["tokens"])
+    one, two = (T5SpanCorruptionDataset(prefix, 64, end=END, sentinel=SENTINEL, seed=seed) for seed in (1, 2))
+    assert all(np.array_equal(one.sample(9)[k], one.sample(9)[k]) for k in ("input_ids", "labels"))
+    assert not np.array_equal(one.sample(9)["input_ids"], two.sample(9)["input_ids"])
+    assert not np.array_equal(one.sample(0)["input_ids"], one.sample(one.per_epoch)["input_ids"])
 
 
 @pytest.mark.parametrize(
@@ -76,4 +78,4 @@ def test_a_function_of_seed_and_number(prefix):
 )
 def test_refused(prefix, options, told):
     with pytest.raises(DataError, match=told):
-        CorruptedSpans(prefix, **({"length": 60, "end": END, "sentinel": SENTINEL} | options))
+        T5SpanCorruptionDataset(prefix, **({"length": 60, "end": END, "sentinel": SENTINEL} | options))

@@ -7,13 +7,13 @@ from sbpjax.models.parallelize import Sharding
 from .config import ViTConfig
 
 
-def units(config: ViTConfig) -> dict[str, int]:
-    """Return how many there are of each purpose."""
+def axis_sizes(config: ViTConfig) -> dict[str, int]:
+    """Return the size of each logical axis."""
     return {"heads": config.num_attention_heads, "hidden": config.intermediate_size, "width": config.hidden_size}
 
 
 SHARDING = Sharding(
-    purposes={
+    logical_axes={
         "patches.weight": ("width", "whole", "whole", "whole"),
         "patches.bias": ("width",),
         "first": ("whole", "whole", "width"),
@@ -37,6 +37,6 @@ SHARDING = Sharding(
         "head.weight": ("whole", "width"),
         "head.bias": ("whole",),
     },
-    units=units,
-    behind=lambda config: {"norm": -1, "pooled_norm": -1, "head": -1, "head_dist": -1},
+    axis_sizes=axis_sizes,
+    tail_modules=lambda config: {"norm": -1, "pooled_norm": -1, "head": -1, "head_dist": -1},
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from sbpjax.errors import TrainError
-from sbpjax.train import Evaluation, Goal
+from sbpjax.train import Evaluation, TargetMetric
 from tests.train.cases import Points, trainer
 
 
@@ -12,11 +12,11 @@ def run(goal):
 
 
 def test_goals():
-    run(Goal("validation/loss", most=100.0))
-    run(Goal("validation/loss", least=0.0))
+    run(TargetMetric("validation/loss", at_most=100.0))
+    run(TargetMetric("validation/loss", at_least=0.0))
     with pytest.raises(TrainError, match="validation/loss of at most 0.001"):
-        run(Goal("validation/loss", most=1e-3))
+        run(TargetMetric("validation/loss", at_most=1e-3))
     with pytest.raises(TrainError, match="validation/loss of at least 100"):
-        run(Goal("validation/loss", least=100.0))
+        run(TargetMetric("validation/loss", at_least=100.0))
     with pytest.raises(TrainError, match="validation/los is None"):
-        run(Goal("validation/los", most=1.0))
+        run(TargetMetric("validation/los", at_most=1.0))
