@@ -9,7 +9,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax._core.runtime import host_memory, sizes
-from sbpjax.errors import OutOfMemoryError
+from sbpjax.errors import OpError, OutOfMemoryError
 
 F = flow.nn.functional
 HUGE, LARGE = 2**62, 2**45
@@ -99,6 +99,31 @@ def test_intermediate_values_of_a_program_count(monkeypatch):
     monkeypatch.setattr(host_memory, "free_bytes", lambda: 1 << 30)
     with pytest.raises(OutOfMemoryError, match="results and intermediate values: [2-8].0 GiB"):
         program(flow.ones(2))
+
+
+def test_results_without_memory_are_refused_before_a_program_is_compiled():
+    program = flow.compile(lambda x, w: flow.conv_transpose1d(x, w, stride=2**31 - 1))  # compiles for minutes
+    with pytest.raises(OutOfMemoryError, match="the results: 32.0 GiB"):
+        program(flow.ones(1, 4, 5), flow.ones(4, 1, 2))
+
+
+WINDOWS = {
+    "conv2d": lambda n: F.conv2d(flow.ones(1, 1, 4, 4), flow.ones(1, 1, 1, 1), dilation=n),
+    "max_pool1d": lambda n: F.max_pool1d(flow.ones(1, 5), 3, stride=n, padding=1),
+    "unfold": lambda n: F.unfold(flow.ones(1, 1, 4, 4), 2, padding=(0, n)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("made", [lambda f: f, flow.compile], ids=["eager", "compiled"])
+def test_a_window_beyond_64_bits_is_refused(name, made):
+    with pytest.raises(OpError, match="Overflow when unpacking long"):
+        made(lambda x: WINDOWS[name](2**63) + x)(flow.ones(1))
+
+
+def test_patches_of_very_many_cells_are_refused():
+    with pytest.raises(OutOfMemoryError):
+        F.unfold(flow.ones(2, 2, 4, 5), (2, 2**62), padding=(0, 2**62))
 
 
 @pytest.mark.parametrize("draw", [flow.rand, flow.randn, lambda *s: flow.normal(0.0, 1.0, s)])

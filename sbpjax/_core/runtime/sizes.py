@@ -150,6 +150,21 @@ def check_layers(asked: str, count: int, parameters: int) -> None:
     _check_free(asked, seen, count * parameters * _PARAMETER, "make fewer layers")
 
 
+def check_results(asked: str, results: Any, inputs: Any) -> None:
+    """Raise unless this process can take memory for the results of a program on CPUs, before it is compiled.
+
+    Args:
+        asked: the call.
+        results: shapes and dtypes, a tree.
+        inputs: those of the inputs, whose memory the results may take over.
+
+    Raises:
+        OutOfMemoryError: it cannot.
+    """
+    many, given = [sum(bytes_of(x.shape, x.dtype) for x in jax.tree.leaves(tree)) for tree in (results, inputs)]
+    _check_free(asked, "the results", many - given, "use smaller sizes or a narrower dtype")
+
+
 def check_compiled(asked: str, compiled: Any, ranks: int) -> None:
     """Raise unless this process can take memory for the results and intermediate values of a program on CPUs.
 

@@ -207,9 +207,12 @@ class Program:
                 name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
                 devices = self.placement.devices
                 self._together = multi_host.together(devices, name, text, numbered=True, names=self.number_names)
+            here = to_run and (self.placement is None or self.placement.type == "cpu")
+            if here and not spans:
+                sizes.check_results(self.asked, lowered.out_info, self.structs)
             with progress.show_activity(self.asked, "compiling"):
                 compiled = lowered.compile()
-            if to_run and (self.placement is None or self.placement.type == "cpu"):
+            if here:
                 sizes.check_compiled(self.asked, compiled, self._ranks_here())
             self._compiled = compiled
             if to_run and spans:

@@ -57,6 +57,14 @@ def columns(o):
 CASES += [both("fold", F(*columns(o)), output_size=(5, 6), **o) for o in PATCHES] + [
     both("fold", F(*columns(PATCHES[0])[1:]), output_size=(5, 6), kernel_size=2)
 ]
+MANY_CELLS = [  # read by gathers
+    {"kernel_size": (17, 20)},
+    {"kernel_size": (17, 20), "dilation": (2, 1), "padding": (3, 2), "stride": (2, 3)},
+]
+CASES += [both("unfold", F(2, 1, 36, 25), **o) for o in MANY_CELLS]
+CASES += [
+    both("fold", F(*tf.unfold(torch.zeros(2, 1, 36, 25), **o).shape), output_size=(36, 25), **o) for o in MANY_CELLS
+]
 CASES += [both("pixel_shuffle", x, upscale_factor=2) for x in (F(2, 8, 3, 4), F(4, 3, 4))] + [
     both("pixel_unshuffle", F(2, 3, 4, 6), downscale_factor=2)
 ]

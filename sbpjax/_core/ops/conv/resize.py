@@ -11,8 +11,11 @@ import functools
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from sbpjax._core.runtime.sizes import check_bytes, check_memory
 
 from ..dims import fail
 from ..promote import cast, compute_dtype, is_float
@@ -20,6 +23,8 @@ from ..shapes.gather import take_rows
 from .conv import _add_batch_dim, per_dim
 from .pool import _adaptive_avg
 
+# Patches of more cells are read by one gather per dim; the program would have an equation per cell.
+_MANY_CELLS = 256
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
@@ -229,6 +234,15 @@ def _patch_geometry(sizes, kernel_size, dilation, padding, stride):
     return kernel, dilation, padding, stride, counts
 
 
+def _patch_places(kernel, dilation, stride, counts) -> list[np.ndarray]:
+    """Return for each dim the places that (cells of a kernel, patches) read."""
+    check_memory("unfold or fold", [(shape, np.dtype(np.int32)) for shape in zip(kernel, counts, strict=True)])
+    return [
+        d * np.arange(k, dtype=np.int32)[:, None] + s * np.arange(c, dtype=np.int32)
+        for k, d, s, c in zip(kernel, dilation, stride, counts, strict=True)
+    ]
+
+
 def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
     """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches).
 
@@ -250,7 +264,15 @@ def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
     """
     x, single = _add_batch_dim(x, 2, "unfold")
     kernel, dilation, padding, stride, counts = _patch_geometry(x.shape[2:], kernel_size, dilation, padding, stride)
+    columns = (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts))
+    check_bytes("unfold", columns, x.dtype)
     x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(p, p, 0) for p in padding])
+    if math.prod(kernel) > _MANY_CELLS:
+        for dim, places in zip((-2, -1), _patch_places(kernel, dilation, stride, counts), strict=True):
+            x = jnp.take(x, places.ravel(), dim)
+        x = lax.reshape(x, (*x.shape[:2], kernel[0], counts[0], kernel[1], counts[1]))
+        out = lax.reshape(lax.transpose(x, (0, 1, 2, 4, 3, 5)), columns)
+        return lax.squeeze(out, (0,)) if single else out
     parts = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
@@ -259,7 +281,7 @@ def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
             part = lax.slice(x, (0, 0, *start), (*x.shape[:2], *stop), (1, 1, *stride))
             parts.append(lax.expand_dims(part, (2,)))
     out = lax.concatenate(parts, 2) if len(parts) > 1 else parts[0]
-    out = lax.reshape(out, (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts)))
+    out = lax.reshape(out, columns)
     return lax.squeeze(out, (0,)) if single else out
 
 
@@ -295,6 +317,15 @@ def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
             "check output_size and kernel_size",
         )
     parts = lax.reshape(x, (x.shape[0], x.shape[1] // math.prod(kernel), math.prod(kernel), *counts))
+    if math.prod(kernel) > _MANY_CELLS:
+        rows, columns = _patch_places(kernel, dilation, stride, counts)
+        image = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+        parts = lax.reshape(parts, (*parts.shape[:2], *kernel, *counts))
+        parts = lax.reshape(lax.transpose(parts, (0, 1, 2, 4, 3, 5)), (*parts.shape[:2], rows.size, columns.size))
+        total = jnp.zeros((*parts.shape[:2], image[0], columns.size), x.dtype).at[:, :, rows.ravel()].add(parts)
+        total = jnp.zeros((*parts.shape[:2], *image), x.dtype).at[..., columns.ravel()].add(total)
+        total = total[:, :, padding[0] : image[0] - padding[0], padding[1] : image[1] - padding[1]]
+        return lax.squeeze(total, (0,)) if single else total
     pieces = []
     for k in range(math.prod(kernel)):
         part = lax.squeeze(lax.slice_in_dim(parts, k, k + 1, axis=2), (2,))

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax._core.runtime.sizes import out_of_memory
-from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
+from sbpjax.errors import OpError, OpTypeError, SbpjaxError, is_users_file
 
 from ..handle.plain_values import plain
 from .op_errors import describe_value, of_public
@@ -217,17 +217,28 @@ def misfit(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeEr
     return None
 
 
+# Attributes that a program holds as 64-bit integers: a larger one is found only when the program is lowered.
+_OF_WINDOWS = frozenset(("dilation", "kernel_size", "output_padding", "padding", "stride"))
+_LARGEST = 2**63 - 1
+
+
 def check_attributes(fn: Callable, static: tuple) -> None:
     """Raise unless the attributes of an op have their declared types; called once per op, not per call.
 
     Raises:
         OpTypeError: one is not, such as 2.5 for a dim.
+        OpError: a window's size or step has more than 64 bits.
     """
     kinds = _kinds(fn)
     for key, value in static:
         wanted = kinds.get(key)
         if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
             raise _unfit(fn.__name__, key, value, wanted)
+        if key in _OF_WINDOWS:
+            numbers = value if isinstance(value, (tuple, list)) else (value,)
+            if any(isinstance(n, int) and n > _LARGEST for n in numbers):
+                rule = f"Overflow when unpacking long: {key} is at most {_LARGEST}"
+                raise OpError(f"{fn.__name__}(...)", f"{key}={describe_value(value)}", rule, f"{key}=1")
 
 
 def _unfit(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
