@@ -11,7 +11,7 @@ from ._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of a
 
 _resting = _Pause()
 
-from .distributed import jax_settings as _settings  # isort: skip  # noqa: F401  # first: it configures JAX
+from .distributed import jax_settings as _settings  # isort: skip  # first: it configures JAX
 import sbpjax._core.functions.complex_numbers as _complex_numbers  # isort: skip  # noqa: F401  # these attach methods
 import sbpjax._core.functions.conversions as _conversions  # isort: skip  # noqa: F401
 import sbpjax._core.functions.printing as _printing  # isort: skip  # noqa: F401
@@ -108,8 +108,8 @@ from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip
 from . import sbp as sbp  # isort: skip
 from ._core.naming import VERSION as __version__  # isort: skip  # noqa: F401
-from ._core.compat import rooms as _rooms  # isort: skip  # noqa: F401  # from here on its modules can be imported
-from ._core.compat import upper_rows as _upper_rows  # isort: skip  # noqa: F401
+from ._core.compat import rooms as _rooms  # isort: skip  # from here on its modules can be imported
+from ._core.compat import upper_rows as _upper_rows  # isort: skip
 from ._core.functions.table.table import face as _face  # isort: skip
 from ._core.tensor.calls.argument_errors import tell as _tell  # isort: skip
 
@@ -121,4 +121,4 @@ _tell(globals())
 _tell(Tensor)
 
 
-del _face, _resting, _tell
+del _face, _resting, _tell, _MODULES, _Pause, _rooms, _settings, _upper_rows

@@ -494,3 +494,8 @@ class AbsentError(SbpjaxError, AttributeError):
     The text names a replacement; `docs/reference/api_coverage.md` lists all of them.
     ``hasattr`` is False for such a name.
     """
+
+
+def __dir__() -> list[str]:
+    own = {name for name, value in globals().items() if getattr(value, "__module__", __name__) == __name__}
+    return sorted(name for name in own if not name.startswith("_") and not isinstance(globals()[name], type(sys)))

@@ -4,7 +4,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 
 _resting = _Pause()
 
-from sbpjax._core.inspect import graph_views as graph_views
+from sbpjax._core.inspect import graph_views as _graph_views  # fills the registry of reports
 from sbpjax._core.inspect.explain import explain as explain
 from sbpjax._core.inspect.explain import visualize as visualize
 from sbpjax._core.inspect.plan_table import Explanation as Explanation
@@ -24,4 +24,4 @@ from .module_proxy import ProxyModule as ProxyModule
 from .program.compile import Compiled as Compiled
 from .program.compile import compile as compile
 
-del _resting
+del _Pause, _graph_views, _resting

@@ -204,4 +204,4 @@ def _repr_html_(self: Module) -> str:
 
 
 Module._repr_html_ = _repr_html_  # type: ignore[attr-defined]
-del _repr_html_, _resting, _CLASSES, _LATER, _MODULES
+del _repr_html_, _resting, _CLASSES, _LATER, _MODULES, _Pause

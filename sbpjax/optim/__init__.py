@@ -30,4 +30,4 @@ from .from_optax import Optax as Optax
 from .from_optax import from_optax as from_optax
 from .optimizer import Optimizer as Optimizer
 
-del _resting
+del _Pause, _resting

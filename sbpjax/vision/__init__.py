@@ -15,4 +15,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PACKAGES, *_MODELS})
+    return sorted([*_PACKAGES, *_MODELS])

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OF_TENSORS = ("", "_C", "fft", "linalg", "special", "nn.functional", "nn.init")
 FACES = (*OF_TENSORS, "nn", "nn.utils", "utils", "utils.data")  # the last ones show what stands elsewhere as it is
 LATE = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
-    "": tuple(name for name in sbpjax._MODULES.split() if "=" not in name),
+    "": tuple(sbpjax.__getattr__.modules),
     "nn": ("Graph", "graph", "modules", "parameter"),
     "nn.utils": ("parametrizations", "parametrize", "stateless"),
     "utils": ("checkpoint", "data", "hooks", "load_library", "model_zoo", "tensor"),

@@ -176,6 +176,8 @@ def face(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that re-exports a package of the table.
 
+    ``__dir__`` leaves out private names; they remain attributes.
+
     Args:
         room: the package.
         space: the module's ``globals()``.
@@ -189,7 +191,7 @@ def face(
 
     def attribute(name: str) -> Any:
         if name == "__all__":  # the names of a star import
-            return [name for name in list_names() if not name.startswith("_")]
+            return [name for name in list_names() if not name.startswith("__")]
         if name in places:
             place, _, inside = places[name].partition(":")
             module = importlib.import_module(f"sbpjax.{place}")
@@ -210,7 +212,8 @@ def face(
         return value
 
     def list_names() -> list[str]:
-        return sorted({*space, *names(room), *places})
+        every = {*space, *names(room), *places}
+        return sorted(name for name in every if not name.startswith("_") or name.endswith("__"))
 
     attribute.modules = [name for name in modules.split() if "=" not in name]  # type: ignore[attr-defined]
     return attribute, list_names
