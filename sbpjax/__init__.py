@@ -114,7 +114,7 @@ from ._core.functions.table.table import face as _face  # isort: skip
 from ._core.tensor.calls.argument_errors import tell as _tell  # isort: skip
 
 _MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed
- distributions fft func fx=_core.compat.torch_names.fx graph GradScaler=amp:GradScaler hub linalg mock_oneflow
+ distributions fft func fx=_core.compat.no_effect.fx graph GradScaler=amp:GradScaler hub linalg mock_oneflow
  mock_torch models nn one_embedding optim pipeline profiler run serving special testing train unittest utils vision"""
 __getattr__, __dir__ = _face("", globals(), modules=_MODULES)
 _tell(globals())

@@ -40,6 +40,11 @@ def get_dir() -> str:
     return os.path.join(os.environ.get(ENV_SBPJAX_HOME, os.path.join(cache, "sbpjax")), "hub")
 
 
+def _get_torch_home() -> str:
+    """Return the directory that holds ``hub``, under the name by which PyTorch's libraries find it."""
+    return os.path.dirname(get_dir())
+
+
 def set_dir(d: str | os.PathLike) -> None:
     """Set the folder of downloads."""
     global _dir

@@ -8,6 +8,7 @@ from .switch import Disable, Enable
 PEER = "0.9.0"  # the release whose recorded facts the tests compare with
 
 _NAMES = "sbpjax._core.compat.torch_names"
+_NO_EFFECT = "sbpjax._core.compat.no_effect"
 
 # those of its layers that sbpjax has under the same name
 _LAYERS = (
@@ -37,7 +38,6 @@ _FLAT = {
         "lr_scheduler multistep_lr polynomial_lr reduce_lr_on_plateau sequential_lr step_lr warmup_lr",
         (
             "sbpjax._core.compat.oneflow_names.optim",
-            "sbpjax._core.compat.oneflow_names.lr_scheduler",
             "sbpjax.optim",
             "sbpjax.optim.lr_scheduler",
         ),
@@ -72,7 +72,7 @@ TABLE = {
     "oneflow.utils.data.dataloader": ("sbpjax.utils.data",),
     "oneflow.utils.data._utils.collate": ("sbpjax.utils.data",),
     "oneflow.utils.data._utils.fetch": ("sbpjax.data.loading.fetcher",),
-    "oneflow.nn.init": (f"{_NAMES}.init", "sbpjax.nn.init"),
+    "oneflow.nn.init": (f"{_NO_EFFECT}.init", "sbpjax.nn.init"),
     "oneflow.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
     "oneflow.nn.modules.utils": ("sbpjax.nn.modules.utils",),
     "oneflow.nn.parameter": ("sbpjax.nn",),
@@ -83,13 +83,13 @@ TABLE = {
     "oneflow.nn.graph.proxy": ("sbpjax.nn.graph", "sbpjax.graph.module_proxy"),
     "oneflow.utils.checkpoint": (f"{_NAMES}.checkpoint", "sbpjax.utils.checkpoint"),
     "oneflow._utils": ("sbpjax.utils.data._utils.worker",),
-    "oneflow.jit": (f"{_NAMES}.jit",),
-    "oneflow.jit._script": (f"{_NAMES}.jit",),
+    "oneflow.jit": (f"{_NO_EFFECT}.jit",),
+    "oneflow.jit._script": (f"{_NO_EFFECT}.jit",),
     "oneflow.optim": ("sbpjax._core.compat.oneflow_names.optim", "sbpjax.optim"),
-    "oneflow.optim.lr_scheduler": ("sbpjax._core.compat.oneflow_names.lr_scheduler", "sbpjax.optim.lr_scheduler"),
-    "oneflow.optim.optimizer": ("sbpjax.optim.optimizer", f"{_NAMES}.optimizer", "sbpjax.optim"),
+    "oneflow.optim.lr_scheduler": ("sbpjax._core.compat.oneflow_names.optim", "sbpjax.optim.lr_scheduler"),
+    "oneflow.optim.optimizer": ("sbpjax.optim.optimizer", f"{_NAMES}.optim", "sbpjax.optim"),
     "oneflow.distributed.constants": (f"{_NAMES}.distributed",),
-    "oneflow.sysconfig": ("sbpjax._core.compat.oneflow_names.sysconfig",),
+    "oneflow.sysconfig": (f"{_NO_EFFECT}.sysconfig",),
     "oneflow.nn.optimizer": ("sbpjax._core.compat.oneflow_names.optim", "sbpjax.optim"),
     "oneflow.nn.parallel": ("sbpjax._core.compat.oneflow_names.parallel", "sbpjax.nn.parallel"),
     "oneflow.nn.common_types": (f"{_NAMES}.types",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _NAMES = "sbpjax._core.compat.torch_names"
+_NO_EFFECT = "sbpjax._core.compat.no_effect"
 
 _MODULES = (
     "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
@@ -30,7 +31,7 @@ _FLAT = {
         "kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family "
         "multinomial negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli "
         "relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart",
-        ("sbpjax.distributions", f"{_NAMES}.absent.distributions"),
+        ("sbpjax.distributions", f"{_NO_EFFECT}.distributions"),
     ),
     "torch.utils.data": ("dataloader dataset sampler datapipes", ("sbpjax.utils.data",)),
     "torch.amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
@@ -38,7 +39,7 @@ _FLAT = {
     "torch.nn.parallel": ("data_parallel distributed", ("sbpjax.nn.parallel", "sbpjax.nn")),
     "torch": (
         "functional random storage _tensor _tensor_str return_types torch quasirandom",
-        ("sbpjax", f"{_NAMES}.torch_only"),
+        ("sbpjax", f"{_NAMES}.torch_only", f"{_NO_EFFECT}.torch"),
     ),
 }
 
@@ -53,43 +54,44 @@ _SHARDED = (
 
 # modules that have names of their own first, and the rest from sbpjax under their names
 _FIRST = {
-    "nn.functional": "functional",
-    "nn.init": "init",
-    "optim": "optim",
-    "optim.lr_scheduler": "lr_scheduler",
-    "utils.checkpoint": "checkpoint",
-    "testing": "testing",
-    "distributed": "distributed",
-    "serialization": "serialization",
+    "nn.functional": f"{_NO_EFFECT}.functional",
+    "nn.init": f"{_NO_EFFECT}.init",
+    "optim": f"{_NAMES}.optim",
+    "optim.lr_scheduler": f"{_NAMES}.optim",
+    "utils.checkpoint": f"{_NAMES}.checkpoint",
+    "testing": f"{_NAMES}.testing",
+    "distributed": f"{_NAMES}.distributed",
+    "serialization": f"{_NAMES}.serialization",
 }
 
 # modules that have none but names of their own
 _ONLY = {
-    "accelerator": "accelerator",
-    "version": "version",
-    "jit": "jit jit._script jit._trace jit._recursive _jit_internal",
-    "fx": "fx fx.proxy fx.node fx.graph_module fx._symbolic_trace",
-    "library": "library",
-    "overrides": "overrides",
-    "types": "types nn.common_types",
-    "compiler": "compiler _dynamo _dynamo.eval_frame _dynamo._trace_wrapped_higher_order_op",
-    "nn_attention": "nn.attention",
-    "flex_attention": "nn.attention.flex_attention",
-    "pytree": "utils._pytree",
-    "multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
-    "no_device": "xpu mps mtia",
-    "cpu": "cpu",
-    "onnx": "onnx",
-    "masked": "masked",
-    "signal": "signal",
-    "distributed": "distributed.distributed_c10d distributed.constants",
-    "distributed_nn": "distributed.nn distributed.nn.functional",
-    "absent.ao": "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable",
-    "absent.distributed.optim": "distributed.optim distributed.algorithms.ddp_comm_hooks",
-    "absent.distributed.elastic": "distributed.elastic distributed.launcher distributed.run",
-    **{
-        f"absent.{name}": name for name in "distributed.rpc export nested sparse _subclasses utils.flop_counter".split()
-    },
+    f"{_NAMES}.accelerator": "accelerator",
+    f"{_NAMES}.version": "version",
+    f"{_NAMES}.types": "types nn.common_types",
+    f"{_NAMES}.nn_attention": "nn.attention",
+    f"{_NAMES}.pytree": "utils._pytree",
+    f"{_NAMES}.multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
+    f"{_NAMES}.masked": "masked",
+    f"{_NAMES}.signal": "signal",
+    f"{_NAMES}.distributed": "distributed.distributed_c10d distributed.constants",
+    f"{_NAMES}.distributed_nn": "distributed.nn distributed.nn.functional",
+    f"{_NO_EFFECT}.jit": "jit jit._script jit._trace jit._recursive _jit_internal",
+    f"{_NO_EFFECT}.fx": "fx fx.proxy fx.node fx.graph_module fx._symbolic_trace",
+    f"{_NO_EFFECT}.library": "library",
+    f"{_NO_EFFECT}.overrides": "overrides",
+    f"{_NO_EFFECT}.compiler": "compiler _dynamo _dynamo.eval_frame _dynamo._trace_wrapped_higher_order_op",
+    f"{_NO_EFFECT}.flex_attention": "nn.attention.flex_attention",
+    f"{_NO_EFFECT}.no_device": "xpu mps mtia",
+    f"{_NO_EFFECT}.cpu": "cpu",
+    f"{_NO_EFFECT}.onnx": "onnx",
+    f"{_NO_EFFECT}.ao": "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable",
+    f"{_NO_EFFECT}.distributed_optim": "distributed.optim distributed.algorithms.ddp_comm_hooks",
+    f"{_NO_EFFECT}.distributed_elastic": "distributed.elastic distributed.launcher distributed.run",
+    f"{_NO_EFFECT}.distributed_rpc": "distributed.rpc",
+    f"{_NO_EFFECT}.subclasses": "_subclasses",
+    f"{_NO_EFFECT}.flop_counter": "utils.flop_counter",
+    **{f"{_NO_EFFECT}.{name}": name for name in ("export", "nested", "sparse")},
 }
 
 GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
@@ -102,29 +104,29 @@ def _table() -> dict[str, tuple[str, ...]]:
     for name in _SHARDED.split():
         table[f"torch.distributed.{name}"] = (f"{_NAMES}.sharded",)
     for own, names in _ONLY.items():
-        table.update({f"torch.{name}": (f"{_NAMES}.{own}",) for name in names.split()})
+        table.update({f"torch.{name}": (own,) for name in names.split()})
     for name, own in _FIRST.items():
-        table[f"torch.{name}"] = (f"{_NAMES}.{own}", f"sbpjax.{name}")
+        table[f"torch.{name}"] = (own, f"sbpjax.{name}")
     for name in _MODULES.split():
         table[f"torch.nn.modules.{name}"] = (f"sbpjax.nn.modules.{name}", "sbpjax.nn")
     table.update(
         {
-            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
-            "torch.torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
-            "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
-            "torch.jit.annotations": (f"{_NAMES}.jit", "typing"),
+            "torch": (f"{_NAMES}.torch_only", "sbpjax", f"{_NO_EFFECT}.torch"),
+            "torch.torch": (f"{_NAMES}.torch_only", "sbpjax", f"{_NO_EFFECT}.torch"),
+            "torch._C": (f"{_NO_EFFECT}.C", "sbpjax._C"),
+            "torch.jit.annotations": (f"{_NO_EFFECT}.jit", "typing"),
             "torch._C._nn": ("sbpjax.nn.functional",),
             "torch.profiler.profiler": ("sbpjax.profiler",),
-            "torch.distributions": ("sbpjax.distributions", f"{_NAMES}.absent.distributions"),
+            "torch.distributions": ("sbpjax.distributions", f"{_NO_EFFECT}.distributions"),
             "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
-            "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
+            "torch.cuda": ("sbpjax.cuda", f"{_NO_EFFECT}.cuda"),
             "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
-            "torch.hub": (f"{_NAMES}.hub", "sbpjax._core.compat.hub"),
+            "torch.hub": ("sbpjax._core.compat.hub",),
             "torch.nn.modules.utils": ("sbpjax.nn.modules.utils",),
             "torch.nn.parameter": ("sbpjax.nn.lazy", "sbpjax.nn.parameter", "sbpjax.nn"),
             "torch.nn.utils.parametrizations": ("sbpjax.nn.utils.parametrizations", "sbpjax.nn.utils"),
             "torch.nn.utils.stateless": ("sbpjax.nn.utils.stateless", "sbpjax.func"),
-            "torch.optim.optimizer": ("sbpjax.optim.optimizer", f"{_NAMES}.optimizer", "sbpjax.optim"),
+            "torch.optim.optimizer": ("sbpjax.optim.optimizer", f"{_NAMES}.optim", "sbpjax.optim"),
             "torch.utils.dlpack": ("sbpjax._core.functions.protocols",),
             "torch.autograd.functional": ("sbpjax.autograd.functional",),
         }

@@ -1,8 +1,55 @@
-"""`oneflow.optim`: optimizers with OneFlow's defaults; `sbpjax.optim` has PyTorch's."""
+"""`oneflow.optim` and its `lr_scheduler`: OneFlow's defaults and order of arguments; `sbpjax.optim` has PyTorch's."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
 
 from sbpjax import optim
+from sbpjax.optim import lr_scheduler
 
-from .defaults import with_defaults
+REQUIRED = Parameter.empty
+
+
+def with_defaults(module: str, kind: type, says: str, order: str = "", **defaults: Any) -> Any:
+    """Return a subclass of the same name.
+
+    Args:
+        module: the module that has it.
+        kind: the class.
+        says: the difference, for its docstring.
+        order: the names of the arguments that it takes, by position or by name; by default those of the class.
+        defaults: the defaults that are different; `REQUIRED` is none.
+    """
+    known = signature(kind).parameters
+    taken = [known[name].replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for name in order.split()] or known.values()
+    taken = signature(kind).replace(parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in taken])
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        bound = taken.bind(*args, **options)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        kind.__init__(self, **given.pop("implementation", {}), **given)
+
+    doc = f"`{kind.__module__}.{kind.__name__}` {says}; see there for the options."
+    fields = {"__init__": __init__, "__signature__": taken, "__doc__": doc, "__module__": module}
+    return type(kind.__name__, (kind,), fields)
+
 
 Adagrad = with_defaults(__name__, optim.Adagrad, "with a default rate of 0.001", lr=1e-3)
 AdamW = with_defaults(__name__, optim.AdamW, "without weight decay by default", weight_decay=0)
+SequentialLR = with_defaults(
+    __name__,
+    lr_scheduler.SequentialLR,
+    "whose parts go on counting from the first step by default",
+    "optimizer schedulers milestones interval_rescaling last_step verbose",
+    interval_rescaling=False,
+)
+PolynomialLR = with_defaults(
+    __name__,
+    lr_scheduler.PolynomialLR,
+    "with OneFlow's arguments in OneFlow's order",
+    "optimizer decay_batch end_learning_rate power cycle last_step verbose",
+    decay_batch=REQUIRED,
+    end_learning_rate=0.0001,
+)

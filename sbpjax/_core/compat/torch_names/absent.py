@@ -4,14 +4,10 @@ Reader = absent("torch.distributed.checkpoint.Reader", "files of PyTorch's own s
 isinstance(x, Reader)        # False
 Reader("path")               # NotInJaxError with both texts
 Reader.open                  # a name of that name: it can be mentioned, too
-
-`SPACES` are whole modules of such names: ``sparse`` here answers to ``torch.sparse``.
 """
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import Any
 
 from sbpjax.errors import NotInJaxError
@@ -64,28 +60,3 @@ def absences(space: str, why: str, instead: str) -> Any:
         return made[name]
 
     return __getattr__
-
-
-_DISTRIBUTED = "python -m sbpjax.distributed.launch script.py, and a global module"
-SPACES = {  # the reason, and the replacement
-    "ao": ("quantised layers are kernels of PyTorch's own", "sbpjax.nn.QatConv2d, sbpjax.nn.FakeQuantization"),
-    "distributions": (
-        "only the distributions of neural networks are here",
-        "NumPyro's, through sbpjax.wrap_jax: docs/how_to/flax_and_jax.md",
-    ),
-    "distributed.optim": ("states of optimizers are split by layouts here", _DISTRIBUTED),
-    "distributed.elastic": ("processes are started by a launcher here", _DISTRIBUTED),
-    "distributed.rpc": ("processes run the same program here", "sbpjax.distributed.send, recv"),
-    "export": ("exported programs hold PyTorch's own graphs", "graph.export(path)  # of an nn.Graph, as StableHLO"),
-    "nested": ("tensors have one shape here", "nn.utils.rnn.pad_sequence(rows, batch_first=True)"),
-    "sparse": ("tensors are dense here", "a dense tensor, or index_add and gather"),
-    "_subclasses": ("JAX traces programs", "jax.eval_shape, or device='meta'"),
-    "utils.flop_counter": (
-        "it counts the ops of PyTorch's dispatcher",
-        "jax.jit(fn).lower(*args).cost_analysis()['flops']",
-    ),
-}
-for _name, (_why, _instead) in SPACES.items():
-    _module = ModuleType(f"{__name__}.{_name}", f"torch.{_name} is not here: {_why}.")
-    _module.__dict__["__getattr__"] = absences(f"torch.{_name}", _why, _instead)
-    sys.modules[_module.__name__] = _module

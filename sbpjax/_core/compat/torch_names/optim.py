@@ -1,11 +1,14 @@
-"""`torch.optim`: optimizers with PyTorch's rules (`sbpjax.optim` has OneFlow's), and options without effect."""
+"""`torch.optim`: optimizers and schedules with PyTorch's rules; `sbpjax.optim` has OneFlow's."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
+from sbpjax.optim import lr_scheduler
 from sbpjax.optim.algorithms import rmsprop, sgd
 from sbpjax.optim.check import is_on, params_value
+
+ParamsT: TypeAlias = Any
 
 
 class SGD(sgd.SGD):
@@ -31,3 +34,29 @@ class RMSprop(rmsprop.RMSprop):
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         return (*super()._flags(group), ("eps_outside", True))
+
+
+class ChainedScheduler(lr_scheduler.ChainedScheduler):
+    """`sbpjax.optim.lr_scheduler.ChainedScheduler` that steps its schedules one after the other.
+
+    Each goes on from the rate that it finds as it does alone: one that computes the rate itself (a lambda) sets it
+    anew.
+    """
+
+    step = lr_scheduler.LRScheduler.step
+
+    def _next(self, before: int, absolute: bool) -> list[float]:
+        if before == self.schedulers[0].last_step:  # not so at the start, when each has done its first step
+            for scheduler in self.schedulers:
+                scheduler.step()
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+class _RequiredParameter:
+    """Placeholder for an option that a group of parameters must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()

@@ -1,16 +1,25 @@
-"""Names of `torch` itself without counterpart in sbpjax."""
+"""Names of `torch` itself without counterpart in sbpjax, or with more options."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
-from sbpjax._core.functions.settings import contiguous_format
+from sbpjax._core.compat.cuda.devices import is_available as _has_gpu
+from sbpjax._core.compat.cuda.streams import Event as Event
+from sbpjax._core.compat.cuda.streams import Stream as Stream
+from sbpjax._core.functions import settings as _settings
+from sbpjax._core.functions.settings import contiguous_format as legacy_contiguous_format  # noqa: F401
 from sbpjax._core.tensor.amp.autocast import get_autocast_dtype as _get_autocast_dtype
 from sbpjax._core.tensor.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
 from sbpjax._core.tensor.amp.autocast import is_autocast_enabled as _is_autocast_enabled
+from sbpjax._core.tensor.creation.from_data import tensor as _tensor
+from sbpjax._core.tensor.handle.device import device as _device
+from sbpjax._core.tensor.handle.mode import mode as _mode
+from sbpjax._core.tracing.compiled import compile_function as _compile
 from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
 
-from .absent import absent
 from .foreach import TABLE as _FOREACH
 from .internal import _chunk_cat as _chunk_cat
 from .internal import _native_batch_norm_legit as _native_batch_norm_legit
@@ -20,11 +29,10 @@ from .internal import _softmax_backward_data as _softmax_backward_data
 from .internal import _unsafe_masked_index as _unsafe_masked_index
 from .internal import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
 from .internal import segment_reduce as segment_reduce
-from .jit import ScriptModule as ScriptModule
+from .serialization import load as load
+from .serialization import save as save
 from .storage import UntypedStorage as UntypedStorage
 from .version import TorchVersion as TorchVersion
-
-SymInt, SymFloat, SymBool = int, float, bool
 
 
 def _assert(condition, message: str) -> None:
@@ -37,9 +45,6 @@ def _check(cond, message=None) -> None:
     """Raise RuntimeError unless a condition holds."""
     if not cond:
         raise RuntimeError(message() if callable(message) else message or "Expected cond to be True")
-
-
-legacy_contiguous_format = contiguous_format
 
 
 def _check_with(error_type, cond, message=None) -> None:
@@ -60,17 +65,13 @@ def _check_tensor_all(cond, message=None) -> None:
 
 def _assert_async(input, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
     """Raise RuntimeError if a number in a tensor is zero; within a traced program nothing is checked."""
-    from sbpjax._core.tensor.handle.mode import mode
-
-    if mode.capture is None and not bool(input):
+    if _mode.capture is None and not bool(input):
         raise RuntimeError(assert_msg)
 
 
 def _shape_as_tensor(self):
     """Return the sizes as a vector of int64."""
-    from sbpjax._core.tensor.creation.from_data import tensor
-
-    return tensor(self.shape, device=self.device)
+    return _tensor(self.shape, device=self.device)
 
 
 def get_autocast_gpu_dtype():
@@ -88,84 +89,46 @@ def is_autocast_cpu_enabled() -> bool:
     return _is_autocast_enabled("cpu")
 
 
-def clear_autocast_cache() -> None:
-    """Do nothing: casts of weights are kept until the outermost block ends."""
-
-
 def get_deterministic_debug_mode() -> int:
     """Return 2 where only deterministic algorithms are allowed, 1 where others warn, 0 otherwise."""
-    from sbpjax._core.functions import settings
-
-    if not settings.are_deterministic_algorithms_enabled():
+    if not _settings.are_deterministic_algorithms_enabled():
         return 0
-    return 1 if settings.is_deterministic_algorithms_warn_only_enabled() else 2
+    return 1 if _settings.is_deterministic_algorithms_warn_only_enabled() else 2
 
 
 def get_device_module(device=None):
     """Return the module of a kind of device: `torch.cuda`, `torch.cpu` and their like."""
-    import importlib
-    import sys
-
-    from sbpjax._core.compat.cuda.devices import is_available
-    from sbpjax._core.tensor.handle import device as devices
-
     name = "torch" if "torch" in sys.modules else "sbpjax"
-    kind = device or ("cuda" if is_available() else "cpu")
-    return importlib.import_module(f"{name}.{devices.device(kind).type}")
+    kind = device or ("cuda" if _has_gpu() else "cpu")
+    return importlib.import_module(f"{name}.{_device(kind).type}")
 
 
-_ABSENT = {
-    "sparse tensors": (
-        "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
-        "sparse_compressed_tensor dsmm hsmm sspaddmm sparse_csc sparse_bsr sparse_bsc smm "
-        "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
-        "tensors are dense here",
-        "a dense tensor, or index_add and gather",
-    ),
-    "nested tensors": (
-        "jagged _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned",
-        "tensors have one shape here",
-        "nn.utils.rnn.pad_sequence(rows, batch_first=True)",
-    ),
-    "storages": (
-        "TypedStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage "
-        "BFloat16Storage FloatStorage DoubleStorage BoolStorage Storage",
-        "memory belongs to JAX",
-        "x.numpy()",
-    ),
-    "dtypes": (
-        "uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 quint8 qint8 qint32 quint4x2 "
-        "quint2x4 complex32 chalf bits8 bits16 bits1x8 bits2x4 bits4x2",
-        "JAX has no such dtype",
-        "sbpjax.uint8, sbpjax.int8",
-    ),
-    "schemes of quantisation": (
-        "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric "
-        "per_channel_affine_float_qparams qscheme",
-        "quantised layers are kernels of PyTorch's own",
-        "sbpjax.nn.FakeQuantization",
-    ),
-    "the core": (
-        "PyTorchFileReader PyTorchFileWriter classes TensorType",
-        "it is of PyTorch's own core",
-        "the function itself",
-    ),
-}
-_ABSENCES = {
-    name: (f"torch.{name}", why, instead) for names, why, instead in _ABSENT.values() for name in names.split()
-}
-_made: dict[str, Any] = {}
+def compile(
+    model=None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict | None = None,
+    disable: bool = False,
+) -> Any:
+    """Return a function or module that runs as one compiled program, with gradients; see `_core.tracing.compiled`.
+
+    Args:
+        model: a function or module; None makes a decorator.
+        fullgraph: accepted: a trace is always whole.
+        dynamic: accepted: a new shape compiles anew.
+        backend: accepted: XLA compiles.
+        mode: accepted.
+        options: accepted.
+        disable: return the function as it is.
+    """
+    if model is None:
+        return lambda function: compile(function, disable=disable)
+    if disable:
+        return model
+    return _compile(model)
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("Stream", "Event"):
-        from sbpjax._core.compat.cuda import streams
-
-        return getattr(streams, name)
-    if name in _FOREACH:
-        return _FOREACH[name]
-    if name in _ABSENCES:
-        if name not in _made:
-            _made[name] = absent(*_ABSENCES[name])
-        return _made[name]
-    raise AttributeError(name)
+globals().update(_FOREACH)

@@ -1,0 +1,302 @@
+"""Names of PyTorch and OneFlow that have no effect here, by module, as a table.
+
+    torch.onnx.is_in_onnx_export()      # False
+    torch.compiler.mark_dynamic(x, 0)   # does nothing
+    torch.fx.Tracer()                   # NotInJaxError, with the replacement
+
+`ANSWERS` has the functions, `VALUES` names with other values, `ABSENT` names whose use raises an error. `SPACES` are
+modules of absent names alone, besides those of the other tables. A module ``x`` of the tables can be imported from here
+as ``no_effect.x``; those of the same name in PyTorch and OneFlow are one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
+
+import jax
+
+from sbpjax._core.compat.cuda import devices as cuda
+from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import Generator
+from sbpjax._core.tensor.handle.device import device
+from sbpjax._core.tensor.handle.dtype import dtype
+from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.handle.size import Size
+from sbpjax.errors import OutOfMemoryError
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+
+from .torch_names.absent import absences, absent
+
+
+def nothing(*args: Any, **options: Any) -> None:
+    """Do nothing."""
+
+
+def no(*args: Any, **options: Any) -> bool:
+    """Return False."""
+    return False
+
+
+def yes(*args: Any, **options: Any) -> bool:
+    """Return True."""
+    return True
+
+
+def zero(*args: Any, **options: Any) -> int:
+    """Return 0."""
+    return 0
+
+
+def one(*args: Any, **options: Any) -> int:
+    """Return 1."""
+    return 1
+
+
+def same(fn: Any = None, *args: Any, **options: Any) -> Any:
+    """Return the function, class or module itself; without one, a decorator that does so."""
+    return decorator() if fn is None or isinstance(fn, bool) else fn
+
+
+def decorator(*args: Any, **options: Any) -> Callable:
+    """Return a decorator that returns the function itself."""
+    return lambda function: function
+
+
+def tracing() -> bool:
+    """Return whether a program is being traced now."""
+    return mode.capture is not None
+
+
+def wait(*args: Any) -> None:
+    """Wait until everything that was launched has run."""
+    jax.effects_barrier()
+
+
+def call(public_api: Callable, relevant_args: Any, *args: Any, **options: Any) -> Any:
+    """Call the function: no class of tensors overrides functions here."""
+    return public_api(*args, **options)
+
+
+def custom_op(name: str, fn: Callable | None = None, /, **options: Any) -> Any:
+    """Return the function itself as an op, with `register_fake` and `register_kernel` accepted."""
+
+    def take(function: Any) -> Any:
+        function.register_fake = function.register_kernel = decorator
+        return function
+
+    return take if fn is None else take(fn)
+
+
+class ScriptModule(Module):
+    """A base for modules of one's own; `script` and `trace` return their argument, which is none of these."""
+
+
+def kind(name: str, base: type = object) -> type:
+    """Return a class that nothing is of."""
+    return type(name, (base,), {"__doc__": "Nothing is of this class."})
+
+
+_FX = (
+    "torch.fx captures a program in a representation of its own; here programs are jaxprs",
+    "graph = nn.Graph(...); graph.plan()  # or jax.make_jaxpr of a function from nn.to_pure(module)",
+)
+_GraphModule = absent("torch.fx.GraphModule", *_FX)
+
+ANSWERS: dict[str, dict[Callable, str]] = {
+    "C": {nothing: "_get_tracing_state _log_api_usage_once", tracing: "_is_tracing"},
+    "compiler": {
+        tracing: "is_compiling is_dynamo_compiling is_exporting",
+        same: "disable allow_in_graph assume_constant_result disallow_in_graph forbid_in_graph",
+        nothing: "graph_break reset mark_dynamic mark_static mark_static_address maybe_mark_dynamic "
+        "cudagraph_mark_step_begin",
+    },
+    "cpu": {
+        yes: "is_available is_initialized",
+        one: "device_count",
+        nothing: "set_device",
+        wait: "synchronize",
+        contextlib.nullcontext: "current_stream stream",
+    },
+    "cuda": {no: "is_current_stream_capturing"},
+    "functional": {call: "handle_torch_function"},
+    "fx": {same: "wrap"},
+    "jit": {
+        same: "script trace ignore unused export interface script_method script_if_tracing _script_if_tracing "
+        "_overload _overload_method _copy_to_script_wrapper",
+        no: "is_scripting is_tracing",
+    },
+    "library": {
+        custom_op: "custom_op triton_op",
+        decorator: "register_fake impl_abstract register_kernel register_torch_dispatch register_vmap impl define",
+        nothing: "register_autograd",
+    },
+    "no_device": {
+        no: "is_available is_initialized is_bf16_supported is_current_stream_capturing",
+        zero: "device_count memory_allocated max_memory_allocated memory_reserved max_memory_reserved "
+        "current_allocated_memory driver_allocated_memory recommended_max_memory",
+        nothing: "empty_cache synchronize reset_peak_memory_stats reset_max_memory_allocated init",
+    },
+    "onnx": {no: "is_in_onnx_export"},
+    "overrides": {
+        no: "has_torch_function has_torch_function_unary has_torch_function_variadic",
+        call: "handle_torch_function",
+    },
+    "sysconfig": {
+        cuda.is_available: "with_cuda",
+        yes: "with_mlir with_xla has_rpc_backend_grpc has_rpc_backend_local",
+        no: "with_rdma",
+    },
+    "torch": {nothing: "clear_autocast_cache"},
+}
+
+VALUES: dict[str, dict[str, Any]] = {
+    "C": {
+        **{"TensorBase": Tensor, "_TensorBase": Tensor, "Generator": Generator, "device": device, "dtype": dtype},
+        **{"Size": Size, "DisableTorchFunction": contextlib.nullcontext},
+        "DisableTorchFunctionSubclass": contextlib.nullcontext,
+    },
+    "compiler": {
+        "config": SimpleNamespace(
+            suppress_errors=False, cache_size_limit=8, recompile_limit=8, verbose=False, disable=False
+        ),
+        "utils": SimpleNamespace(is_compiling=tracing),
+        "OptimizedModule": kind("OptimizedModule"),
+        "TransformGetItemToIndex": contextlib.nullcontext,
+    },
+    "cpu": {"current_device": lambda: "cpu"},
+    "cuda": {"OutOfMemoryError": OutOfMemoryError},
+    "flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "fx": {"Node": kind("Node"), "Proxy": kind("Proxy"), "GraphModule": _GraphModule, "symbolic_trace": _GraphModule},
+    "init": {"_calculate_fan_in_and_fan_out": init.fans},
+    "jit": {
+        "Final": Final,
+        "ScriptModule": ScriptModule,
+        "RecursiveScriptModule": kind("RecursiveScriptModule", ScriptModule),
+        "ScriptFunction": kind("ScriptFunction"),
+        "annotate": lambda the_type, the_value: the_value,
+        **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),
+    },
+    "sysconfig": {"cmake_build_type": lambda: "Release"},
+    "torch": {"SymInt": int, "SymFloat": float, "SymBool": bool, "ScriptModule": ScriptModule},
+}
+
+_QUANTIZED = "quantised layers are kernels of PyTorch's own"
+_PLAIN_LAYERS = "sbpjax.nn.QatConv2d, sbpjax.nn.FakeQuantization"
+_DENSE = ("tensors are dense here", "a dense tensor, or index_add and gather")
+_ONE_SHAPE = ("tensors have one shape here", "nn.utils.rnn.pad_sequence(rows, batch_first=True)")
+_RECORDED = ("CUDA graphs record kernel launches; here a whole program is compiled", "nn.Graph, or sbpjax.compile")
+
+ABSENT: dict[str, list[tuple[str, str, str]]] = {  # names, the reason, and the replacement
+    "cuda": [
+        ("CUDAGraph graph", *_RECORDED),
+        ("StreamContext", "streams are a GPU runtime of its own", "call the function"),
+    ],
+    "functional": [("ScalingType", "products of scaled numbers are kernels of PyTorch's own", "x @ w, in bfloat16")],
+    "fx": [("Graph Tracer", *_FX)],
+    "jit": [
+        ("load", "TorchScript is a runtime of its own", "sbpjax.load_graph(path)  # of a graph.export(path)"),
+        ("save", "TorchScript is a runtime of its own", "graph.export(path)  # of an nn.Graph"),
+    ],
+    "library": [("Library", "it registers C++ ops with PyTorch's dispatcher", "sbpjax.wrap_jax(fn)")],
+    "flex_attention": [
+        (
+            "BlockMask AuxRequest create_block_mask create_mask flex_attention or_masks and_masks",
+            "flex attention generates kernels for PyTorch",
+            "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+        )
+    ],
+    "torch": [
+        (
+            "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+            "sparse_compressed_tensor dsmm hsmm sspaddmm sparse_csc sparse_bsr sparse_bsc smm "
+            "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+            *_DENSE,
+        ),
+        ("jagged _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned", *_ONE_SHAPE),
+        (
+            "TypedStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage "
+            "BFloat16Storage FloatStorage DoubleStorage BoolStorage Storage",
+            "memory belongs to JAX",
+            "x.numpy()",
+        ),
+        (
+            "uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 quint8 qint8 qint32 quint4x2 "
+            "quint2x4 complex32 chalf bits8 bits16 bits1x8 bits2x4 bits4x2",
+            "JAX has no such dtype",
+            "sbpjax.uint8, sbpjax.int8",
+        ),
+        (
+            "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric "
+            "per_channel_affine_float_qparams qscheme",
+            _QUANTIZED,
+            "sbpjax.nn.FakeQuantization",
+        ),
+        (
+            "PyTorchFileReader PyTorchFileWriter classes TensorType",
+            "it is of PyTorch's own core",
+            "the function itself",
+        ),
+    ],
+}
+
+_LAUNCHER = "python -m sbpjax.distributed.launch script.py, and a global module"
+SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason, and the replacement
+    "ao": ("ao", _QUANTIZED, _PLAIN_LAYERS),
+    "distributions": (
+        "distributions",
+        "only the distributions of neural networks are here",
+        "NumPyro's, through sbpjax.wrap_jax: docs/how_to/flax_and_jax.md",
+    ),
+    "distributed_optim": ("distributed.optim", "states of optimizers are split by layouts here", _LAUNCHER),
+    "distributed_elastic": ("distributed.elastic", "processes are started by a launcher here", _LAUNCHER),
+    "distributed_rpc": (
+        "distributed.rpc",
+        "processes run the same program here",
+        "sbpjax.distributed.send, recv",
+    ),
+    "export": (
+        "export",
+        "exported programs hold PyTorch's own graphs",
+        "graph.export(path)  # of an nn.Graph, as StableHLO",
+    ),
+    "nested": ("nested", *_ONE_SHAPE),
+    "no_device": ("xpu", "there is no device of this kind", "if torch.xpu.is_available(): ..."),
+    "onnx": (
+        "onnx",
+        "ONNX files are written from PyTorch's own graphs",
+        "graph.export(path)  # of an nn.Graph, as StableHLO",
+    ),
+    "sparse": ("sparse", *_DENSE),
+    "subclasses": ("_subclasses", "JAX traces programs", "jax.eval_shape, or device='meta'"),
+    "flop_counter": (
+        "utils.flop_counter",
+        "it counts the ops of PyTorch's dispatcher",
+        "jax.jit(fn).lower(*args).cost_analysis()['flops']",
+    ),
+}
+
+_PLACES = {"flex_attention": "torch.nn.attention.flex_attention", "functional": "torch.nn.functional", "torch": "torch"}
+
+
+def _make_module(name: str) -> ModuleType:
+    module = ModuleType(f"{__name__}.{name}", "Names without effect here.")
+    fields = vars(module)
+    for answer, names in ANSWERS.get(name, {}).items():
+        fields.update(dict.fromkeys(names.split(), answer))
+    fields.update(VALUES.get(name, {}))
+    for names, why, instead in ABSENT.get(name, ()):
+        place = _PLACES.get(name, f"torch.{name}")
+        fields.update({last: absent(f"{place}.{last}", why, instead) for last in names.split()})
+    if name in SPACES:
+        place, why, instead = SPACES[name]
+        fields["__getattr__"] = absences(f"torch.{place}", why, instead)
+    return module
+
+
+for _name in {**ANSWERS, **VALUES, **ABSENT, **SPACES}:
+    sys.modules[f"{__name__}.{_name}"] = _make_module(_name)
