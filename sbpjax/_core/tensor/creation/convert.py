@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.runtime import collective_trace, processes
+from sbpjax._core.runtime import collective_trace, processes, sizes
 from sbpjax._core.tensor.nodes.node import Node, record
 from sbpjax.errors import (
     AT_ITS_END,
@@ -334,7 +334,10 @@ def host(x: Tensor) -> np.ndarray:
     if x.is_meta:
         raise abstract.needs_data("reading a value", x)
     if x._layout is None:
-        return np.asarray(x._array)
+        try:
+            return np.asarray(x._array)
+        except jax.errors.JaxRuntimeError as error:  # XLA runs programs later than they are called
+            raise _of_a_late_error(x, error) from None
     collective_trace.look()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
@@ -344,7 +347,13 @@ def host(x: Tensor) -> np.ndarray:
         raise _of_a_read(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:
         processes.raise_for_ranks(error)
-        raise
+        raise _of_a_late_error(x, error) from None
+
+
+def _of_a_late_error(x: Tensor, error: Exception) -> Exception:
+    """Return the error to raise where the program that computes a tensor has failed."""
+    seen = f"{x.dtype.name}{list(x.shape)}, computed by a program that failed"
+    return sizes.out_of_memory("reading a value", seen, error) or error
 
 
 def _of_a_read(error: DistributedError) -> DistributedError:
