@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax.errors import SbpTypeError
@@ -70,8 +71,7 @@ class global_mode:
         mode.everywhere = self._wanted
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        mode.everywhere = self._before.pop()
+    __exit__ = ContextExit(lambda self: restore_last(mode, "everywhere", self._before))
 
 
 class current_global_mode:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import functools
 import reprlib
 from collections.abc import Iterable
+from itertools import starmap
 
 import numpy as np
 
 from sbpjax._core import naming
+from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax._core.runtime.processes import current
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import PlacementError, PlacementTypeError
@@ -297,8 +299,7 @@ class placement:
         _SCOPE.append(self)
         return self
 
-    def __exit__(self, *exc) -> None:
-        _SCOPE.pop()
+    __exit__ = ContextExit(lambda self: starmap(_SCOPE.pop, ((),)))
 
 
 _SCOPE: list[placement] = []

@@ -59,8 +59,7 @@ def interrupt_at(step: Callable[[], Any], place: int, opcodes: bool = False, wit
     finally:
         sys.settrace(before)
         # Between the lines of a block's end, where a trace raises and a signal's handler cannot.
-        flow.set_grad_enabled(True)
-        mode.walks, mode.ends = 0, None
+        mode.grad, mode.walks, mode.ends = True, 0, None
     return left >= 0  # also where a generator that is closed swallows it
 
 

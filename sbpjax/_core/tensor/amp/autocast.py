@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -90,8 +91,7 @@ class autocast:
     def _casting(self, before: Casting | None) -> Casting:
         return Casting(self.fast_dtype, self._lists, self.device_type, self._keep, before)
 
-    def __exit__(self, *exc) -> None:
-        mode.autocast = self._before.pop()
+    __exit__ = ContextExit(lambda self: restore_last(mode, "autocast", self._before))
 
     def __call__(self, function: Callable) -> Callable:
         """Return the function running within the block."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import jax
 
+from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax.sbp.abstract import Abstract, absent, no_data, of_layout
 from sbpjax.sbp.layout import Layout
 
@@ -45,8 +46,7 @@ class abstract:
         mode.abstract = True
         return self
 
-    def __exit__(self, *exc) -> None:
-        mode.abstract = self._before.pop()
+    __exit__ = ContextExit(lambda self: restore_last(mode, "abstract", self._before))
 
 
 def is_abstract(x: Tensor) -> bool:

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from sbpjax._core import naming
+from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax.errors import PlacementError
 
 from .mode import mode
@@ -65,8 +66,7 @@ class device:
         mode.device = self
         return self
 
-    def __exit__(self, *exc) -> None:
-        mode.device = mode.devices.pop()
+    __exit__ = ContextExit(lambda self: restore_last(mode, "device", mode.devices))
 
     def __repr__(self) -> str:
         if self.type == "meta" or (self.index is None and naming.is_torch()):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from itertools import chain, repeat, starmap
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
+from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax._core.tensor.handle.mode import mode as _mode  # PyTorch's argument has its name
 
 _P = ParamSpec("_P")
@@ -80,8 +82,7 @@ class no_grad(_Context):
         _mode.grad = self._value
         return self
 
-    def __exit__(self, *exc) -> None:
-        _mode.grad = self._before.pop()
+    __exit__ = ContextExit(lambda self: restore_last(_mode, "grad", self._before))
 
 
 class enable_grad(no_grad):
@@ -116,8 +117,7 @@ class set_grad_enabled(_Context):
         _mode.grad = self._enabled
         return self
 
-    def __exit__(self, *exc) -> None:
-        _mode.grad = self._before
+    __exit__ = ContextExit(lambda self: map(setattr, (_mode,), ("grad",), (self._before,)))
 
 
 class inference_mode(_Context):
@@ -128,7 +128,7 @@ class inference_mode(_Context):
     """
 
     _enabled: bool
-    _before: Any
+    _before: list
 
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...
@@ -143,19 +143,23 @@ class inference_mode(_Context):
             self._enabled = True
             return _Context.__call__(self, mode)
         self._enabled = bool(mode)
+        self._before = []
         return self
 
     def _again(self):
         return inference_mode(self._enabled)
 
     def __enter__(self):
-        self._before = _mode.grad, _mode.inference
+        self._before.append((_mode.grad, _mode.inference))
         if self._enabled:
             _mode.grad, _mode.inference = False, True
         return self
 
-    def __exit__(self, *exc) -> None:
-        _mode.grad, _mode.inference = self._before
+    __exit__ = ContextExit(
+        lambda self: map(
+            setattr, repeat(_mode), ("grad", "inference"), chain.from_iterable(starmap(self._before.pop, ((),)))
+        )
+    )
 
 
 def is_grad_enabled() -> bool:
