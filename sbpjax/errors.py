@@ -12,7 +12,9 @@ import functools
 import os
 import sys
 import sysconfig
+import warnings
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -26,14 +28,31 @@ UNKNOWN_LINE = "<unknown>"
 
 def user_line() -> str:
     """Return ``file:line`` of the innermost frame outside sbpjax, JAX and NumPy."""
+    frame = _user_frame()
+    return UNKNOWN_LINE if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _user_frame() -> FrameType | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         of_a_dataclass = name == _DATACLASSES or (name == "<string>" and frame.f_code.co_name == "__init__")
         if not is_library_file(name) and not of_a_dataclass:
-            return f"{name}:{frame.f_lineno}"
+            return frame
         frame = frame.f_back
-    return UNKNOWN_LINE
+    return None
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line; a `stacklevel` would name a line of the library where the library's depth varies."""
+    frame = _user_frame()
+    if frame is None:  # a thread or a command of the library
+        warnings.warn(text, category, stacklevel=2)
+        return
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        text, category, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), seen
+    )
 
 
 @functools.lru_cache(4096)  # files of a program: tracing looks one up for each equation

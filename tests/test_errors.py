@@ -1,9 +1,12 @@
 """A mistake shows the frames of the user and a text in four parts; a defect, and who asks, shows all frames."""
 
+import contextlib
+import inspect
 import os
 import subprocess
 import sys
 import traceback
+import warnings
 from pathlib import Path
 
 import pytest
@@ -255,3 +258,104 @@ def test_a_wrong_name_of_the_users_own_stays_as_it_is(tmp_path):
         Path().nmae  # noqa: B018
     with fold_traceback(caught.value):
         assert "Did you mean" not in str(caught.value) and caught.value.obj == Path()
+
+
+def _box_eagerly():
+    place = flow.placement("cpu", [0, 1])
+    x, w = (flow.ones(4, 4).to_global(place, flow.sbp.split(0)) for _ in range(2))
+    with flow.boxing_policy("warn"):
+        return x @ w
+
+
+def _box_in_a_backward():
+    place = flow.placement("cpu", [0, 1])
+    w = flow.ones(4, 4).to_global(place, flow.sbp.split(0)).requires_grad_()
+    loss = (w @ w).sum()
+    with flow.boxing_policy("warn"):
+        loss.backward()
+
+
+def _convert():
+    x = flow.ones(4, 4).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+    with flow.boxing_policy("warn"):
+        return x.to_global(sbp=flow.sbp.broadcast)
+
+
+def _fail_in_a_hook():
+    def fails(*_):
+        raise KeyError("hook")
+
+    layer = flow.nn.Linear(2, 2)
+    layer.register_forward_hook(fails, always_call=True)
+    layer(flow.ones(3, 3))
+
+
+def _leave_constraints_out():
+    class Own(flow.distributions.Distribution):
+        pass
+
+    return Own(validate_args=True)
+
+
+def _step_without_a_gradient():
+    model = flow.nn.Linear(2, 2)
+    optimizer = flow.optim.SGD([*model.parameters(), flow.ones(2, requires_grad=True)], lr=0.1)
+
+    class Step(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+
+        def build(self, x):
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss
+
+    return Step()(flow.ones(2, 2))
+
+
+def _clip_nothing():
+    optimizer = flow.optim.SGD([flow.ones(2, requires_grad=True)], lr=0.1)
+    return optimizer.clip_grad()
+
+
+def _give_a_parameter_twice():
+    w = flow.ones(2, requires_grad=True)
+    return flow.optim.SGD([{"params": [w, w]}], lr=0.1)
+
+
+def _compile_a_branch():
+    return flow.func.compile_function(lambda x: x * 2 if x.sum() > 0 else x)(flow.ones(2))
+
+
+WARNED = [
+    _box_eagerly,
+    _box_in_a_backward,
+    _convert,
+    _fail_in_a_hook,
+    _leave_constraints_out,
+    _step_without_a_gradient,
+    _clip_nothing,
+    _give_a_parameter_twice,
+    _compile_a_branch,
+    lambda: flow.nn.LSTM(2, 2, dropout=0.5),
+    lambda: flow.nn.init.xavier_normal(flow.ones(2, 2)),
+]
+
+
+@pytest.mark.parametrize("call", WARNED)
+def test_a_warning_names_the_users_line(call):
+    with warnings.catch_warnings(record=True) as caught, contextlib.suppress(Exception):
+        warnings.simplefilter("always")
+        call()
+    assert caught
+    code = call.__code__
+    lines = {line for c in (code, *filter(inspect.iscode, code.co_consts)) for _, _, line in c.co_lines()}
+    assert {w.filename for w in caught} == {__file__}
+    assert {w.lineno for w in caught} <= lines
+
+
+def test_only_errors_chooses_the_line_of_a_warning():
+    calls = [f for f in (ROOT / "sbpjax").rglob("*.py") if "warnings.warn" in f.read_text()]
+    assert calls == [Path(errors.__file__)]

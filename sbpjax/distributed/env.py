@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from typing import Any
 
 import jax
@@ -28,7 +27,7 @@ from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.runtime.processes import devices_started as devices_started
 from sbpjax._core.serialization import signing
-from sbpjax.errors import DeviceStateError, OpValueError, message
+from sbpjax.errors import DeviceStateError, OpValueError, message, warn
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4
@@ -95,14 +94,14 @@ def prepare_process() -> None:
             seen = f"SBPJAX_CPU_DEVICES={wanted} in the environment, and JAX has already started with {have} of them"
             rule = "the number of CPU devices is fixed when the first JAX array is made, and stays"
             fix = "import sbpjax before the first JAX array is made"
-            warnings.warn(message("importing sbpjax", seen, rule, fix), RuntimeWarning, stacklevel=2)
+            warn(message("importing sbpjax", seen, rule, fix), RuntimeWarning)
         else:
             set_cpu_devices(int(wanted))
     if not devices_started():
         _size_pool_at_start()
     elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:
         devices = jax.local_device_count("cpu")
-        warnings.warn(
+        warn(
             message(
                 "importing sbpjax",
                 f"{devices} CPU devices were started before, on a pool of {_pool_threads()} threads",
@@ -110,7 +109,6 @@ def prepare_process() -> None:
                 "import sbpjax before the first JAX array is made, or set NPROC=32 in the environment",
             ),
             RuntimeWarning,
-            stacklevel=2,
         )
     launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so children of this process are no ranks
     if launcher:

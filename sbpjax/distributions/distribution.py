@@ -9,13 +9,12 @@ Dirichlet(concentration of (5, 6))             batch (5,), event (6,)
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from sbpjax import Size, Tensor
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError
+from sbpjax.errors import DistributionError, warn
 
 from .constraints import is_dependent
 from .utils import is_known, lacking, lazy_property
@@ -55,9 +54,7 @@ class Distribution:
         try:
             wanted = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(
-                f"{type(self)} does not define `arg_constraints`; its arguments are not checked", stacklevel=4
-            )
+            warn(f"{type(self)} does not define `arg_constraints`; its arguments are not checked")
             return
         for name, constraint in wanted.items():
             lazy = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
@@ -208,7 +205,7 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(f"{type(self)} does not define `support`; values are not checked", stacklevel=3)
+            warn(f"{type(self)} does not define `support`; values are not checked")
             return
         if not _holds(support, value):
             rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "

@@ -6,14 +6,13 @@ Source of Laplace's: Gil: On Rényi divergence measures for continuous alphabet 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
 import sbpjax
 from sbpjax import Tensor
-from sbpjax.errors import DistributionError
+from sbpjax.errors import DistributionError, warn
 from sbpjax.nn import functional as F
 
 from .categorical import Categorical, OneHotCategorical
@@ -82,7 +81,7 @@ def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     if _KL_REGISTRY[first] is not _KL_REGISTRY[other]:
         text = f"Ambiguous kl_divergence({kind_p.__name__}, {kind_q.__name__}). "
         text += f"Please register_kl({first[0].__name__}, {other[1].__name__})"
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        warn(text, RuntimeWarning)
     return _KL_REGISTRY[first]
 
 

@@ -13,7 +13,6 @@ divided by a count of the inputs, such as the targets that are not ignored, the 
 from __future__ import annotations
 
 import contextlib
-import warnings
 from typing import Any
 
 import jax
@@ -34,7 +33,7 @@ from sbpjax._core.tensor.tape.row_grad import RowGrad, put_grad, row_parts
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError, message, warn
 from sbpjax.optim.clip_grad import clip_grad_norm_
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
@@ -165,7 +164,7 @@ def _warn_of_others(graph, optimizer) -> None:
     rule = "an optimizer changes tensors that backward() gives a gradient; these have none after build, and stay"
     fix = f"make the optimizer of parameters that the modules have now: {type(optimizer).__name__}(model.parameters())"
     asked = f"{type(graph).__name__}.add_optimizer({type(optimizer).__name__})"
-    warnings.warn(message(asked, seen, rule, fix), stacklevel=2)
+    warn(message(asked, seen, rule, fix))
 
 
 def _start_of_backward(count: int, scaler) -> Any:
@@ -280,7 +279,7 @@ def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int
         count=count,
     )
     if made.unknown:
-        warnings.warn(_no_mean(asked, made.unknown, count), stacklevel=2)
+        warn(_no_mean(asked, made.unknown, count))
     jaxpr = made.closed.jaxpr
     kept = jaxpr.replace(outvars=jaxpr.outvars[: outs - body.losses], debug_info=jaxpr.debug_info.with_unknown_names())
     return type(closed)(kept, made.closed.consts), made.values

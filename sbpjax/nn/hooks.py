@@ -6,13 +6,13 @@ leave it. `Module.__call__` calls `forward` directly where no hook exists, `call
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor.nodes.node import RemovableHandle
+from sbpjax.errors import warn
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
@@ -120,9 +120,8 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
                 try:
                     hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
                 except Exception as second:
-                    warnings.warn(
+                    warn(
                         f"a forward hook with always_call=True raised {second!r} after a failed forward",
-                        stacklevel=2,
                     )
         raise
 

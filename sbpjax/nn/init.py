@@ -16,6 +16,7 @@ from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation, from_data
 from sbpjax._core.tensor.tape.grad_mode import no_grad
+from sbpjax.errors import warn
 from sbpjax.sbp.algebra import broadcast
 
 
@@ -285,11 +286,10 @@ def _old(initialise):
     """Return an initialiser under its old name, without the underscore; it fills in place nevertheless."""
 
     def old(*args: Any, **kwargs: Any) -> Tensor:
-        import warnings
 
         name = initialise.__name__
         text = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn(text, FutureWarning)
         return initialise(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = initialise.__name__[:-1]

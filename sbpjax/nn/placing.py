@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 from jax.core import Tracer
@@ -14,7 +13,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.storage.payload import payload
-from sbpjax.errors import MixedTensorError, SbpError, message
+from sbpjax.errors import MixedTensorError, SbpError, message, warn
 from sbpjax.sbp import algebra, process_local
 from sbpjax.sbp.placement import placement as Placement
 
@@ -53,7 +52,7 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     fix = "first module.to_global(placement, sbpjax.sbp.broadcast), then module.to_global(sbp=...) divides the whole"
     like = f"{name}, local {first.dtype.name}{list(first.shape)} on each"
     seen = f"ranks {ranks_text(ranks)} hold equal parameters, such as {like}"
-    warnings.warn(message(asked, seen, rule, fix), stacklevel=3)
+    warn(message(asked, seen, rule, fix))
 
 
 def _has_own_value(parameter: Tensor) -> bool:

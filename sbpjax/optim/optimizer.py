@@ -15,7 +15,6 @@ Parameters that were always stepped together share one step count, a 0-d tensor;
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, St
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad, by_rows, dense, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
-from sbpjax.errors import ModuleMethodError
+from sbpjax.errors import ModuleMethodError, warn
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import Repeat, Update
@@ -192,7 +191,7 @@ class Optimizer:
         if group.get("is_sparse") or tables:
             self._check_sparse()
         if len({id(p) for p in params}) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
+            warn("optimizer contains a parameter group with duplicate parameters")
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         if any(("param_names" in g) != bool(names) for g in self.param_groups):
             seen = "with names" if names else "without names"
@@ -257,7 +256,7 @@ class Optimizer:
 
         limited = [group for group in self.param_groups if clips(group)]
         if not limited:
-            warnings.warn("clip_grad: no parameter group has clip_grad_max_norm, so nothing is clipped", stacklevel=2)
+            warn("clip_grad: no parameter group has clip_grad_max_norm, so nothing is clipped")
         for group in limited:
             norm_type = group.get("clip_grad_norm_type", 2.0)
             clip_grad_norm_(group["params"], group["clip_grad_max_norm"], norm_type, error_if_nonfinite)

@@ -6,11 +6,10 @@ eager op, ``with boxing_policy("error")`` refuses it before anything runs. Conve
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from sbpjax.errors import BoxingError, BoxingWarning, SbpError, user_line
+from sbpjax.errors import BoxingError, BoxingWarning, SbpError, user_line, warn
 
 
 class _Policy:
@@ -55,7 +54,7 @@ def check(what: str, boxings) -> None:
         return
     text = "; ".join(str(b) for b in moving)
     if current.mode == "warn":
-        warnings.warn(f"{what} at {user_line()} boxes {text}", BoxingWarning, stacklevel=3)
+        warn(f"{what} at {user_line()} boxes {text}", BoxingWarning)
         return
     raise BoxingError(
         what,

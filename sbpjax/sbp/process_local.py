@@ -13,7 +13,6 @@ is zero, since theirs were not read; and where all take their copy by ``to_local
 from __future__ import annotations
 
 import hashlib
-import warnings
 from typing import Any
 
 import jax
@@ -23,7 +22,7 @@ import numpy as np
 from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.processes import World, by_value
 from sbpjax._core.runtime.ranks_text import ranks_text
-from sbpjax.errors import AgreementError, OpError, OpTypeError, message
+from sbpjax.errors import AgreementError, OpError, OpTypeError, message, warn
 
 from . import algebra, multi_host
 from .algebra import B
@@ -144,7 +143,7 @@ def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: 
     if raises:
         raise AgreementError(asked, seen, "under broadcast every process gives the same values", fix)
     rule = "under broadcast a tensor has one value: the first rank's is taken"
-    warnings.warn(message(asked, seen, rule, fix), stacklevel=4)
+    warn(message(asked, seen, rule, fix))
 
 
 def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp) -> Layout:

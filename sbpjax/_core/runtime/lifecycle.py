@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from sbpjax.errors import warn
 
 _F = TypeVar("_F", bound=Callable)
 
@@ -64,7 +65,7 @@ def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            warnings.warn(text, FutureWarning, stacklevel=2)
+            warn(text, FutureWarning)
             return function(*args, **kwargs)
 
         wrapper.__deprecated__ = text  # type: ignore[attr-defined]

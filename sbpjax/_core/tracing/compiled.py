@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from sbpjax._core.tensor.handle.dtype import get_default_dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import is_traced
-from sbpjax.errors import AutogradError, DataDependentError, OpError
+from sbpjax.errors import AutogradError, DataDependentError, OpError, warn
 from sbpjax.nn.module import Module
 
 from .capture import State
@@ -153,7 +152,7 @@ class CompiledFunction:
             self._warned = True
             first = str(error).partition("\n")[0]
             name = getattr(self._fn, "__name__", type(self._fn).__name__)
-            warnings.warn(f"compile({name}) runs uncompiled where it cannot be traced: {first}", stacklevel=3)
+            warn(f"compile({name}) runs uncompiled where it cannot be traced: {first}")
 
 
 class CompiledModule(Module):

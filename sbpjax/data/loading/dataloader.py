@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import collections
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError, message, warn
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -196,7 +195,7 @@ class DataLoader:
             state = self._iterator.state_dict()
         why = self._no_resume()
         if why:
-            warnings.warn(message("DataLoader.state_dict()", *why), stacklevel=2)
+            warn(message("DataLoader.state_dict()", *why))
             state["impossible"] = why
         return state | {"generator": self._generator_state()}
 

@@ -23,7 +23,6 @@ import inspect
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, as_tensor
-from sbpjax.errors import ExportError, SbpjaxError, message
+from sbpjax.errors import ExportError, SbpjaxError, message, warn
 from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
@@ -375,7 +374,7 @@ def _warn_of_training(graph: Any, asked: str, program: Any) -> None:
         return
     does = "draws random numbers" if program.is_random else "changes its buffers with each call"
     rule = "a model that answers is exported in evaluation mode"
-    warnings.warn(message(asked, f"a model in training mode, which {does}", rule, "model.eval() first"), stacklevel=4)
+    warn(message(asked, f"a model in training mode, which {does}", rule, "model.eval() first"))
 
 
 def _check_data(asked: str, state: State) -> None:

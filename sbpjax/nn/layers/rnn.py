@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any
 
 from sbpjax._core import naming
@@ -23,6 +22,7 @@ from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.dispatch import run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle.mode import mode
+from sbpjax.errors import warn
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
@@ -94,10 +94,9 @@ class RNNBase(Module):
             rule = "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             fail("value", asked, f"dropout={dropout!r}", rule, "dropout=0.1")
         if dropout > 0 and num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                stacklevel=4,
             )
         if not isinstance(hidden_size, int):
             fail("type", asked, f"hidden_size={hidden_size!r}", "hidden_size should be of type int", "hidden_size=32")

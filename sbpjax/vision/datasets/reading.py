@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-import warnings
 import zlib
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import DataError, nearest
+from sbpjax.errors import DataError, nearest, warn
 from sbpjax.vision.transforms.kinds import pillow
 
 ON_ERROR = ("raise", "skip")
@@ -45,7 +44,7 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         raise DataError(asked, seen, rule, "another path")
     labels = {label for _, label in found}
     if empty := [name for i, name in enumerate(classes) if i not in labels]:
-        warnings.warn(f"{asked}: no image of class {', '.join(map(repr, empty[:5]))}", UserWarning, stacklevel=3)
+        warn(f"{asked}: no image of class {', '.join(map(repr, empty[:5]))}", UserWarning)
     return classes, found
 
 
@@ -151,5 +150,5 @@ def first_readable(read: Callable[[int], Any], index: int, count: int, on_error:
             if on_error == "raise" or other == count - 1:
                 raise
             asked, told, *_ = str(error).splitlines()
-            warnings.warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}", stacklevel=4)
+            warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}")
     raise IndexError(f"index {index} is outside an empty dataset")

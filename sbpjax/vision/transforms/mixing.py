@@ -11,14 +11,13 @@ before the step: in a traced program the number is a constant, and every batch w
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 import sbpjax as flow
 from sbpjax import Tensor
-from sbpjax.errors import DataError, SbpError, message
+from sbpjax.errors import DataError, SbpError, message, warn
 from sbpjax.nn import functional as F
 
 from .chance import generator
@@ -67,7 +66,7 @@ class _Mixing:
         if _is_traced(images):
             seen = "a program is traced, in which the number is a constant"
             rule = "each number mixes otherwise; a traced program is kept, and would mix every batch alike"
-            warnings.warn(message(asked, seen, rule, BEFORE), stacklevel=2)
+            warn(message(asked, seen, rule, BEFORE))
         shares = labels if labels.ndim == 2 else F.one_hot(labels.long(), self.num_classes)
         random = generator(self.seed, number)
         images, share = self.mix_images(images, random.beta(self.alpha, self.alpha), random)

@@ -13,10 +13,11 @@ import tempfile
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from sbpjax.errors import warn
 
 _strategy = "file_system"
 _GRACE_S = 5.0  # for a process whose parent is gone
@@ -213,9 +214,7 @@ def spawn(
 ) -> ProcessContext | None:
     """Run ``fn(i, *args)`` in a fresh process for each i; see `start_processes`."""
     if start_method != "spawn":
-        warnings.warn(
-            f"spawn takes no other start_method than 'spawn', not {start_method!r}", FutureWarning, stacklevel=2
-        )
+        warn(f"spawn takes no other start_method than 'spawn', not {start_method!r}", FutureWarning)
     return start_processes(fn, args, nprocs, join, daemon, "spawn")
 
 
