@@ -244,3 +244,25 @@ def _tensors(value):
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)
+
+
+class DataParallel(Module):
+    """A module called as it is, with PyTorch's names: its state begins with ``module.``.
+
+    One process drives all devices through global tensors here, so there is nothing to copy or scatter: make the module
+    `broadcast` and its input ``split(0)``.
+
+    Args:
+        module: the module.
+        device_ids: kept for its spelling.
+        output_device: kept for its spelling.
+        dim: kept for its spelling.
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+        super().__init__()
+        self.module, self.dim = module, dim
+        self.device_ids, self.output_device = list(device_ids or []), output_device
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)

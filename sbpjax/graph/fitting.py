@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sbpjax._core.runtime.gc_pause import collected_later
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_traced
 from sbpjax._core.tracing import tree
@@ -28,7 +29,6 @@ from .graph_state import LastCall, internals_of
 from .module_proxy import CHANGES, checkpoints_of, stages_of
 from .program import runtime
 from .program.build_program import build_program, check_repeats
-from .program.gc_pause import collected_later
 from .program.program import Options, Program
 from .program.zero import Zero
 from .repeated_layers import device_type

@@ -176,7 +176,7 @@ class GraphTensor(GraphBlock):
 
 def checked_policy(value: Any, where: str) -> Any:
     """Return a value for `GraphModule.activation_checkpointing`, or raise a GraphConfigError."""
-    from .policies import POLICIES
+    from .program.forward_backward import POLICIES
 
     if isinstance(value, bool) or value in POLICIES:
         return value

@@ -21,7 +21,7 @@ from sbpjax._core.tracing.capture import State
 from sbpjax.sbp import Layout
 
 from .module_proxy import checkpoints_of, stages_of
-from .policies import POLICIES
+from .program.forward_backward import POLICIES
 from .repeated_layers import Blocks
 
 

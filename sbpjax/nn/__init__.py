@@ -178,7 +178,6 @@ from .parameter_containers import ParameterList as ParameterList
 # Rarely used layers are imported on first access: importing sbpjax stays quick.
 _LATER = {
     "layers.adaptive": """AdaptiveLogSoftmaxWithLoss""",
-    "data_parallel": """DataParallel""",
     "datapipe": """CoinFlip CropMirrorNormalize""",
     "lazy": """LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
  LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear
@@ -189,8 +188,9 @@ _LATER = {
  TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
 }
 _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
-# Graphs build on this package, so their names are imported on first access.
-_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")  # of a higher package, too
+# Of higher packages, so they are imported on first access.
+_CLASSES.append("DataParallel=distributed.data_parallel:DataParallel")
+_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")
 _MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
 __getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
 

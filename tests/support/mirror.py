@@ -14,7 +14,7 @@ TESTED_BY = {
     "compat/layer_helpers.py": ("compat/test_torch_names.py", USED),
     "compat/nccl.py": ("compat/test_backends.py", TABLE),
     "compat/oneflow_alias.py": ("compat/test_compat_programs.py", USED),
-    "compat/oneflow_names/": ("compat/test_compat_programs.py compat/test_torch_optim.py", TABLE),
+    "compat/oneflow_names.py": ("compat/test_compat_programs.py compat/test_torch_optim.py", TABLE),
     "compat/profiler/": ("compat/test_profiler.py", USED),
     "compat/rooms.py": ("compat/test_rooms_table.py", TABLE),
     "compat/stand_in/": ("compat/test_run.py", USED),

@@ -47,7 +47,7 @@ PLACES = {
         [
             f"sbpjax/{name}.py"
             for name in """__init__ _C amp auto checkpoint env fft func linalg nn/functional
-            nn/parallel nn/utils/clip_grad nn/utils/stateless pipeline special""".split()
+            nn/parallel pipeline special""".split()
         ],
         "faces",
     ),

@@ -105,6 +105,10 @@ ROOMS: dict[str, tuple[str, str]] = {
         "settings of OneFlow's use of NCCL, kept and without effect",
         "_core.compat.nccl _core.compat.nccl:settings",
     ),
+    "autograd.function": (
+        "operations with a backward of the user's own",
+        "_core.tensor.tape.function:Function,FunctionCtx,FunctionNode,once_differentiable",
+    ),
     "nn.graph": (
         "OneFlow's module of graphs, here `sbpjax.graph`",
         "sbpjax.graph.graph:Graph sbpjax.graph.module_proxy:GraphModule,GraphTensor,Proxy,ProxyModule",
@@ -112,6 +116,15 @@ ROOMS: dict[str, tuple[str, str]] = {
     "nn.graph.graph_config": ("OneFlow's place of the options of a graph", "sbpjax.graph.config:GraphConfig"),
     "nn.modules": ("PyTorch's places of its layers, which are `sbpjax.nn`", "nn.module:Module"),
     **{f"nn.modules.{name}": (f"PyTorch's place for {about}", row) for name, (about, row) in _LAYERS.items()},
+    "nn.utils.clip_grad": ("gradient clipping", "optim.clip_grad:[!_]*"),
+    "nn.utils.stateless": (
+        "an older place of `sbpjax.func.functional_call`",
+        "_core.tracing.functional_call:functional_call",
+    ),
+    "unittest.env": (
+        "nodes, devices and processes of a test run, under OneFlow's names and variables",
+        "_core.compat.unittest_env",
+    ),
     "utils.hooks": (
         "handles of hooks, under PyTorch's name of their module",
         "sbpjax._core.tensor.nodes.node:RemovableHandle",

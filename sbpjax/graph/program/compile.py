@@ -21,6 +21,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sbpjax._core.runtime.gc_pause import collected_later
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import payloads
@@ -32,7 +33,6 @@ from sbpjax._core.tracing.signature import Call, signature_of
 
 from ..report_registry import SHOWN
 from .build_program import build_program, check_repeats
-from .gc_pause import collected_later
 from .program import Options, Program
 
 if TYPE_CHECKING:

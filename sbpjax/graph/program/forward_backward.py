@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 
@@ -30,6 +31,15 @@ cotangent_p = Primitive("cotangent")
 
 # Primitives that give the elements of one operand again, in another order, shape or precision.
 COPIES = MOVES | {"convert_element_type", "to_sbp"}
+
+# Policies by name: the values that a checkpointed module keeps for its backward.
+POLICIES: dict[str, Any] = {
+    "nothing": "nothing",
+    "everything": None,
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "dots_with_no_batch_dims": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "offload_dots": jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+}
 
 
 @cotangent_p.def_abstract_eval

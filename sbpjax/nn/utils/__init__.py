@@ -13,13 +13,13 @@ from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
 from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
-from .init import skip_init as skip_init
+from .parameters import parameters_to_vector as parameters_to_vector
+from .parameters import skip_init as skip_init
+from .parameters import vector_to_parameters as vector_to_parameters
 from .spectral_norm import remove_spectral_norm as remove_spectral_norm
 from .spectral_norm import spectral_norm as spectral_norm
-from .vector import parameters_to_vector as parameters_to_vector
-from .vector import vector_to_parameters as vector_to_parameters
 from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
 
 # rarely used
-__getattr__, __dir__ = _face("nn.utils", globals(), modules="parametrizations parametrize stateless")
+__getattr__, __dir__ = _face("nn.utils", globals(), modules="clip_grad parametrizations parametrize stateless")

@@ -1,4 +1,4 @@
-"""`oneflow.optim` and its `lr_scheduler`: OneFlow's defaults and order of arguments; `sbpjax.optim` has PyTorch's."""
+"""`oneflow.optim`, its `lr_scheduler` and `nn.parallel`: OneFlow's defaults where `sbpjax` has PyTorch's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from sbpjax import optim
+from sbpjax.distributed import data_parallel
 from sbpjax.optim import lr_scheduler
 
 REQUIRED = Parameter.empty
@@ -53,3 +54,33 @@ PolynomialLR = with_defaults(
     decay_batch=REQUIRED,
     end_learning_rate=0.0001,
 )
+
+
+class DistributedDataParallel(data_parallel.DistributedDataParallel):
+    """Data parallelism under the names of the module inside, without ``module.`` before them.
+
+    See `sbpjax.nn.parallel.DistributedDataParallel` for the options.
+    """
+
+    def __getattr__(self, name: str):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "module":
+                raise
+            return getattr(self.module, name)
+
+    def state_dict(self, *args, **options):
+        return self.module.state_dict(*args, **options)
+
+    def load_state_dict(self, *args, **options):
+        return self.module.load_state_dict(*args, **options)
+
+    def named_parameters(self, *args, **options):
+        return self.module.named_parameters(*args, **options)
+
+    def named_buffers(self, *args, **options):
+        return self.module.named_buffers(*args, **options)
+
+    def named_children(self):
+        return self.module.named_children()

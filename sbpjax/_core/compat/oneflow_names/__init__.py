@@ -1,1 +1,0 @@
-"""OneFlow modules without counterpart in sbpjax, served by the alias."""
