@@ -62,9 +62,9 @@ def wait_share(loader, step_s: float) -> float:
     begin, waited = time.perf_counter(), 0.0
     while True:
         time.sleep(step_s)
-        asked = time.perf_counter()
+        requested = time.perf_counter()
         batch = next(batches, None)
-        waited += time.perf_counter() - asked
+        waited += time.perf_counter() - requested
         if batch is None:
             return waited / (time.perf_counter() - begin)
 

@@ -43,15 +43,15 @@ def requests(count: int, vocab: int, longest: int) -> list[Request]:
     return found
 
 
-def loaded(engine: GenerationEngine, asked: list[Request], clients: int) -> tuple[list[list[int]], int]:
+def loaded(engine: GenerationEngine, requested: list[Request], clients: int) -> tuple[list[list[int]], int]:
     """Return the tokens of all requests, which many clients send, and the most blocks that were in use."""
-    found: list[list[int]] = [[] for _ in asked]
-    order = random.Random(1).sample(range(len(asked)), len(asked))
+    found: list[list[int]] = [[] for _ in requested]
+    order = random.Random(1).sample(range(len(requested)), len(requested))
     most, ends = 0, threading.Event()
 
     def ask(places: list[int]) -> None:
         for place in places:
-            found[place] = list(engine.submit(*asked[place]))
+            found[place] = list(engine.submit(*requested[place]))
 
     def watch() -> None:
         nonlocal most
@@ -94,24 +94,24 @@ def main() -> None:
     model = Llama(config).eval()
     if options.int8:
         nn.utils.quantize_weights(model)
-    asked = requests(options.requests, options.vocab, options.longest)
+    requested = requests(options.requests, options.vocab, options.longest)
     generator = models.Generator(model)
     blocks = options.rows * (options.longest // 16) + 1
     engine = GenerationEngine(model, rows=options.rows, blocks=blocks, longest=options.longest)
-    total = sum(new for _, new in asked)
+    total = sum(new for _, new in requested)
     peak = 0
     rates: dict[str, list[float]] = {}
     by_cpu: dict[str, list[float]] = {}
 
     def under_load() -> list[list[int]]:
         nonlocal peak
-        found, most = loaded(engine, asked, options.clients)
+        found, most = loaded(engine, requested, options.clients)
         peak = max(peak, most)
         return found
 
     ways = {
-        "Generator, one at a time": lambda: [generator([prompt], new)[0] for prompt, new in asked],
-        "engine, one at a time": lambda: [list(engine.submit(prompt, new)) for prompt, new in asked],
+        "Generator, one at a time": lambda: [generator([prompt], new)[0] for prompt, new in requested],
+        "engine, one at a time": lambda: [list(engine.submit(prompt, new)) for prompt, new in requested],
         "engine, under load": under_load,
     }
     with engine:

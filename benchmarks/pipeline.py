@@ -97,11 +97,11 @@ def bubble(most: int = 4) -> None:
                 flow.distributed.all_gather_object(every, busy)
                 busy = sum(every)
             found.append((1 - busy / stages / took, 1 - 3 * seconds * micro_batches / took))
-        real, asked = (statistics.median(column) for column in zip(*found, strict=True))
+        real, requested = (statistics.median(column) for column in zip(*found, strict=True))
         ideal = (stages - 1) / (micro_batches + stages - 1)
         planned = graph.program.pipeline.body.schedule.bubble
         if flow.env.get_rank() == 0:
-            print(f"{schedule:11} S={stages} M={micro_batches:2} bubble {real:.3f} (by time asked {asked:.3f}), "
+            print(f"{schedule:11} S={stages} M={micro_batches:2} bubble {real:.3f} (by time asked {requested:.3f}), "
                   f"ideal {ideal:.3f}, planned {planned:.3f}, ratio {real / ideal:.2f}", flush=True)  # fmt: skip
 
 

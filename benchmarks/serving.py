@@ -54,8 +54,8 @@ for turn in range(9):
         rows[model].append(run(model, seconds, clients))
 one = run("graph", 1, 1)
 found = {model: sorted(r)[len(r) // 2] for model, r in rows.items()}
-asked = {"as_json": True} if kind == "grpc" else {}
-stats = client.InferenceServerClient(url).get_inference_statistics("graph", **asked)
+options = {"as_json": True} if kind == "grpc" else {}
+stats = client.InferenceServerClient(url).get_inference_statistics("graph", **options)
 stats = stats["model_stats"][0]
 sizes = [int(b["batch_size"]) for b in stats["batch_stats"]]
 print(json.dumps({**found, "one client p50": one[1], "largest batch": max(sizes)}))

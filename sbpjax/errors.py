@@ -2,7 +2,7 @@
 
 An error text has four parts: the operation (op and the user's line), the inputs as seen (shape, dtype, sbp, placement
 of each input), the rule that was broken, with numbers, and one line that fixes it. A class is raised with these four:
-``raise SbpError(asked, seen, rule, fix)``.
+``raise SbpError(operation, seen, rule, fix)``.
 """
 
 from __future__ import annotations
@@ -82,18 +82,18 @@ def _folders() -> tuple[str, ...]:
     return tuple([os.path.dirname(file) + os.sep for module in loaded if (file := getattr(module, "__file__", None))])
 
 
-def message(asked: str, seen: str, rule: str, fix: str) -> str:
+def message(operation: str, seen: str, rule: str, fix: str) -> str:
     """Return the four-part text of an error.
 
     Args:
-        asked: the operation, in the user's words; the user's line is added.
+        operation: the operation, in the user's words; the user's line is added.
         seen: the inputs: shape, dtype, sbp, placement of each input.
         rule: the rule that was broken, with its numbers.
         fix: one line that makes it work.
     """
     line = user_line()
     at = "" if line == UNKNOWN_LINE else f" (at {line})"  # a command and a data worker have no line of the user's
-    return f"{asked}{at}\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
+    return f"{operation}{at}\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

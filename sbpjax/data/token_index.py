@@ -63,16 +63,16 @@ class TokenIndex(NamedTuple):
     documents: np.ndarray
 
 
-def _index_error(asked: str, seen: str, rule: str) -> DataError:
-    return DataError(asked, seen, rule, "write the two files anew")
+def _index_error(operation: str, seen: str, rule: str) -> DataError:
+    return DataError(operation, seen, rule, "write the two files anew")
 
 
-def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> TokenIndex:
+def read_index(prefix: str, operation: str, codes: Mapping[int, type] = CODES) -> TokenIndex:
     """Return the index of a token file, checked against the sizes of both files.
 
     Args:
         prefix: the path without ``.bin`` or ``.idx``.
-        asked: the call, for errors.
+        operation: the call, for errors.
         codes: the dtypes that are read, by their codes.
 
     Raises:
@@ -82,12 +82,12 @@ def read_index(prefix: str, asked: str, codes: Mapping[int, type] = CODES) -> To
     for each in (path, f"{prefix}.bin"):
         if not os.path.isfile(each):
             named = prefix.removesuffix(".bin").removesuffix(".idx")
-            call = f"{asked.partition('(')[0]}({named!r})"
+            call = f"{operation.partition('(')[0]}({named!r})"
             fix = call if named != prefix else "python -m sbpjax.train.preprocess writes both"
-            raise DataError(asked, f"there is no file {each}", "a path is given without .bin and .idx", fix)
-    index = _read(path, asked, codes)
-    _check_together(prefix, index, asked)
-    _check_digest(path, asked)
+            raise DataError(operation, f"there is no file {each}", "a path is given without .bin and .idx", fix)
+    index = _read(path, operation, codes)
+    _check_together(prefix, index, operation)
+    _check_digest(path, operation)
     return index
 
 
@@ -98,7 +98,7 @@ def digest_line(path: str) -> str:
     return f"{digest}  {os.path.basename(path).removesuffix('.part')}\n"
 
 
-def _check_digest(path: str, asked: str) -> None:
+def _check_digest(path: str, operation: str) -> None:
     try:
         with open(f"{path}{DIGEST}", "rb") as file:
             written = file.read(1024)
@@ -107,28 +107,28 @@ def _check_digest(path: str, asked: str) -> None:
     if written[:64] != digest_line(path)[:64].encode():
         rule = f"its SHA-256 is that in {path}{DIGEST}, which was written with it"
         fix = f"write the files anew; or remove {os.path.basename(path)}{DIGEST} if another program wrote the index"
-        raise DataError(asked, f"{path} has another SHA-256", rule, fix)
+        raise DataError(operation, f"{path} has another SHA-256", rule, fix)
 
 
-def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
+def _read(path: str, operation: str, codes: Mapping[int, type]) -> TokenIndex:
     with open(path, "rb") as file:
         head = file.read(HEAD.size)
     if not head.startswith(MAGIC):
         rule = f"an index of tokens begins with {MAGIC!r}"
-        raise DataError(asked, f"{path} begins with {head[: len(MAGIC)]!r}", rule, "another path")
+        raise DataError(operation, f"{path} begins with {head[: len(MAGIC)]!r}", rule, "another path")
     if len(head) < HEAD.size:
-        raise _index_error(asked, f"{path} has {len(head)} bytes", f"an index has a head of {HEAD.size} bytes")
+        raise _index_error(operation, f"{path} has {len(head)} bytes", f"an index has a head of {HEAD.size} bytes")
     _, version, code, sequences, documents = HEAD.unpack(head)
     if version != 1:
-        raise _index_error(asked, f"{path} is of version {version}", "version 1 is read")
+        raise _index_error(operation, f"{path} is of version {version}", "version 1 is read")
     if code not in codes:
         numbers = "whole numbers" if codes is TOKEN_CODES else "numbers"
         rule = f"tokens are {numbers}: " + ", ".join(f"{code} {np.dtype(t)}" for code, t in codes.items())
-        raise _index_error(asked, f"{path} has dtype code {code}", rule)
+        raise _index_error(operation, f"{path} has dtype code {code}", rule)
     size, wanted = os.path.getsize(path), HEAD.size + 12 * sequences + 8 * documents
     if size != wanted or not documents:
         rule = f"{sequences} sequences and {documents} ends of documents (one at least) make {wanted} bytes"
-        raise _index_error(asked, f"{path} has {size} bytes", rule)
+        raise _index_error(operation, f"{path} has {size} bytes", rule)
     raw, begin = np.memmap(path, np.uint8, "r").view(np.ndarray), HEAD.size
     arrays = []
     for dtype, count in (("<i4", sequences), ("<i8", sequences), ("<i8", documents)):
@@ -137,7 +137,7 @@ def _read(path: str, asked: str, codes: Mapping[int, type]) -> TokenIndex:
     return TokenIndex(np.dtype(codes[code]), *arrays)
 
 
-def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
+def _check_together(prefix: str, index: TokenIndex, operation: str) -> None:
     """Raise for an index that contradicts itself, or the size of the tokens."""
     lengths, pointers, documents = index.lengths, index.pointers, index.documents
     size, tokens = os.path.getsize(f"{prefix}.bin"), 0
@@ -150,23 +150,23 @@ def _check_together(prefix: str, index: TokenIndex, asked: str) -> None:
             seen = f"sequence {n:,} of {int(lengths[n]):,} tokens at byte {int(pointers[n]):,}"
             begin = int(ends[wrong[0]] - some[wrong[0]]) * index.dtype.itemsize
             rule = f"sequences have 0 tokens or more and follow each other: this one begins at byte {begin:,}"
-            raise _index_error(asked, seen, rule)
+            raise _index_error(operation, seen, rule)
         tokens = int(ends[-1])
     if size != tokens * index.dtype.itemsize or size == 0:
         rule = f"its index speaks of {tokens * index.dtype.itemsize} bytes, and there is one token at least"
-        raise _index_error(asked, f"{prefix}.bin has {size} bytes", rule)
+        raise _index_error(operation, f"{prefix}.bin has {size} bytes", rule)
     if documents[0] != 0 or documents[-1] != len(lengths):
         seen = f"documents from {documents[0]} to {documents[-1]}"
-        raise _index_error(asked, seen, f"documents go from sequence 0 to {len(lengths)}")
+        raise _index_error(operation, seen, f"documents go from sequence 0 to {len(lengths)}")
     for start in range(0, len(documents), _BLOCK):
         steps = np.diff(documents[start : start + _BLOCK + 1])
         if len(steps) and int(steps.min()) < 0:
             n = start + int(np.argmin(steps))
             seen = f"document {n:,} of the sequences {documents[n]:,} to {documents[n + 1]:,}"
-            raise _index_error(asked, seen, "a document ends where it begins, or later")
+            raise _index_error(operation, seen, "a document ends where it begins, or later")
 
 
-def check_tokens(tokens: np.ndarray, where: str, asked: str) -> np.ndarray:
+def check_tokens(tokens: np.ndarray, where: str, operation: str) -> np.ndarray:
     """Return tokens of a file, which are no less than 0.
 
     Raises:
@@ -174,5 +174,5 @@ def check_tokens(tokens: np.ndarray, where: str, asked: str) -> np.ndarray:
     """
     if tokens.dtype.kind == "i" and tokens.size and int(tokens.min()) < 0:
         at = int(np.argmin(tokens))
-        raise _index_error(asked, f"token {int(tokens[at])} at {where} + {at}", "tokens are 0 or more")
+        raise _index_error(operation, f"token {int(tokens[at])} at {where} + {at}", "tokens are 0 or more")
     return tokens

@@ -62,8 +62,8 @@ class GPTIndexedBinDataReader(Module):
         self.seq_length, self.num_samples, self.batch_size = seq_length, num_samples, batch_size
         self.dtype = dtype or dtypes.int64
         self.device, self.placement, self.sbp = device, placement, sbp
-        self._asked = f"GPTIndexedBinDataReader({data_file_prefix!r})"
-        index = read_index(data_file_prefix, self._asked)
+        self._operation = f"GPTIndexedBinDataReader({data_file_prefix!r})"
+        index = read_index(data_file_prefix, self._operation)
         self._sizes, self._starts, documents = index.lengths, index.pointers // index.dtype.itemsize, index.documents
         self._tokens = np.memmap(f"{data_file_prefix}.bin", dtype=index.dtype, mode="r")
         low, high = _share(len(documents) - 1, split_sizes, split_index)
@@ -99,7 +99,7 @@ class GPTIndexedBinDataReader(Module):
             inside = start - (int(self._ends[place]) - int(self._sizes[sequence]))
             count = min(left, int(self._sizes[sequence]) - inside)
             first = int(self._starts[sequence]) + inside
-            parts.append(check_tokens(self._tokens[first : first + count], f"token {first}", self._asked))
+            parts.append(check_tokens(self._tokens[first : first + count], f"token {first}", self._operation))
             start, left, place = start + count, left - count, place + 1
         return np.concatenate(parts)
 

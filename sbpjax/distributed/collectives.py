@@ -24,20 +24,20 @@ from . import bodies
 from .group import ProcessGroup, ReduceOp, Work, group_of, local_array, run
 
 
-def op_name(asked: str, op, array) -> str:
+def op_name(operation: str, op, array) -> str:
     """Return the name of a reduction.
 
     Raises:
         OpTypeError: it is no `ReduceOp`, or not defined for the dtype.
     """
     if not isinstance(op, ReduceOp):
-        raise OpTypeError(asked, f"op={op!r}", "op is a ReduceOp", "sbpjax.distributed.ReduceOp.SUM")
+        raise OpTypeError(operation, f"op={op!r}", "op is a ReduceOp", "sbpjax.distributed.ReduceOp.SUM")
     kind = array.dtype.kind
     if op is ReduceOp.AVG and kind in "iub":
         rule = "an average of integers is no integer"
-        raise OpTypeError(asked, f"{array.dtype}", rule, "x.float(), or ReduceOp.SUM")
+        raise OpTypeError(operation, f"{array.dtype}", rule, "x.float(), or ReduceOp.SUM")
     if op.value.startswith("b") and kind not in "iub":
-        raise OpTypeError(asked, f"{array.dtype}", "bitwise reductions are of integers", "ReduceOp.SUM")
+        raise OpTypeError(operation, f"{array.dtype}", "bitwise reductions are of integers", "ReduceOp.SUM")
     return op.value
 
 
@@ -53,27 +53,27 @@ def _make_work(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
     return Work(tensors) if async_op else None
 
 
-def _stack_tensors(asked: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
+def _stack_tensors(operation: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
     """Return ``n`` tensors of one shape as one array."""
-    arrays = [local_array(asked, t) for t in tensors]
+    arrays = [local_array(operation, t) for t in tensors]
     if len(arrays) != n:
         rule = f"the list has one tensor per rank of the group: {n}"
-        raise OpValueError(asked, f"{len(arrays)} tensors", rule, f"pass {n} tensors")
+        raise OpValueError(operation, f"{len(arrays)} tensors", rule, f"pass {n} tensors")
     if len({(a.shape, a.dtype) for a in arrays}) > 1:
         seen = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
         rule = "the tensors of the list have one shape and dtype"
-        raise OpError(asked, seen, rule, "pad them to one shape")
+        raise OpError(operation, seen, rule, "pad them to one shape")
     (where,) = arrays[0].devices()
     return jnp.stack([jax.device_put(a, where) for a in arrays])
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False):
     """Replace ``tensor`` on every rank by the reduction over all ranks; returns a `Work` if ``async_op``."""
-    asked, group = "all_reduce(tensor)", group_of(group)
+    operation, group = "all_reduce(tensor)", group_of(group)
     if group.rank() < 0:
         return None
-    array = local_array(asked, tensor)
-    _write(tensor, run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0])
+    array = local_array(operation, tensor)
+    _write(tensor, run(operation, bodies.all_reduce, group, [array], (("op", op_name(operation, op, array)),))[0])
     return _make_work([tensor], async_op)
 
 
@@ -84,24 +84,24 @@ def all_reduce_coalesced(
     async_op: bool = False,
 ):
     """Reduce every tensor of a list in place, all in one program."""
-    asked, group = "all_reduce_coalesced(tensors)", group_of(group)
+    operation, group = "all_reduce_coalesced(tensors)", group_of(group)
     if group.rank() < 0 or not tensors:
         return None
-    arrays = [local_array(asked, t) for t in tensors]
+    arrays = [local_array(operation, t) for t in tensors]
     for array in arrays:
-        name = op_name(asked, op, array)
-    for t, out in zip(tensors, run(asked, bodies.all_reduce, group, arrays, (("op", name),)), strict=True):
+        name = op_name(operation, op, array)
+    for t, out in zip(tensors, run(operation, bodies.all_reduce, group, arrays, (("op", name),)), strict=True):
         _write(t, out)
     return _make_work(tensors, async_op)
 
 
 def all_reduce_gradients(grads: Sequence[Tensor], group: ProcessGroup | None, cap_bytes: int) -> None:
     """Replace every gradient of a list by the average over the ranks, in one program with buckets of ``cap_bytes``."""
-    asked, group = "averaging gradients", group_of(group)
+    operation, group = "averaging gradients", group_of(group)
     if group.rank() < 0 or not grads:
         return
-    arrays = [local_array(asked, g) for g in grads]
-    outs = run(asked, bodies.average, group, arrays, (("cap_bytes", cap_bytes),))
+    arrays = [local_array(operation, g) for g in grads]
+    outs = run(operation, bodies.average, group, arrays, (("cap_bytes", cap_bytes),))
     for grad, out in zip(grads, outs, strict=True):
         _write(grad, out)
 
@@ -114,12 +114,12 @@ def reduce(
     async_op: bool = False,
 ):
     """Replace ``tensor`` on rank ``dst`` by the reduction over all ranks; on the others it stays as it is."""
-    asked, group = f"reduce(tensor, dst={dst})", group_of(group)
+    operation, group = f"reduce(tensor, dst={dst})", group_of(group)
     if group.rank() < 0:
         return None
-    place = group.index(dst, asked)
-    array = local_array(asked, tensor)
-    out = run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0]
+    place = group.index(dst, operation)
+    array = local_array(operation, tensor)
+    out = run(operation, bodies.all_reduce, group, [array], (("op", op_name(operation, op, array)),))[0]
     if group.rank() == place:
         _write(tensor, out)
     return _make_work([tensor], async_op)
@@ -127,32 +127,32 @@ def reduce(
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False):
     """Replace ``tensor`` on every rank by that of rank ``src``."""
-    asked, group = f"broadcast(tensor, src={src})", group_of(group)
+    operation, group = f"broadcast(tensor, src={src})", group_of(group)
     if group.rank() < 0:
         return None
-    static = (("src", group.index(src, asked)),)
-    _write(tensor, run(asked, bodies.broadcast, group, [local_array(asked, tensor)], static)[0])
+    static = (("src", group.index(src, operation)),)
+    _write(tensor, run(operation, bodies.broadcast, group, [local_array(operation, tensor)], static)[0])
     return _make_work([tensor], async_op)
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], src: int, group: ProcessGroup | None = None) -> None:
     """Replace every tensor of a list by that of rank ``src``, all in one program."""
-    asked, group = f"broadcast_coalesced(tensors, src={src})", group_of(group)
+    operation, group = f"broadcast_coalesced(tensors, src={src})", group_of(group)
     if group.rank() < 0 or not tensors:
         return
-    arrays = [local_array(asked, t) for t in tensors]
-    outs = run(asked, bodies.broadcast, group, arrays, (("src", group.index(src, asked)),))
+    arrays = [local_array(operation, t) for t in tensors]
+    outs = run(operation, bodies.broadcast, group, arrays, (("src", group.index(src, operation)),))
     for t, out in zip(tensors, outs, strict=True):
         _write(t, out)
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
     """Put the tensor of every rank into ``tensor_list``, in the order of the ranks, on every rank."""
-    asked, group = "all_gather(tensor_list, tensor)", group_of(group)
+    operation, group = "all_gather(tensor_list, tensor)", group_of(group)
     if group.rank() < 0:
         return None
-    _check_list(asked, tensor_list, tensor, group.size())
-    (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
+    _check_list(operation, tensor_list, tensor, group.size())
+    (out,) = run(operation, bodies.all_gather, group, [local_array(operation, tensor)])
     for k, t in enumerate(tensor_list):
         _write(t, out[k])
     return _make_work(tensor_list, async_op)
@@ -162,12 +162,12 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ):
     """Put the tensors of all ranks into ``output_tensor``, one after the other; any shape of as many elements."""
-    asked, group = "all_gather_into_tensor(output_tensor, input_tensor)", group_of(group)
+    operation, group = "all_gather_into_tensor(output_tensor, input_tensor)", group_of(group)
     if group.rank() < 0:
         return None
-    array, n = local_array(asked, input_tensor), group.size()
-    _check_size(asked, output_tensor, (n, *array.shape), array.dtype)
-    _write(output_tensor, run(asked, bodies.all_gather, group, [array])[0])
+    array, n = local_array(operation, input_tensor), group.size()
+    _check_size(operation, output_tensor, (n, *array.shape), array.dtype)
+    _write(output_tensor, run(operation, bodies.all_gather, group, [array])[0])
     return _make_work([output_tensor], async_op)
 
 
@@ -179,16 +179,16 @@ def gather(
     async_op: bool = False,
 ):
     """Put the tensor of every rank into ``gather_list`` on rank ``dst``."""
-    asked, group = f"gather(tensor, gather_list, dst={dst})", group_of(group)
+    operation, group = f"gather(tensor, gather_list, dst={dst})", group_of(group)
     if group.rank() < 0:
         return None
-    receives = group.rank() == group.index(dst, asked)
+    receives = group.rank() == group.index(dst, operation)
     if receives:
-        _check_list(asked, gather_list, tensor, group.size())
+        _check_list(operation, gather_list, tensor, group.size())
     elif gather_list:
         rule = "gather_list is given on rank dst only"
-        raise OpValueError(asked, f"a list on rank {group.rank()}", rule, "gather_list=None elsewhere")
-    (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
+        raise OpValueError(operation, f"a list on rank {group.rank()}", rule, "gather_list=None elsewhere")
+    (out,) = run(operation, bodies.all_gather, group, [local_array(operation, tensor)])
     for k, t in enumerate(gather_list or ()):
         _write(t, out[k])
     return _make_work(gather_list if receives and gather_list else [tensor], async_op)
@@ -202,17 +202,17 @@ def scatter(
     async_op: bool = False,
 ):
     """Put the k-th tensor of rank ``src``'s list into ``tensor`` on rank k of the group."""
-    asked, group = f"scatter(tensor, scatter_list, src={src})", group_of(group)
+    operation, group = f"scatter(tensor, scatter_list, src={src})", group_of(group)
     if group.rank() < 0:
         return None
-    place, n = group.index(src, asked), group.size()
-    array = local_array(asked, tensor)
+    place, n = group.index(src, operation), group.size()
+    array = local_array(operation, tensor)
     if group.rank() == place:
-        _check_list(asked, scatter_list, tensor, n)
-        rows = _stack_tensors(asked, scatter_list or [], n)
+        _check_list(operation, scatter_list, tensor, n)
+        rows = _stack_tensors(operation, scatter_list or [], n)
     else:
         rows = jnp.zeros((n, *array.shape), array.dtype)
-    _write(tensor, run(asked, bodies.scatter, group, [rows], (("src", place),))[0])
+    _write(tensor, run(operation, bodies.scatter, group, [rows], (("src", place),))[0])
     return _make_work([tensor], async_op)
 
 
@@ -224,12 +224,12 @@ def reduce_scatter(
     async_op: bool = False,
 ):
     """Put the reduction of all ranks' k-th tensors into ``output`` on rank k of the group."""
-    asked, group = "reduce_scatter(output, input_list)", group_of(group)
+    operation, group = "reduce_scatter(output, input_list)", group_of(group)
     if group.rank() < 0:
         return None
-    rows = _stack_tensors(asked, input_list, group.size())
-    _check_shape(asked, output, (rows.shape[1:],), rows.dtype)
-    _write(output, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
+    rows = _stack_tensors(operation, input_list, group.size())
+    _check_shape(operation, output, (rows.shape[1:],), rows.dtype)
+    _write(output, run(operation, bodies.reduce_scatter, group, [rows], (("op", op_name(operation, op, rows)),))[0])
     return _make_work([output], async_op)
 
 
@@ -249,13 +249,15 @@ def reduce_scatter_tensor(
         group: the ranks; by default all.
         async_op: return a handle at once.
     """
-    asked, group = "reduce_scatter_tensor(output_tensor, input_tensor)", group_of(group)
+    operation, group = "reduce_scatter_tensor(output_tensor, input_tensor)", group_of(group)
     if group.rank() < 0:
         return None
-    array, n, wanted = local_array(asked, input_tensor), group.size(), tuple(output_tensor.shape)
-    _check_size(asked, input_tensor, (n, *wanted), payload(output_tensor).dtype)
+    array, n, wanted = local_array(operation, input_tensor), group.size(), tuple(output_tensor.shape)
+    _check_size(operation, input_tensor, (n, *wanted), payload(output_tensor).dtype)
     rows = array.reshape((n, *wanted))
-    _write(output_tensor, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
+    _write(
+        output_tensor, run(operation, bodies.reduce_scatter, group, [rows], (("op", op_name(operation, op, rows)),))[0]
+    )
     return _make_work([output_tensor], async_op)
 
 
@@ -266,12 +268,12 @@ def all_to_all(
     async_op: bool = False,
 ):
     """Send the k-th input to rank k of the group, and store the tensor of rank k in the k-th output."""
-    asked, group = "all_to_all(output_tensor_list, input_tensor_list)", group_of(group)
+    operation, group = "all_to_all(output_tensor_list, input_tensor_list)", group_of(group)
     if group.rank() < 0:
         return None
-    rows = _stack_tensors(asked, input_tensor_list, group.size())
-    _check_list(asked, output_tensor_list, input_tensor_list[0], group.size())
-    (out,) = run(asked, bodies.all_to_all, group, [rows])
+    rows = _stack_tensors(operation, input_tensor_list, group.size())
+    _check_list(operation, output_tensor_list, input_tensor_list[0], group.size())
+    (out,) = run(operation, bodies.all_to_all, group, [rows])
     for k, t in enumerate(output_tensor_list):
         _write(t, out[k])
     return _make_work(output_tensor_list, async_op)
@@ -279,16 +281,16 @@ def all_to_all(
 
 def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
     """Send the k-th of n equal parts along dim 0 to rank k of the group; join the parts received in ``output``."""
-    asked, group = "all_to_all_single(output, input)", group_of(group)
+    operation, group = "all_to_all_single(output, input)", group_of(group)
     if group.rank() < 0:
         return None
-    array, n = local_array(asked, input), group.size()
+    array, n = local_array(operation, input), group.size()
     if not array.ndim or array.shape[0] % n:
         rule = f"dim 0 divides by the {n} ranks"
-        raise OpValueError(asked, f"{array.dtype}{list(array.shape)}", rule, "pad the input")
-    _check_shape(asked, output, (array.shape,), array.dtype)
+        raise OpValueError(operation, f"{array.dtype}{list(array.shape)}", rule, "pad the input")
+    _check_shape(operation, output, (array.shape,), array.dtype)
     rows = array.reshape((n, array.shape[0] // n, *array.shape[1:]))
-    _write(output, run(asked, bodies.all_to_all, group, [rows])[0])
+    _write(output, run(operation, bodies.all_to_all, group, [rows])[0])
     return _make_work([output], async_op)
 
 
@@ -304,27 +306,27 @@ def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_id
     return _make_work([], async_op)
 
 
-def _check_list(asked: str, tensors, like: Tensor, n: int) -> None:
-    array = local_array(asked, like)
+def _check_list(operation: str, tensors, like: Tensor, n: int) -> None:
+    array = local_array(operation, like)
     if not isinstance(tensors, (list, tuple)) or len(tensors) != n:
         seen = f"{len(tensors)} tensors" if isinstance(tensors, (list, tuple)) else f"{tensors!r}"
         rule = f"the list has one tensor per rank of the group: {n}"
-        raise OpValueError(asked, seen, rule, f"[sbpjax.empty_like(tensor) for _ in range({n})]")
+        raise OpValueError(operation, seen, rule, f"[sbpjax.empty_like(tensor) for _ in range({n})]")
     for t in tensors:
-        _check_shape(asked, t, (array.shape,), array.dtype)
+        _check_shape(operation, t, (array.shape,), array.dtype)
 
 
-def _check_shape(asked: str, x: Tensor, shapes, dtype) -> None:
-    array = local_array(asked, x)
+def _check_shape(operation: str, x: Tensor, shapes, dtype) -> None:
+    array = local_array(operation, x)
     if array.shape not in [tuple(s) for s in shapes] or array.dtype != dtype:
         wanted = " or ".join(f"{dtype}{list(s)}" for s in dict.fromkeys(tuple(s) for s in shapes))
         rule = f"this tensor is {wanted}"
-        raise OpError(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}")
+        raise OpError(operation, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}")
 
 
-def _check_size(asked: str, x: Tensor, shape: tuple[int, ...], dtype) -> None:
+def _check_size(operation: str, x: Tensor, shape: tuple[int, ...], dtype) -> None:
     """Raise for a tensor with another number of elements than ``shape``, or another dtype; its own shape is free."""
-    array = local_array(asked, x)
+    array = local_array(operation, x)
     if array.size != math.prod(shape) or array.dtype != dtype:
         rule = f"this tensor has {math.prod(shape)} elements of {dtype}"
-        raise OpError(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {dtype}{list(shape)}")
+        raise OpError(operation, f"{array.dtype}{list(array.shape)}", rule, f"make it {dtype}{list(shape)}")

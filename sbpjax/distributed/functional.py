@@ -20,14 +20,14 @@ from .collectives import op_name
 from .group import ProcessGroup, ReduceOp, group_of, local_array, run
 
 
-def _run(asked: str, body, group, x: Tensor, static: tuple = ()) -> Tensor:
-    return wrap(run(asked, body, group, [local_array(asked, x)], static)[0])
+def _run(operation: str, body, group, x: Tensor, static: tuple = ()) -> Tensor:
+    return wrap(run(operation, body, group, [local_array(operation, x)], static)[0])
 
 
-def _linear(asked: str, op: ReduceOp) -> None:
+def _linear(operation: str, op: ReduceOp) -> None:
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
         rule = "the gradient is defined for sums and averages"
-        raise OpTypeError(asked, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place")
+        raise OpTypeError(operation, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place")
 
 
 class _AllReduce(Function):
@@ -43,9 +43,9 @@ class _AllReduce(Function):
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx, x, group, asked="functional.all_gather(x)"):
+    def forward(ctx, x, group, operation="functional.all_gather(x)"):
         ctx.group = group
-        return _run(asked, bodies.all_gather, group, x)
+        return _run(operation, bodies.all_gather, group, x)
 
     @staticmethod
     def backward(ctx, grad):
@@ -94,15 +94,15 @@ def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | Non
     return _AllReduce.apply(x, op, group_of(group))
 
 
-def all_gather(x: Tensor, group: ProcessGroup | None = None, *, asked: str = "functional.all_gather(x)") -> Any:
+def all_gather(x: Tensor, group: ProcessGroup | None = None, *, operation: str = "functional.all_gather(x)") -> Any:
     """Return ``x`` of all ranks, stacked in a new dim 0.
 
     Args:
         x: of one shape on all ranks.
         group: the ranks that take part; all by default.
-        asked: the name of the call in errors.
+        operation: the name of the call in errors.
     """
-    return _AllGather.apply(x, group_of(group), asked)
+    return _AllGather.apply(x, group_of(group), operation)
 
 
 def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:

@@ -59,7 +59,7 @@ class ProcessGroup:
         me = _world.current().rank
         return self.ranks.index(me) if me in self.ranks else -1
 
-    def index(self, rank: int, asked: str) -> int:
+    def index(self, rank: int, operation: str) -> int:
         """Return the position of a rank of the run in the group.
 
         Raises:
@@ -67,7 +67,7 @@ class ProcessGroup:
         """
         if rank not in self.ranks:
             rule = f"the rank is one of the group's: {list(self.ranks)}"
-            raise OpValueError(asked, f"rank {rank}", rule, f"e.g. {asked.split('(')[0]}(..., {self.ranks[0]})")
+            raise OpValueError(operation, f"rank {rank}", rule, f"e.g. {operation.split('(')[0]}(..., {self.ranks[0]})")
         return self.ranks.index(rank)
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class Work:
         return list(self._tensors)
 
 
-def local_array(asked: str, x) -> jax.Array:
+def local_array(operation: str, x) -> jax.Array:
     """Return the payload of a local tensor.
 
     Raises:
@@ -148,24 +148,24 @@ def local_array(asked: str, x) -> jax.Array:
     """
     if not isinstance(x, Tensor):
         rule = "collectives take local tensors"
-        raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
+        raise OpTypeError(operation, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
     refresh_tensor(x)
     if x.layout is not None:
         rule = "collectives are for local tensors; the layout of a global tensor decides the communication"
         fix = "x.to_global(sbp=sbpjax.sbp.broadcast), or x.to_local() first"
-        raise MixedTensorError(asked, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix)
+        raise MixedTensorError(operation, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix)
     if x.is_lazy:
         rule = "a compiled program communicates through layouts"
         fix = "make the tensor global and use to_global inside the graph"
-        raise DistributedError(asked, "a tensor inside a traced program", rule, fix)
+        raise DistributedError(operation, "a tensor inside a traced program", rule, fix)
     return payload(x)
 
 
-def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Array], static: tuple = ()) -> list:
+def run(operation: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Array], static: tuple = ()) -> list:
     """Run ``body`` on every rank of a group and return this rank's results.
 
     Args:
-        asked: the collective, for errors.
+        operation: the collective, for errors.
         body: ``body(*blocks, axis, n, **static)`` with this rank's arrays, the mesh axis and its size; returns a tuple.
         group: the ranks that take part, this one included.
         arrays: this rank's arrays, of the same shapes and dtypes on all ranks.
@@ -175,13 +175,13 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     facts = tuple((a.shape, str(a.dtype)) for a in arrays)
     key = (group.ranks, body, static, facts)
     if key not in world.agreed or collective_trace.mode() == "always":
-        _agree(asked, world.exchange(asked, (facts, static), group.ranks))
+        _agree(operation, world.exchange(operation, (facts, static), group.ranks))
         world.agreed.add(key)
     platform = next(iter(arrays[0].devices())).platform
     devices = tuple(world.device(r, platform) for r in group.ranks)
     program, sharding = _program(body, static, devices, tuple(len(s) for s, _ in facts))
     me = group.ranks.index(world.rank)
-    call = _call(asked, key, isinstance(world, _world.Processes))
+    call = _call(operation, key, isinstance(world, _world.Processes))
     if call is not None:
         call.note()
 
@@ -196,17 +196,19 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
             whole.append(jax.make_array_from_single_device_arrays(shape, sharding, local))
         return program(*whole)
 
-    outs = world.share(asked, tuple(arrays), together, group.ranks)
+    outs = world.share(operation, tuple(arrays), together, group.ranks)
     mine = devices[me]
     return [world.at_home(next(s.data for s in o.addressable_shards if s.device == mine)) for o in outs]
 
 
 @functools.lru_cache(maxsize=4096)
-def _call(asked: str, key: tuple, processes: bool) -> collective_trace.Call | None:
+def _call(operation: str, key: tuple, processes: bool) -> collective_trace.Call | None:
     """Return the entry of a collective in the trace; None among threads, which share their programs."""
     ranks, body, static, facts = key
     shown = f"{', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
-    return collective_trace.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None
+    return (
+        collective_trace.call_of(ranks, f"{operation} {shown}", f"{body.__qualname__} {ranks}") if processes else None
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -223,7 +225,7 @@ def _program(body: Callable, static: tuple, devices: tuple, ndims: tuple[int, ..
     return program, NamedSharding(mesh, spec)
 
 
-def _agree(asked: str, given: dict[int, Any]) -> None:
+def _agree(operation: str, given: dict[int, Any]) -> None:
     """Raise if ranks have different shapes, dtypes or options."""
     kinds = _world.by_value(given)
     if len(kinds) > 1:
@@ -232,4 +234,4 @@ def _agree(asked: str, given: dict[int, Any]) -> None:
             for (facts, static), ranks in kinds.items()
         )
         rule = "all ranks of the group pass tensors of one shape and dtype, and the same options"
-        raise AgreementError(asked, seen, rule, "give all ranks the same shape: pad, or gather the sizes first")
+        raise AgreementError(operation, seen, rule, "give all ranks the same shape: pad, or gather the sizes first")

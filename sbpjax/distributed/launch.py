@@ -180,13 +180,13 @@ class Launcher:
                 code = self._code(failed)
                 if failed is None or self.signal is not None:
                     return code
-                asked = failed.process.returncode == EXIT_RESTART and self.options.max_restarts > 0
-                if not asked:
+                requested = failed.process.returncode == EXIT_RESTART and self.options.max_restarts > 0
+                if not requested:
                     if failures >= self.options.max_restarts:
                         return code
                     failures += 1
                 starts += 1
-                why = "as requested" if asked else f"{failures} of {self.options.max_restarts} restarts"
+                why = "as requested" if requested else f"{failures} of {self.options.max_restarts} restarts"
                 self._say(f"starting all ranks again ({why})")
         finally:
             self._stop(0.0)

@@ -72,16 +72,16 @@ def _context(kind: int, rank: int, group: ProcessGroup) -> str:
     return f"object of kind {kind} of rank {rank} in {list(group.ranks)}"
 
 
-def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
+def _body(operation: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
     """Return the bytes that a rank of the group signed; raise if its header reports that it cannot send its object."""
     try:
         body = signing.verify_signature(processes.current().key, _context(kind, rank, group), row.tobytes())
     except SignatureError:
-        raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
+        raise _foreign(operation, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
     if kind == _REFUSED:
         seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
         rule = "objects are numbers, strings, lists, dicts and arrays, or with allow_pickle=True anything with a pickle"
-        raise EncodingTypeError(asked, seen, rule, _FIX)
+        raise EncodingTypeError(operation, seen, rule, _FIX)
     return body
 
 
@@ -89,7 +89,7 @@ def _unpack_object(kind: int, body: bytes) -> Any:
     return encoding.decode(body) if kind == _PLAIN else pickle.loads(body)
 
 
-def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: ProcessGroup) -> None:
+def _same_kind(operation: str, kinds: np.ndarray, allow_pickle: bool, group: ProcessGroup) -> None:
     """Raise on all ranks if the headers show that only some of them allow pickles."""
     pickles = [rank for rank, kind in zip(group.ranks, kinds, strict=True) if kind == _PICKLED]
     plain = [rank for rank in group.ranks if rank not in pickles]
@@ -97,19 +97,19 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
     if (pickles and plain) or not mine:
         seen = f"ranks {ranks_text(pickles)} pass allow_pickle=True, ranks {ranks_text(plain)} do not"
         rule = "reading a pickle runs code of its writer's choice, which every rank has to allow"
-        raise EncodingTypeError(asked, seen, rule, "pass allow_pickle=True on all ranks, or on none")
+        raise EncodingTypeError(operation, seen, rule, "pass allow_pickle=True on all ranks, or on none")
 
 
-def _foreign(asked: str, seen: str) -> ForeignMessageError:
+def _foreign(operation: str, seen: str) -> ForeignMessageError:
     rule = "only messages of ranks with the secret of this job are read"
     fix = f"keep strangers from the network between the ranks; see {page('explanation/security.md')}"
-    return ForeignMessageError(asked, seen, rule, fix)
+    return ForeignMessageError(operation, seen, rule, fix)
 
 
-def _room(asked: str, sizes: np.ndarray) -> int:
+def _room(operation: str, sizes: np.ndarray) -> int:
     """Return the size in bytes of the largest object by the headers, which are not signed."""
     if sizes.min() < 0 or sizes.max() > _MOST_BYTES:
-        raise _foreign(asked, f"objects of {sizes.tolist()} bytes")
+        raise _foreign(operation, f"objects of {sizes.tolist()} bytes")
     return int(sizes.max())
 
 
@@ -128,31 +128,31 @@ def all_gather_object(
         EncodingTypeError: a rank's object is no plain value; raised on all ranks.
         ForeignMessageError: a message of a rank was not sent by it.
     """
-    asked, group = "all_gather_object(object_list, obj)", group_of(group)
+    operation, group = "all_gather_object(object_list, obj)", group_of(group)
     if group.rank() < 0:
         return
     if len(object_list) != group.size():
         rule = f"the list has one entry per rank of the group: {group.size()}"
-        raise OpValueError(asked, f"{len(object_list)} entries", rule, f"[None] * {group.size()}")
-    object_list[:] = _gather_objects(asked, obj, group, allow_pickle)
+        raise OpValueError(operation, f"{len(object_list)} entries", rule, f"[None] * {group.size()}")
+    object_list[:] = _gather_objects(operation, obj, group, allow_pickle)
 
 
-def _gather_objects(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
+def _gather_objects(operation: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
     parcel = _pack_object(obj, group, allow_pickle)
-    headers = _headers(asked, parcel, group)
-    (rows,) = run(asked, bodies.all_gather, group, [parcel.pad_bytes(_room(asked, headers[:, 0]))])
+    headers = _headers(operation, parcel, group)
+    (rows,) = run(operation, bodies.all_gather, group, [parcel.pad_bytes(_room(operation, headers[:, 0]))])
     rows = np.asarray(rows)
     if parcel.error is not None:
         raise parcel.error
     order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # if one rank cannot send, all raise
-    found = {k: _body(asked, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
-    _same_kind(asked, headers[:, 1], allow_pickle, group)
+    found = {k: _body(operation, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
+    _same_kind(operation, headers[:, 1], allow_pickle, group)
     return [_unpack_object(int(headers[k, 1]), found[k]) for k in range(len(headers))]
 
 
-def _headers(asked: str, parcel: _Parcel, group: ProcessGroup) -> np.ndarray:
+def _headers(operation: str, parcel: _Parcel, group: ProcessGroup) -> np.ndarray:
     """Return ``[[size, kind], ...]`` of all ranks of the group."""
-    (headers,) = run(asked, bodies.all_gather, group, [parcel.header()])
+    (headers,) = run(operation, bodies.all_gather, group, [parcel.header()])
     return np.asarray(headers).reshape(-1, 2)
 
 
@@ -165,14 +165,14 @@ def gather_object(
     allow_pickle: bool = False,
 ) -> None:
     """Put the object of every rank into ``object_gather_list`` on rank ``dst``; see `all_gather_object`."""
-    asked, group = f"gather_object(obj, object_gather_list, dst={dst})", group_of(group)
+    operation, group = f"gather_object(obj, object_gather_list, dst={dst})", group_of(group)
     if group.rank() < 0:
         return
-    receives = group.rank() == group.index(dst, asked)
+    receives = group.rank() == group.index(dst, operation)
     if receives and (object_gather_list is None or len(object_gather_list) != group.size()):
         rule = f"on rank dst the list has one entry per rank of the group: {group.size()}"
-        raise OpValueError(asked, f"{object_gather_list!r}", rule, f"[None] * {group.size()}")
-    found = _gather_objects(asked, obj, group, allow_pickle)
+        raise OpValueError(operation, f"{object_gather_list!r}", rule, f"[None] * {group.size()}")
+    found = _gather_objects(operation, obj, group, allow_pickle)
     if receives and object_gather_list is not None:
         object_gather_list[:] = found
 
@@ -189,10 +189,10 @@ def broadcast_object_list(
 
     Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
     """
-    asked, group = f"broadcast_object_list(object_list, src={src})", group_of(group)
+    operation, group = f"broadcast_object_list(object_list, src={src})", group_of(group)
     if group.rank() < 0:
         return
-    object_list[:] = _from(asked, list(object_list), src, group, allow_pickle)
+    object_list[:] = _from(operation, list(object_list), src, group, allow_pickle)
 
 
 def scatter_object_list(
@@ -207,14 +207,14 @@ def scatter_object_list(
 
     Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
     """
-    asked, group = f"scatter_object_list(out, in, src={src})", group_of(group)
+    operation, group = f"scatter_object_list(out, in, src={src})", group_of(group)
     if group.rank() < 0:
         return
     given = scatter_object_input_list
-    if group.rank() == group.index(src, asked) and (given is None or len(given) != group.size()):
+    if group.rank() == group.index(src, operation) and (given is None or len(given) != group.size()):
         rule = f"on rank src the input list has one object per rank of the group: {group.size()}"
-        raise OpValueError(asked, f"{given!r}", rule, f"a list of {group.size()} objects")
-    found = _from(asked, given if given is None else list(given), src, group, allow_pickle)
+        raise OpValueError(operation, f"{given!r}", rule, f"a list of {group.size()} objects")
+    found = _from(operation, given if given is None else list(given), src, group, allow_pickle)
     scatter_object_output_list[:1] = [found[group.rank()]]
 
 
@@ -252,18 +252,18 @@ def _between(pair: ProcessGroup) -> str:
     return f"send_object_list and recv_object_list from rank {pair.ranks[0]} to rank {pair.ranks[1]}"
 
 
-def _from(asked: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: bool) -> Any:
-    index = group.index(src, asked)
+def _from(operation: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: bool) -> Any:
+    index = group.index(src, operation)
     static = (("src", index),)
     speaks = group.rank() == index
     silent = _Parcel(_PICKLED if allow_pickle else _PLAIN, np.zeros(0, np.uint8))
     parcel = _pack_object(obj, group, allow_pickle) if speaks else silent
-    headers = _headers(asked, parcel, group)
+    headers = _headers(operation, parcel, group)
     size, kind = map(int, headers[index])
-    _room(asked, headers[:, 0])
-    (row,) = run(asked, bodies.broadcast, group, [parcel.pad_bytes(size)], static)
+    _room(operation, headers[:, 0])
+    (row,) = run(operation, bodies.broadcast, group, [parcel.pad_bytes(size)], static)
     if parcel.error is not None:
         raise parcel.error
-    body = b"" if speaks else _body(asked, kind, np.asarray(row)[:size], index, group)
-    _same_kind(asked, headers[:, 1], allow_pickle, group)
+    body = b"" if speaks else _body(operation, kind, np.asarray(row)[:size], index, group)
+    _same_kind(operation, headers[:, 1], allow_pickle, group)
     return obj if speaks else _unpack_object(kind, body)

@@ -13,13 +13,13 @@ from .collectives import _write
 from .group import ProcessGroup, Work, group_of, local_array, run
 
 
-def pair_of(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
+def pair_of(operation: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
     """Return the group of sender and receiver, in this order."""
-    group_of(group).index(peer, asked)
+    group_of(group).index(peer, operation)
     me = processes.current().rank
     if peer == me:
         rule = "a rank sends to another rank"
-        raise OpValueError(asked, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()")
+        raise OpValueError(operation, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()")
     return ProcessGroup((me, peer) if i_send else (peer, me))
 
 
@@ -35,9 +35,9 @@ def recv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int =
 
 
 def _transfer(tensor: Tensor, pair: ProcessGroup, tag: int) -> None:
-    asked = f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}, tag {tag}"
-    array = local_array(asked, tensor)
-    (out,) = run(asked, bodies.pass_on, pair, [array], (("pairs", ((0, 1),)),))
+    operation = f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}, tag {tag}"
+    array = local_array(operation, tensor)
+    (out,) = run(operation, bodies.pass_on, pair, [array], (("pairs", ((0, 1),)),))
     if pair.rank() == 1:
         _write(tensor, out)
 
@@ -47,16 +47,16 @@ def send_facts(tensor: Tensor, dst: int) -> None:
     pair = pair_of(f"send(tensor, dst={dst})", dst, None, True)
     array = local_array("send(tensor)", tensor)
     facts = (tuple(array.shape), str(array.dtype))
-    processes.current().exchange(_facts_asked(pair), facts, pair.ranks)
+    processes.current().exchange(_pair_operation(pair), facts, pair.ranks)
 
 
 def recv_facts(src: int) -> tuple[tuple[int, ...], str]:
     """Return the shape and dtype of the tensor that rank ``src`` is about to send."""
     pair = pair_of(f"recv(src={src})", src, None, False)
-    return processes.current().exchange(_facts_asked(pair), None, pair.ranks)[src]
+    return processes.current().exchange(_pair_operation(pair), None, pair.ranks)[src]
 
 
-def _facts_asked(pair: ProcessGroup) -> str:
+def _pair_operation(pair: ProcessGroup) -> str:
     return f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}: shape and dtype"
 
 

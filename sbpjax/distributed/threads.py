@@ -49,11 +49,11 @@ class _Turns:
         self.board: dict[str, str] = {}
         self.posted = threading.Condition()
 
-    def rendezvous(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
+    def rendezvous(self, rank: int, members: tuple[int, ...], operation: str, value) -> dict[int, tuple[str, Any]]:
         """Give a value, let the others run, and return the values of all members."""
         kept = _stream()
         with self.changed:
-            self.waiting[rank] = (members, asked, value)
+            self.waiting[rank] = (members, operation, value)
             given = {m: self.waiting[m] for m in members if m in self.waiting}
             if len(given) == len(members) and all(g[0] == members for g in given.values()):
                 result = {m: (g[1], g[2]) for m, g in given.items()}
@@ -67,7 +67,7 @@ class _Turns:
             if rank not in self.results:
                 self.waiting.pop(rank, None)
                 raise LostRankError(
-                    asked,
+                    operation,
                     self.stuck or "no rank can go on",
                     "all ranks come to the same rendezvous, in the same order",
                     "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
@@ -115,8 +115,8 @@ class Threads(processes.World):
         self._turns = turns
         self._board, self._posted = turns.board, turns.posted
 
-    def come_along(self, asked):
-        self.exchange(asked, None)
+    def come_along(self, operation):
+        self.exchange(operation, None)
 
     def visible(self, devices):
         return devices[: self.size]
@@ -130,20 +130,20 @@ class Threads(processes.World):
     def at_home(self, array):
         return jax.device_put(array, jax.devices(next(iter(array.devices())).platform)[0])
 
-    def exchange(self, asked, value, members=None):
+    def exchange(self, operation, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        return processes.agree_values(self._turns.rendezvous(self.rank, members, asked, value))
+        return processes.agree_values(self._turns.rendezvous(self.rank, members, operation, value))
 
-    def share(self, asked, value, run, members=None):
+    def share(self, operation, value, run, members=None):
         members = tuple(range(self.size)) if members is None else members
-        values = self.exchange(asked, value, members)
+        values = self.exchange(operation, value, members)
         done = None
         if self.rank == members[0]:
             try:
                 done = run(values), None
             except Exception as error:
                 done = None, error
-        result, error = self.exchange(f"{asked.splitlines()[0]}: result", done, members)[members[0]]
+        result, error = self.exchange(f"{operation.splitlines()[0]}: result", done, members)[members[0]]
         if error is not None:
             raise error
         return result
@@ -175,16 +175,16 @@ def simulate(ranks: int) -> Callable:
 
 
 def _check(ranks: int) -> None:
-    asked = f"simulate(ranks={ranks})"
+    operation = f"simulate(ranks={ranks})"
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise DistributedError(asked, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)")
+        raise DistributedError(operation, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)")
     if processes.current().size > 1:
         seen = f"{processes.current().size} ranks"
-        raise DistributedError(asked, seen, "ranks are simulated in one process alone", "start it without")
+        raise DistributedError(operation, seen, "ranks are simulated in one process alone", "start it without")
     have = len(jax.devices())
     if have < ranks:
         fix = f"sbpjax.env.set_cpu_devices({ranks}) before the first tensor, or SBPJAX_CPU_DEVICES={ranks}"
-        raise DistributedError(asked, f"{have} devices", f"each of the {ranks} ranks owns a device", fix)
+        raise DistributedError(operation, f"{have} devices", f"each of the {ranks} ranks owns a device", fix)
 
 
 def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:

@@ -20,11 +20,11 @@ from .gamma import Gamma
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
 
-def _one(asked: str, probs: Any, logits: Any) -> None:
+def _one(operation: str, probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
         rule = "Either `probs` or `logits` must be specified, but not both."
         seen = "both" if probs is not None else "neither"
-        raise DistributionError(f"{asked}(probs, logits)", seen, rule, f"{asked}(logits=x)")
+        raise DistributionError(f"{operation}(probs, logits)", seen, rule, f"{operation}(logits=x)")
 
 
 class _Binary(Distribution):

@@ -62,10 +62,10 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if not _holds(constraint, value):
-                asked = f"{type(self).__name__}({name}=...)"
+                operation = f"{type(self).__name__}({name}=...)"
                 rule = f"Expected parameter {name} of distribution to satisfy the constraint {constraint!r}, "
                 rule += f"but found invalid values:\n{value}"
-                raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
+                raise DistributionError(operation, _describe_tensor(value), rule, "validate_args=False does not look")
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -190,18 +190,18 @@ class Distribution:
 
     def _validate_sample(self, value: Any) -> None:
         """Raise a ValueError if a value is none of this distribution's."""
-        asked = f"{type(self).__name__}.log_prob(value)"
+        operation = f"{type(self).__name__}.log_prob(value)"
         if not isinstance(value, Tensor):
             rule = f"The value argument to log_prob must be a Tensor, not a {type(value).__name__}"
-            raise DistributionError(asked, type(value).__name__, rule, "sbpjax.tensor(value)")
+            raise DistributionError(operation, type(value).__name__, rule, "sbpjax.tensor(value)")
         shape, event = tuple(value.shape), tuple(self._event_shape)
         if shape[len(shape) - len(event) :] != event:
             rule = f"The right-most size of value must match event_shape: {shape} vs {event}."
-            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
+            raise DistributionError(operation, _describe_tensor(value), rule, "validate_args=False does not look")
         whole = (*self._batch_shape, *event)
         if any(i not in (1, j) and j != 1 for i, j in zip(reversed(shape), reversed(whole))):
             rule = f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}."
-            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
+            raise DistributionError(operation, _describe_tensor(value), rule, "validate_args=False does not look")
         try:
             support = self.support
         except NotImplementedError:
@@ -210,7 +210,7 @@ class Distribution:
         if not _holds(support, value):
             rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
             rule += f"but found invalid values:\n{value}"
-            raise DistributionError(asked, _describe_tensor(value), rule, "validate_args=False does not look")
+            raise DistributionError(operation, _describe_tensor(value), rule, "validate_args=False does not look")
 
     def _check_value(self, value: Any) -> Any:
         """Return a value, checked if arguments are."""

@@ -168,10 +168,10 @@ class GraphConfig(PlannerConfig):
             max_norm: the bound, above 0; None for none.
             norm_type: p of the norm; may be infinity.
         """
-        asked = f"set_clip_grad_norm({max_norm!r}, {norm_type!r})"
+        requested = f"set_clip_grad_norm({max_norm!r}, {norm_type!r})"
         for value in (norm_type,) if max_norm is None else (max_norm, norm_type):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-                raise wrong(asked, repr(value), "the bound and the p of a norm are numbers above 0",
+                raise wrong(requested, repr(value), "the bound and the p of a norm are numbers above 0",
                              "set_clip_grad_norm(1.0)")  # fmt: skip
         self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
@@ -311,12 +311,12 @@ class GraphConfig(PlannerConfig):
         self._set_engine("xla", mode, "float32", False, None)
 
     def _set_engine(self, name: str, mode: bool, precision: str, verify: bool, threads: int | None) -> None:
-        asked = {"xla": "enable_constant_weights"}.get(name, f"enable_{name}")
-        one_of(f"{asked}(precision=...)", precision, PRECISIONS[name])
+        requested = {"xla": "enable_constant_weights"}.get(name, f"enable_{name}")
+        one_of(f"{requested}(precision=...)", precision, PRECISIONS[name])
         if threads is not None:
-            whole(f"{asked}(threads=...)", threads, 1)
-        if flag(asked, mode):
-            self.engine = Engine(name, precision, flag(f"{asked}(verify=...)", verify), threads)
+            whole(f"{requested}(threads=...)", threads, 1)
+        if flag(requested, mode):
+            self.engine = Engine(name, precision, flag(f"{requested}(verify=...)", verify), threads)
         elif self.engine is not None and self.engine.name == name:
             self.engine = None
 

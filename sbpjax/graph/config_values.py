@@ -7,9 +7,9 @@ from typing import Any
 from sbpjax.errors import GraphConfigError, nearest
 
 
-def wrong(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
+def wrong(operation: str, seen: str, rule: str, fix: str) -> GraphConfigError:
     """Return the error of an option."""
-    return GraphConfigError(f"config.{asked}", seen, rule, fix)
+    return GraphConfigError(f"config.{operation}", seen, rule, fix)
 
 
 def flag(name: str, mode: Any) -> bool:

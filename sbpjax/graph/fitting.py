@@ -38,15 +38,15 @@ log = logging.getLogger("sbpjax.graph")
 
 
 def planned(
-    asked: str, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
+    operation: str, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, StandIns]:
     """Return a program that chose the layouts of a state, and a function that applies them; the state is unchanged."""
     place = None if options.auto is None else options.auto.placement
     with StandIns(state.tensors, None if isinstance(place, Hierarchies) else place) as stand_ins:  # or grid by grid
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) > 1:
-            raise not_on_one_placement(asked, places)
-        return build_program(step, state, call, options, asked, zero), stand_ins
+            raise not_on_one_placement(operation, places)
+        return build_program(step, state, call, options, operation, zero), stand_ins
 
 
 def _placement_of(state: State) -> Any:
@@ -259,21 +259,21 @@ def _make_program(
     graph: Any, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, StandIns | None]:
     """Return a program, and with auto parallelism the function that lays the state out as planned."""
-    asked = f"{graph.name}.build"
+    operation = f"{graph.name}.build"
     if options.auto is None:
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         # Pipelines have no other mark: a state on several placements is one.
         if len(places) < 2:
-            return build_program(step, state, call, options, asked, zero), None
+            return build_program(step, state, call, options, operation, zero), None
         from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement
 
-        return PipelinedProgram(step, state, call, options, asked, zero, graph.config.pipeline_schedule), None
+        return PipelinedProgram(step, state, call, options, operation, zero, graph.config.pipeline_schedule), None
     place = options.auto.placement
     if not isinstance(place, Hierarchies):
-        return planned(asked, step, state, call, options, zero)
+        return planned(operation, step, state, call, options, zero)
 
     def on(grid: Any) -> tuple[Any, float]:
-        made = planned(asked, step, state, call, options_of(graph, state, grid), zero)
+        made = planned(operation, step, state, call, options_of(graph, state, grid), zero)
         plan = made[0].plan
         return made, 0.0 if plan is None else plan.modelled_us
 

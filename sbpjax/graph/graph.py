@@ -129,7 +129,7 @@ class Graph(Reports):
 
     def __setattr__(self, name: str, value: Any = None) -> None:
         own = internals_of(self)
-        asked = f"{type(self).__name__}.{name} = ..."
+        operation = f"{type(self).__name__}.{name} = ..."
         if isinstance(value, ProxyModule):
             value = value.to(Module)
         if isinstance(value, Module):
@@ -137,14 +137,14 @@ class Graph(Reports):
             own.blocks[name] = value
         elif isinstance(value, Optimizer):
             raise GraphTypeError(
-                asked,
+                operation,
                 f"a {type(value).__name__}",
                 "a graph steps the optimizers that were added to it",
                 "self.add_optimizer(optimizer, lr_sch=scheduler)",
             )
         elif name in own.blocks and value is not None:
             raise GraphTypeError(
-                asked, f"a {type(value).__name__}", f"{name} is a module of the graph", "assign a Module"
+                operation, f"a {type(value).__name__}", f"{name} is a module of the graph", "assign a Module"
             )
         else:
             own.blocks.pop(name, None)

@@ -195,11 +195,11 @@ class Reports:
         """
         return self._one_program("hlo", args, kwargs).compile().as_text()
 
-    def _one_program(self, asked: str, args: tuple, kwargs: dict) -> Program:
-        program = prepared_or_last(self, asked, args, kwargs)[1]
+    def _one_program(self, operation: str, args: tuple, kwargs: dict) -> Program:
+        program = prepared_or_last(self, operation, args, kwargs)[1]
         if program.pipeline is not None:
             raise GraphError(
-                f"{self.name}.{asked}()",
+                f"{self.name}.{operation}()",
                 "a pipeline",
                 "each task of a pipeline is a program of its own",
                 "graph.pipeline_report() shows the tasks; put the model on one placement to read one program",

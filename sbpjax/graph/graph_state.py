@@ -79,15 +79,15 @@ class Internals:
 
     def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:
         """Check and add an optimizer; see `Graph.add_optimizer`."""
-        asked = f"{type(graph).__name__}.add_optimizer"
+        operation = f"{type(graph).__name__}.add_optimizer"
         if not isinstance(optim, Optimizer):
             raise GraphTypeError(
-                asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)"
+                operation, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)"
             )
         if lr_sch is not None and not hasattr(lr_sch, "step"):
             made = "LambdaLR(optimizer, factor)" if callable(lr_sch) else "StepLR(optimizer, 10)"
             raise GraphTypeError(
-                asked,
+                operation,
                 f"lr_sch of type {type(lr_sch).__name__}",
                 "lr_sch is a learning-rate schedule",
                 f"lr_sch=optim.lr_scheduler.{made}",
@@ -95,7 +95,7 @@ class Internals:
         owner = getattr(lr_sch, "optimizer", optim)
         if owner is not optim:
             raise GraphError(
-                asked,
+                operation,
                 "a schedule of another optimizer",
                 "a schedule sets the learning rates of its own",
                 f"make it as {type(lr_sch).__name__}(optim, ...)",
@@ -103,7 +103,7 @@ class Internals:
         taken = {id(p) for entry in self.optimizers for group in entry.optimizer.param_groups for p in group["params"]}
         if any(id(p) in taken for group in optim.param_groups for p in group["params"]):
             raise GraphError(
-                asked,
+                operation,
                 "a parameter of an optimizer that was added before",
                 "a parameter is updated by one optimizer",
                 "give each optimizer parameters of its own",

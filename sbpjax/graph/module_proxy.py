@@ -85,14 +85,14 @@ class GraphBlock:
         """
         from sbpjax.sbp.placement import placement as Placement
 
-        asked = f"set_stage of {self.scope or 'a block'}"
+        operation = f"set_stage of {self.scope or 'a block'}"
         if stage_id is not None and (isinstance(stage_id, bool) or not isinstance(stage_id, int) or stage_id < 0):
             raise GraphConfigError(
-                asked, f"stage_id={stage_id!r}", "a stage is a whole number of at least 0", "set_stage(0)"
+                operation, f"stage_id={stage_id!r}", "a stage is a whole number of at least 0", "set_stage(0)"
             )
         if placement is not None and not isinstance(placement, Placement):
             raise GraphTypeError(
-                asked,
+                operation,
                 f"placement of type {type(placement).__name__}",
                 "placement is a sbpjax.placement",
                 'set_stage(0, sbpjax.placement("cpu", [0, 1]))',

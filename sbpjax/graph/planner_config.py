@@ -198,9 +198,9 @@ class PlannerConfig:
                 smallest limit that one does.
         """
         if memory_limit_bytes is not None:
-            asked = "enable_auto_memory(memory_limit_bytes=...)"
-            if number(asked, memory_limit_bytes) < 1:
-                raise wrong(asked, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9")
+            operation = "enable_auto_memory(memory_limit_bytes=...)"
+            if number(operation, memory_limit_bytes) < 1:
+                raise wrong(operation, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9")
         name = AUTO_MEMORY_ALIASES.get(mode, mode) if isinstance(mode, str) else mode
         mode = one_of("enable_auto_memory", name, AUTO_MEMORY)
         self.auto_memory, self.memory_limit_bytes = mode, memory_limit_bytes

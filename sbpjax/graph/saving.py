@@ -36,18 +36,18 @@ def state_dict(graph: Any, destination: dict | None = None) -> dict[str, Any]:
 def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
     """Load the state of a graph; see `Graph.load_state_dict`."""
     own = graph._g
-    asked = f"{graph.name}.load_state_dict"
+    operation = f"{graph.name}.load_state_dict"
     if not isinstance(state, dict):
-        raise _rejection_error(asked, f"a {type(state).__name__}", "a state is a dict, as state_dict() returns it")
+        raise _rejection_error(operation, f"a {type(state).__name__}", "a state is a dict, as state_dict() returns it")
     known = [*own.blocks, OPTIMIZERS, SCHEDULES, RNG] + ([SCALER] if own.scaler is not None else [])
     unknown, missing = [k for k in state if k not in known], [k for k in known if k not in state]
     if strict and (unknown or missing):
         rule = f"the keys are those of the graph: {known}"
-        raise _rejection_error(asked, f"unknown keys {unknown}, missing keys {missing}", rule)
+        raise _rejection_error(operation, f"unknown keys {unknown}, missing keys {missing}", rule)
     for key in (OPTIMIZERS, SCHEDULES):
         if key in state and len(state[key]) != len(own.optimizers):
             rule = f"the graph has {len(own.optimizers)} optimizers"
-            raise _rejection_error(asked, f"{len(state[key])} entries in {key!r}", rule)
+            raise _rejection_error(operation, f"{len(state[key])} entries in {key!r}", rule)
     undo = _snapshot(graph)
     try:
         _load(own, state, strict)
@@ -57,7 +57,7 @@ def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
         if isinstance(error, (SbpjaxError, ValueError, KeyError, TypeError, RuntimeError)):
             if isinstance(error, StateDictError):
                 raise
-            raise _rejection_error(asked, f"a state that does not fit: {error}", "nothing was loaded") from error
+            raise _rejection_error(operation, f"a state that does not fit: {error}", "nothing was loaded") from error
         raise
 
 
@@ -111,5 +111,5 @@ def _snapshot(graph: Any) -> Any:
     return undo
 
 
-def _rejection_error(asked: str, seen: str, rule: str) -> StateDictError:
-    return StateDictError(asked, seen, rule, "load the state_dict() of a graph of the same parts")
+def _rejection_error(operation: str, seen: str, rule: str) -> StateDictError:
+    return StateDictError(operation, seen, rule, "load the state_dict() of a graph of the same parts")

@@ -163,8 +163,8 @@ def _warn_of_others(graph, optimizer) -> None:
     seen = f"{len(others)} of {len(parameters)} parameters, such as {first}, are in no module of the graph"
     rule = "an optimizer changes tensors that backward() gives a gradient; these have none after build, and stay"
     fix = f"make the optimizer of parameters that the modules have now: {type(optimizer).__name__}(model.parameters())"
-    asked = f"{type(graph).__name__}.add_optimizer({type(optimizer).__name__})"
-    warn(message(asked, seen, rule, fix))
+    operation = f"{type(graph).__name__}.add_optimizer({type(optimizer).__name__})"
+    warn(message(operation, seen, rule, fix))
 
 
 def _start_of_backward(count: int, scaler) -> Any:
@@ -190,9 +190,9 @@ def _seed(value: Any):
 
 def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict[int, Layout]) -> Any:
     """Run ``build`` on `count` micro-batches in one loop; leave the sums of the gradients in the tensors' ``.grad``."""
-    asked = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
+    operation = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
     split = [i for i, t in enumerate(call.tensors) if t.ndim]
-    _check_sizes(asked, count, call, [call.places[i] for i in split], graph.build)
+    _check_sizes(operation, count, call, [call.places[i] for i in split], graph.build)
     wholes = [logical(t) for t in call.tensors]
     # Contiguous in the logical batch, so that values do not depend on the layout; the price is a redistribution of
     # the inputs, which the plan shows.
@@ -211,7 +211,7 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
         shapes,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
-    closed, counts = _of_the_batch(graph, asked, inline_calls(closed), body, len(before), count)
+    closed, counts = _of_the_batch(graph, operation, inline_calls(closed), body, len(before), count)
     # The key above was drawn on trial. A program without random ops must leave the stream in the state of eager code.
     if not body.random:
         default_generator._counter = drawn
@@ -258,12 +258,12 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
     return body.results.fill_places(map(_whole, outs, body.layouts))
 
 
-def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int) -> tuple:
+def _of_the_batch(graph, operation: str, closed, body: _Body, state: int, count: int) -> tuple:
     """Return the program of a micro-batch as a part of the batch's, and a function of the batch's counts, or None.
 
     Args:
         graph: the graph.
-        asked: the user's request, for a warning.
+        operation: the user's request, for a warning.
         closed: the program, whose last outputs are the losses that backwards started from.
         body: the traced iteration.
         state: how many tensors of the state are its inputs.
@@ -279,13 +279,13 @@ def _of_the_batch(graph, asked: str, closed, body: _Body, state: int, count: int
         count=count,
     )
     if made.unknown:
-        warn(_no_mean(asked, made.unknown, count))
+        warn(_no_mean(operation, made.unknown, count))
     jaxpr = made.closed.jaxpr
     kept = jaxpr.replace(outvars=jaxpr.outvars[: outs - body.losses], debug_info=jaxpr.debug_info.with_unknown_names())
     return type(closed)(kept, made.closed.consts), made.values
 
 
-def _no_mean(asked: str, reasons: list[str], count: int) -> str:
+def _no_mean(operation: str, reasons: list[str], count: int) -> str:
     rule = (
         "the loss of a batch is known from its micro-batches where it is a mean over rows or over a count of the "
         "inputs; of another loss the mean of the micro-batches' is taken, which is not that of the batch"
@@ -294,7 +294,7 @@ def _no_mean(asked: str, reasons: list[str], count: int) -> str:
         f"give the batch's count to the call, as a 0-d tensor, and divide the sum by it: total / (count / {count}); "
         "or config.set_gradient_accumulation_steps(1)"
     )
-    return message(asked, "; ".join(reasons), rule, fix)
+    return message(operation, "; ".join(reasons), rule, fix)
 
 
 def _first_of(count: int, call: Call) -> tuple[tuple, dict]:
@@ -377,7 +377,7 @@ def _whole(array, layout) -> Tensor:
     return wrap_any(array if array.ndim == 1 else array.reshape(-1, *array.shape[2:]), layout)
 
 
-def _check_sizes(asked: str, count: int, call: Call, places: list[int], build) -> None:
+def _check_sizes(operation: str, count: int, call: Call, places: list[int], build) -> None:
     wrong = [i for i in places if call.leaves[i].shape[0] % count]
     if wrong or not places:
         paths = call.paths(build)
@@ -388,7 +388,7 @@ def _check_sizes(asked: str, count: int, call: Call, places: list[int], build) -
             for i in wrong
         )
         raise GraphError(
-            asked,
+            operation,
             seen or "no tensor with a dim 0 to split",
             f"every input with dims is split on dim 0 into {count} equal micro-batches" + (f"; {sizes}" * bool(wrong)),
             f"give batches of a multiple of {count} rows, or config.set_gradient_accumulation_steps(1)",

@@ -34,13 +34,13 @@ ONLY: dict[str, tuple[Any, ...]] = {
 SCALES = ("r", "lora_alpha", "rank_pattern", "alpha_pattern", "use_rslora", "lora_dropout")
 
 
-def refuse(asked: str, seen: str, rule: str, fix: str = "check that the adapter is one of this model") -> Any:
+def refuse(operation: str, seen: str, rule: str, fix: str = "check that the adapter is one of this model") -> Any:
     """Raise the error of an adapter that is not read.
 
     Raises:
         CheckpointError: always.
     """
-    raise CheckpointError(asked, seen, rule, fix)
+    raise CheckpointError(operation, seen, rule, fix)
 
 
 def digest(tensors: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> str:
@@ -60,18 +60,18 @@ def digest(tensors: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> str:
     return made.hexdigest()
 
 
-def read_adapter(directory: Path, asked: str, verify: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_adapter(directory: Path, operation: str, verify: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the fields and the tensors of an adapter, by their names in the files.
 
     Args:
         directory: with both files.
-        asked: the call, for errors.
+        operation: the call, for errors.
         verify: compare them with the SHA-256 that is in the file, if there is one.
 
     Raises:
         CheckpointError: a file is missing or damaged, or of a kind that is not built.
     """
-    values = _config(directory / CONFIG, asked)
+    values = _config(directory / CONFIG, operation)
     arrays = open_safetensors(directory / TENSORS)
     written = _metadata(directory / TENSORS).get(DIGEST)
     if verify and written is not None and written != digest(arrays, values):
@@ -79,10 +79,10 @@ def read_adapter(directory: Path, asked: str, verify: bool) -> tuple[dict[str, A
             f"the SHA-256 of the tensors, and of {', '.join(SCALES)} in {CONFIG}, is that which was written with them"
         )
         fix = "restore the folder; or lora.load(..., verify=False) after an edit on purpose"
-        refuse(asked, f"{directory} has another SHA-256: damaged or edited", rule, fix)
+        refuse(operation, f"{directory} has another SHA-256: damaged or edited", rule, fix)
     for name, array in arrays.items():
         if array.dtype.kind in "biuc":
-            refuse(asked, f"{name} of {array.dtype}", "tensors of an adapter are floating-point numbers")
+            refuse(operation, f"{name} of {array.dtype}", "tensors of an adapter are floating-point numbers")
     return values, arrays
 
 
@@ -94,31 +94,31 @@ def _metadata(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _config(path: Path, asked: str) -> dict[str, Any]:
+def _config(path: Path, operation: str) -> dict[str, Any]:
     rule = f"an adapter is a folder with {CONFIG}, a JSON object, and {TENSORS}"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        refuse(asked, f"{type(error).__name__}: {error}", rule)
+        refuse(operation, f"{type(error).__name__}: {error}", rule)
     if not isinstance(values, dict):
-        refuse(asked, f"{CONFIG} holds a {type(values).__name__}", rule)
+        refuse(operation, f"{CONFIG} holds a {type(values).__name__}", rule)
     for name, built in ONLY.items():
         value = values.get(name, built[0])
         if not any(value is one or (isinstance(value, str) and value == one) for one in built):
-            refuse(asked, f"{name}={value!r:.80}", f"adapters are built with {name}={built[0]!r}")
+            refuse(operation, f"{name}={value!r:.80}", f"adapters are built with {name}={built[0]!r}")
     patterns = {name: values.get(name) for name in ("rank_pattern", "alpha_pattern")}
     for name, pattern in patterns.items():
         if not isinstance(pattern, (dict, type(None))):
-            refuse(asked, f"{name}={pattern!r:.80}", f"{name} is a dict of names of layers and numbers")
+            refuse(operation, f"{name}={pattern!r:.80}", f"{name} is a dict of names of layers and numbers")
     numbers = {name: values[name] for name in ("r", "lora_alpha") if name in values}
     for name, pattern in patterns.items():
         numbers |= {f"{name}[{key!r}]": one for key, one in (pattern or {}).items()}
     for name, value in numbers.items():
         if type(value) not in (int, float) or not 0 < value < 2**31 or not math.isfinite(value):
-            refuse(asked, f"{name}={value!r:.80}", "ranks and alphas are numbers above 0")
+            refuse(operation, f"{name}={value!r:.80}", "ranks and alphas are numbers above 0")
     if not isinstance(values.get("use_rslora"), (bool, type(None))):
-        refuse(asked, f"use_rslora={values['use_rslora']!r:.80}", "use_rslora is true or false")
+        refuse(operation, f"use_rslora={values['use_rslora']!r:.80}", "use_rslora is true or false")
     dropout = values.get("lora_dropout") or 0.0
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
-        refuse(asked, f"lora_dropout={dropout!r:.80}", "0 ≤ lora_dropout < 1")
+        refuse(operation, f"lora_dropout={dropout!r:.80}", "0 ≤ lora_dropout < 1")
     return values

@@ -82,17 +82,17 @@ class Config:
             >>> GPT2Config.from_dict(given).n_embd
             64
         """
-        asked = f"reading {source}"
+        operation = f"reading {source}"
         own = {f.name for f in dataclasses.fields(cls)} - {"other"}
         try:
             values = cls.rename(dict(values))
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             seen, rule = f"{type(error).__name__}: {error}", "the fields are those of config.json"
-            raise ConfigError(asked, seen, rule, "the file as it was written") from None
+            raise ConfigError(operation, seen, rule, "the file as it was written") from None
         missing = sorted(set(cls.REQUIRED) - set(values))
         if missing:
             rule = f"{cls.__name__} cannot be without {', '.join(sorted(cls.REQUIRED))}"
-            raise ConfigError(asked, f"no {', '.join(missing)}", rule, f'add "{missing[0]}" to it')
+            raise ConfigError(operation, f"no {', '.join(missing)}", rule, f'add "{missing[0]}" to it')
         given, other = {}, {}
         for name, value in values.items():
             if name in own:
@@ -101,7 +101,7 @@ class Config:
                 if value not in cls.ONLY[name]:
                     built = " or ".join(repr(v) for v in cls.ONLY[name])
                     raise ConfigError(
-                        asked, f"{name}={value!r}", f"{cls.__name__} knows {name}={built}", "another model"
+                        operation, f"{name}={value!r}", f"{cls.__name__} knows {name}={built}", "another model"
                     )
                 other[name] = value
             elif name in OTHER or name in cls.OTHER:
@@ -111,8 +111,8 @@ class Config:
                 kept = f"remove it, if the model is the same without it; or name it in {cls.__name__}.OTHER"
                 fix = f"write {near!r}" if near else kept
                 rule = f"a field that {cls.__name__} does not know may change the results of the model"
-                raise ConfigError(asked, f"{name}={value!r}", rule, fix)
-        cls.check_fields(given, asked)
+                raise ConfigError(operation, f"{name}={value!r}", rule, fix)
+        cls.check_fields(given, operation)
         return cls(**given, other=other)
 
     def __post_init__(self) -> None:
@@ -120,12 +120,12 @@ class Config:
         self.check_fields(own, f"{type(self).__name__}(...)")
 
     @classmethod
-    def check_fields(cls, values: Mapping[str, Any], asked: str) -> None:
+    def check_fields(cls, values: Mapping[str, Any], operation: str) -> None:
         """Check fields by their annotations: sizes are above 0, probabilities from 0 to 1.
 
         Args:
             values: the fields that are given.
-            asked: the call, for errors.
+            operation: the call, for errors.
 
         Raises:
             ConfigError: one is of another kind, or out of its bounds.
@@ -139,7 +139,7 @@ class Config:
                 continue
             fits, rule = _fits(name, first.partition("[")[0], value)
             if not fits:
-                raise ConfigError(asked, f"{name}={value!r:.100}", f"{name} is {rule}", f"{name}=…, {rule}")
+                raise ConfigError(operation, f"{name}={value!r:.100}", f"{name} is {rule}", f"{name}=…, {rule}")
 
     @classmethod
     def rename(cls, values: dict[str, Any]) -> dict[str, Any]:

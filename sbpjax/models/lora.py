@@ -89,16 +89,16 @@ def attach(
         [[2, 16], [64, 2]]
     """
     patterns = [targets] if isinstance(targets, str) else list(targets)
-    asked = f"lora.attach({type(model).__name__}(...), {patterns})"
+    operation = f"lora.attach({type(model).__name__}(...), {patterns})"
     plain = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in plain):
             near = nearest(pattern, plain)
             rule = f"a pattern fits the name of a linear layer, of which there are {len(plain)}"
-            raise OpValueError(asked, f"no layer {pattern!r}", rule, f"targets={near or next(iter(plain), '')!r}")
+            raise OpValueError(operation, f"no layer {pattern!r}", rule, f"targets={near or next(iter(plain), '')!r}")
     if rank < 1 or alpha <= 0 or not 0 <= dropout < 1:
         seen = f"rank={rank}, alpha={alpha}, dropout={dropout}"
-        raise OpValueError(asked, seen, "1 ≤ rank, 0 < alpha, 0 ≤ dropout < 1", "rank=8, alpha=16.0, dropout=0.0")
+        raise OpValueError(operation, seen, "1 ≤ rank, 0 < alpha, 0 ≤ dropout < 1", "rank=8, alpha=16.0, dropout=0.0")
     with _all_or_nothing(model):
         for name, parameter in model.named_parameters():
             is_own = name.rpartition(".")[2] in ("lora_a", "lora_b")  # of an adapter that is there already
@@ -155,8 +155,8 @@ def save(
     directory, weights = Path(directory), family_weights(model.config.model_type, family)
     found = dict(layers(model))
     if not found:
-        asked = f"lora.save({type(model).__name__}(...), {str(directory)!r})"
-        raise CheckpointError(asked, "no adapted layer", "an adapter has one", "lora.attach(model) first")
+        operation = f"lora.save({type(model).__name__}(...), {str(directory)!r})"
+        raise CheckpointError(operation, "no adapted layer", "an adapter has one", "lora.attach(model) first")
     groups: dict[str, list[tuple[Part, LoraLinear]]] = {}
     for name, layer in found.items():
         part = _part(weights, name)
@@ -250,9 +250,9 @@ def load(
         CheckpointError: a file is missing or damaged, or it is not an adapter of this model; nothing is changed then.
     """
     directory = Path(directory)
-    asked = f"lora.load({type(model).__name__}(...), {str(directory)!r})"
+    operation = f"lora.load({type(model).__name__}(...), {str(directory)!r})"
     weights = family_weights(model.config.model_type, family)
-    values, found = read_adapter(directory, asked, verify)
+    values, found = read_adapter(directory, operation, verify)
     arrays = {name.removeprefix(PREFIX): a for name, a in found.items()}
     linear = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     made: dict[str, tuple[Any, Any, float]] = {}
@@ -268,18 +268,18 @@ def load(
         rank, shape = len(a) if a.ndim else 0, (layer.out_features * part.count, layer.in_features)
         if b.shape != (shape[0], rank) or a.shape != (rank, shape[1]) or not rank:
             seen = f"{part.name}: A {list(a.shape)}, B {list(b.shape)}"
-            refuse(asked, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
+            refuse(operation, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
         said = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
         if said != rank:
-            refuse(asked, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {said}")
+            refuse(operation, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {said}")
         used |= set(keys)
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
         alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))
         made[name] = np.asarray(a), np.asarray(b[rows]), float(alpha) / _root(values, rank)
-    also = _whole(model, weights, arrays, asked)
+    also = _whole(model, weights, arrays, operation)
     left = sorted(set(arrays) - used - {part.name for part in also.values()})
     if left or not made:
-        refuse(asked, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
+        refuse(operation, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
     with _all_or_nothing(model, also):
         model.requires_grad_(False)
         for name, (a, b, scale) in made.items():
@@ -291,7 +291,7 @@ def load(
     return model
 
 
-def _whole(model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], asked: str) -> dict[str, Part]:
+def _whole(model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], operation: str) -> dict[str, Part]:
     """Return which parameters of the model itself the adapter brings, of the shapes that they have."""
     found = {}
     for name, parameter in model.named_parameters():
@@ -300,7 +300,7 @@ def _whole(model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], as
             continue
         shape, wanted = arrays[part.name].shape, part.shape(tuple(parameter.shape))
         if shape != wanted:
-            refuse(asked, f"{part.name} of shape {list(shape)}", f"in this model it has the shape {list(wanted)}")
+            refuse(operation, f"{part.name} of shape {list(shape)}", f"in this model it has the shape {list(wanted)}")
         found[name] = part
     return found
 

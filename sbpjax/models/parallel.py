@@ -212,5 +212,5 @@ class Parallel:
             for name, usual in (("sequence", False), ("context_by", "ring"))
             if (now := getattr(self, name)) != usual
         }
-        asked = f"Parallel({', '.join(f'{axis}={size!r}' for axis, size in given.items())})"
-        raise PlacementError(asked, seen, rule, fix)
+        operation = f"Parallel({', '.join(f'{axis}={size!r}' for axis, size in given.items())})"
+        raise PlacementError(operation, seen, rule, fix)

@@ -63,9 +63,9 @@ def sharding_of(model: nn.Module) -> Sharding:
         return importlib.import_module(f"{home}.sharding").SHARDING
     except (ModuleNotFoundError, AttributeError):
         where = f"no SHARDING in {home}.sharding" if home else f"a class of {module}, which is in no package"
-        asked, seen = f"parallelize({type(model).__name__}(...))", where
+        operation, seen = f"parallelize({type(model).__name__}(...))", where
         rule = "a table gives the logical axis of each dim of each parameter"
-        raise PlacementError(asked, seen, rule, "parallelize(model, spec, Sharding({...}, axis_sizes))") from None
+        raise PlacementError(operation, seen, rule, "parallelize(model, spec, Sharding({...}, axis_sizes))") from None
 
 
 class Layouts:
@@ -83,7 +83,7 @@ class Layouts:
     def __init__(self, model: nn.Module, spec: Parallel, sharding: Sharding | None = None):
         self.spec = spec
         self.sharding = sharding_of(model) if sharding is None else sharding
-        self.asked = f"parallelize({type(model).__name__}(...), {spec.equation})"
+        self.operation = f"parallelize({type(model).__name__}(...), {spec.equation})"
         config = getattr(model, "config", None)
         self.axis_sizes, self.tail_modules = self.sharding.axis_sizes(config), self.sharding.tail_modules(config)
         self.places = spec.placements
@@ -165,7 +165,7 @@ class Layouts:
                 module.to(GraphModule).set_stage(stage, self.places[stage])
 
     def _refuse(self, seen: str, rule: str, fix: str) -> None:
-        raise PlacementError(self.asked, seen, rule, fix)
+        raise PlacementError(self.operation, seen, rule, fix)
 
 
 def parallelize(model: nn.Module, spec: Parallel, sharding: Sharding | None = None) -> nn.Module:

@@ -181,8 +181,8 @@ def _config_of(directory: Path) -> dict[str, Any]:
             raise ValueError("it holds no table of fields")
     except (OSError, ValueError, RecursionError) as error:
         rule = "a folder has config.json and *.safetensors, as transformers writes them"
-        asked = f"from_pretrained({str(directory)!r})"
-        raise CheckpointError(asked, f"{type(error).__name__}: {error}", rule, "check the path") from None
+        operation = f"from_pretrained({str(directory)!r})"
+        raise CheckpointError(operation, f"{type(error).__name__}: {error}", rule, "check the path") from None
     return values
 
 
@@ -277,15 +277,15 @@ def _make_fresh(made: type, config: Any, names: Collection[str]) -> dict[str, np
 
 def _tensors(model: nn.Module, weights: Weights) -> FileTensors:
     """Return the tensors of the files of a model."""
-    asked = f"save_pretrained({type(model).__name__}(...))"
+    operation = f"save_pretrained({type(model).__name__}(...))"
     parts = []
     for name, parameter in model.named_parameters():
         part = weights.part(name)
         if name.endswith((".lora_a", ".lora_b")):
             rule, fix = "a whole model has no adapters", "lora.merge(model) first, or lora.save(model, directory)"
-            raise CheckpointError(asked, name, rule, fix)
+            raise CheckpointError(operation, name, rule, fix)
         if part is None:
-            raise CheckpointError(asked, name, "every parameter is in the table of names", "add a row to it")
+            raise CheckpointError(operation, name, "every parameter is in the table of names", "add a row to it")
         parts.append((part, parameter))
     return FileTensors(parts)
 

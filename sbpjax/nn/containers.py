@@ -73,9 +73,13 @@ class _Indexed(Module):
     def extend(self, modules: Iterable[Module]):
         """Put all of `modules` at the end; return self."""
         if not isinstance(modules, Iterable):
-            asked, kind = f"{type(self).__name__}.extend(modules)", type(modules).__name__
+            operation, kind = f"{type(self).__name__}.extend(modules)", type(modules).__name__
             fail(
-                "type", asked, f"a {kind}", "the modules come as a list or another iterable", "nn.ModuleList([module])"
+                "type",
+                operation,
+                f"a {kind}",
+                "the modules come as a list or another iterable",
+                "nn.ModuleList([module])",
             )
         for module in list(modules):
             self.append(module)

@@ -20,8 +20,8 @@ from sbpjax.errors import warn
 from sbpjax.sbp.algebra import broadcast
 
 
-def _refuse(asked: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:
-    fail("value", asked, f"a tensor of shape {list(tensor.shape)}", rule, fix)
+def _refuse(operation: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:
+    fail("value", operation, f"a tensor of shape {list(tensor.shape)}", rule, fix)
 
 
 def fans(tensor: Tensor, data_format: str = "NCHW") -> tuple[int, int]:
@@ -60,8 +60,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            asked = f"calculate_gain({nonlinearity!r}, {param!r})"
-            fail("value", asked, f"{param!r}", f"negative_slope {param} not a valid number", "0.01")
+            operation = f"calculate_gain({nonlinearity!r}, {param!r})"
+            fail("value", operation, f"{param!r}", f"negative_slope {param} not a valid number", "0.01")
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity == "selu":
         return 3.0 / 4

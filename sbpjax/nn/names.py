@@ -41,18 +41,18 @@ def check_name(module: Module, name: Any, table: Mapping[str, Any], what: str) -
         OpTypeError: the name is no string.
         ModuleKeyError: the name is empty, has a dot, or is in use.
     """
-    asked = f"registering a {what} of {type(module).__name__} under {name!r}"
+    operation = f"registering a {what} of {type(module).__name__} under {name!r}"
     fix = f"name it like a Python attribute, e.g. {what.split()[-1] + '_0'!r}"
     if not isinstance(name, str):
-        raise OpTypeError(asked, f"a {type(name).__name__}", f"{what} name should be a string", fix)
+        raise OpTypeError(operation, f"a {type(name).__name__}", f"{what} name should be a string", fix)
     if "." in name:
         rule = f'{what} name can\'t contain ".": dots join the names of nested modules'
-        raise ModuleKeyError(asked, repr(name), rule, f"use {name.replace('.', '_')!r}")
+        raise ModuleKeyError(operation, repr(name), rule, f"use {name.replace('.', '_')!r}")
     if name == "":
-        raise ModuleKeyError(asked, "an empty name", f'{what} name can\'t be empty string ""', fix)
+        raise ModuleKeyError(operation, "an empty name", f'{what} name can\'t be empty string ""', fix)
     if name not in table and _has(module, name):
         seen = f"{name!r} is a {type(getattr(module, name)).__name__} of the module"
-        raise ModuleKeyError(asked, seen, f"attribute '{name}' already exists", "use another name, or del it")
+        raise ModuleKeyError(operation, seen, f"attribute '{name}' already exists", "use another name, or del it")
 
 
 def _has(module: Module, name: str) -> bool:
@@ -82,11 +82,11 @@ def no_leaf(module: Module, name: str) -> OpValueError:
     )
 
 
-def no_module(asked: str, value: Any) -> OpTypeError:
+def no_module(operation: str, value: Any) -> OpTypeError:
     """Return the error for a value that is no module where one is needed."""
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     fix = f"make an instance: {kind}(...)" if isinstance(value, type) else "pass an nn.Module"
-    return OpTypeError(asked, repr(value)[:60], f"{kind} is not a Module subclass", fix)
+    return OpTypeError(operation, repr(value)[:60], f"{kind} is not a Module subclass", fix)
 
 
 def not_initialised(module: Module, what: str) -> ModuleAttributeError:
@@ -150,10 +150,10 @@ def no_attribute(module: Module, name: str) -> ModuleAttributeError:
 
 def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> ModuleAttributeError:
     """Return the error for a dotted name that does not exist."""
-    asked = f"{type(module).__name__}: looking up {target!r}"
+    operation = f"{type(module).__name__}: looking up {target!r}"
     names = [n for n in known if n]
     seen = f"{len(names)} names, e.g. {', '.join(names[:4])}" if names else "no names"
-    return ModuleAttributeError(asked, seen, rule, _nearest(target, names))
+    return ModuleAttributeError(operation, seen, rule, _nearest(target, names))
 
 
 def no_key(module: Module, key: Any) -> ModuleKeyError:
@@ -164,9 +164,9 @@ def no_key(module: Module, key: Any) -> ModuleKeyError:
     return ModuleKeyError(f"{type(module).__name__}[{key!r}]", seen, rule, _nearest(str(key), known))
 
 
-def needs_tensor(asked: str, value: Any) -> OpTypeError:
+def needs_tensor(operation: str, value: Any) -> OpTypeError:
     """Return the error for a value that is no tensor where one is needed."""
-    return OpTypeError(asked, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
+    return OpTypeError(operation, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -40,8 +40,8 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     named = [(name, parameter) for name, parameter in module.named_parameters() if _has_own_value(parameter)]
     if not named:
         return
-    asked = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
-    ranks = process_local.ranks_of_equal_parts(asked, [payload(p) for _, p in named], placement, sbp, world)
+    operation = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
+    ranks = process_local.ranks_of_equal_parts(operation, [payload(p) for _, p in named], placement, sbp, world)
     if not ranks:
         return
     world.agreed.add(_SAID_PARTS)
@@ -52,7 +52,7 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     fix = "first module.to_global(placement, sbpjax.sbp.broadcast), then module.to_global(sbp=...) divides the whole"
     like = f"{name}, local {first.dtype.name}{list(first.shape)} on each"
     seen = f"ranks {ranks_text(ranks)} hold equal parameters, such as {like}"
-    warn(message(asked, seen, rule, fix))
+    warn(message(operation, seen, rule, fix))
 
 
 def _has_own_value(parameter: Tensor) -> bool:
@@ -69,13 +69,13 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
         SbpError: the sbp does not fit a tensor.
         MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
     """
-    asked = f"{type(module).__name__}.to_global(placement, sbp={sbp!r})"
+    operation = f"{type(module).__name__}.to_global(placement, sbp={sbp!r})"
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         what = f"{name}, {'global' if tensor.is_global else 'local'} {tensor.dtype.name}{list(tensor.shape)}"
         if tensor.is_local and (placement is None or sbp is None):
             missing = "placement" if placement is None else "sbp"
             rule = "a local tensor needs a placement and an sbp to become global"
-            raise MixedTensorError(asked, f"{what}, and no {missing}", rule, "module.to_global(placement, sbp)")
+            raise MixedTensorError(operation, f"{what}, and no {missing}", rule, "module.to_global(placement, sbp)")
         place = tensor.placement if placement is None else placement
         if sbp is None or not isinstance(place, Placement):
             continue
@@ -88,7 +88,7 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
             single = "then lay out single layers"
             if not any(True for _ in module.children()):
                 single = "then module.weight = nn.Parameter(module.weight.to_global(sbp=…)), tensor by tensor"
-            raise SbpError(asked, what, rule, f"{whole}, {single}; {name} has {len(tensor.shape)} dims") from None
+            raise SbpError(operation, what, rule, f"{whole}, {single}; {name} has {len(tensor.shape)} dims") from None
 
 
 def _rule_of(error: SbpError) -> str:
@@ -116,10 +116,12 @@ class Moving:
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)
         kwargs.pop("memory_format", None)
-        asked, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"
+        operation, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"
         if kwargs:
             seen = f"keyword argument {next(iter(kwargs))!r}"
-            fail("type", asked, seen, "it takes device=, dtype= and non_blocking=; for placements use to_global", fix)
+            fail(
+                "type", operation, seen, "it takes device=, dtype= and non_blocking=; for placements use to_global", fix
+            )
         for arg in args:
             if isinstance(arg, Tensor):
                 device, dtype = arg.device, arg.dtype
@@ -129,10 +131,10 @@ class Moving:
                 device = arg
             elif not isinstance(arg, bool) and arg is not None:
                 rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"
-                fail("type", asked, f"a {type(arg).__name__}", rule, fix)
+                fail("type", operation, f"a {type(arg).__name__}", rule, fix)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             rule = "nn.Module.to only accepts floating point or complex dtypes"
-            fail("type", asked, f"dtype={dtype}", rule, fix)
+            fail("type", operation, f"dtype={dtype}", rule, fix)
 
         def convert(tensor: Tensor) -> Tensor:
             if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):

@@ -28,11 +28,11 @@ from sbpjax.nn.module import Module
 _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")
 
 
-def _check(asked: str, formula: str, bits: int, scheme: str) -> None:
+def _check(operation: str, formula: str, bits: int, scheme: str) -> None:
     if formula not in _FORMULAS or scheme not in _SCHEMES or not 2 <= bits <= 16:
         seen = f"quantization_formula={formula!r}, quantization_bit={bits}, quantization_scheme={scheme!r}"
         rule = f"the formula is one of {_FORMULAS}, the scheme one of {_SCHEMES}, bits are in [2, 16]"
-        fail("value", asked, seen, rule, "quantization_formula='google', quantization_bit=8")
+        fail("value", operation, seen, rule, "quantization_formula='google', quantization_bit=8")
 
 
 def _scale_of(low: Any, high: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any]:

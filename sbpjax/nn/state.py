@@ -102,10 +102,10 @@ class Findings(list):
 
 def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy `state` into `module` and its children; see `Module.load_state_dict`."""
-    asked = f"{type(module).__name__}.load_state_dict(...)"
+    operation = f"{type(module).__name__}.load_state_dict(...)"
     if not isinstance(state, Mapping):
         raise OpTypeError(
-            asked,
+            operation,
             f"a {type(state).__name__}",
             "a state is dict-like: names to tensors",
             "pass the result of state_dict(), e.g. utils.load(path)['model']",
@@ -132,17 +132,17 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     incompatible = IncompatibleKeys(missing, unexpected)
     hooks = [(child, hook) for child in visited for hook in child._load_state_dict_post_hooks.values()]
     if not hooks:  # a hook sees the loaded module, and may take keys off the lists
-        _refuse(asked, found, incompatible, strict)
-    _refuse(asked, found, incompatible, False)
+        _refuse(operation, found, incompatible, strict)
+    _refuse(operation, found, incompatible, False)
     for write in found.writes:
         write()
     for child, hook in hooks:
         hook(child, incompatible)
-    _refuse(asked, found, incompatible, strict)
+    _refuse(operation, found, incompatible, strict)
     return incompatible
 
 
-def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -> None:
+def _refuse(operation: str, found: Findings, keys: IncompatibleKeys, strict: bool) -> None:
     """Raise if anything was found that does not fit, or, with `strict`, names that differ."""
     seen = list(found)
     if strict and keys.missing_keys:
@@ -164,7 +164,7 @@ def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -
         fix = "build the module with the sizes of the one that was saved"
     else:
         fix = "strict=False loads the names that both have; or compare with module.state_dict().keys()"
-    raise StateDictError(asked, "\n        ".join(seen), rule, fix)
+    raise StateDictError(operation, "\n        ".join(seen), rule, fix)
 
 
 def _quote_names(names: list[str]) -> str:

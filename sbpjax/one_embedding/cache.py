@@ -166,14 +166,14 @@ class Cache:
         if not self._waits:
             self.oldest = self.step + 1
         if self.device.spans_processes:
-            asked = f"a lookup in tables {self.name!r}"
-            given, back = ranks.exchange(tables, keys, asked, error)
+            operation = f"a lookup in tables {self.name!r}"
+            given, back = ranks.exchange(tables, keys, operation, error)
             entry = Announced([given])
             try:
                 plan, values = self.plan(entry, writes)
             except TableError as why:
                 error = why
-            ranks.raise_together(asked, error, ranks.largest(int(error is not None))[0])
+            ranks.raise_together(operation, error, ranks.largest(int(error is not None))[0])
             self.enter(entry, plan, values)
             self.apply(entry)
             return self._pad_slots(back(plan.slots + np.int32(self.offset)), tables, keys)
@@ -227,17 +227,17 @@ class Cache:
             return slots
         return np.where(keys == self.padding_idx, np.int32(len(self.weight) - 1), slots)
 
-    def keys_of(self, given: flow.Tensor, asked: str) -> tuple[np.ndarray, np.ndarray]:
+    def keys_of(self, given: flow.Tensor, operation: str) -> tuple[np.ndarray, np.ndarray]:
         """Return tables and keys of a lookup, flat, as int64."""
         keys = host(given)
-        if asked == "given":
+        if operation == "given":
             keys, tables = keys[0].reshape(-1), keys[1].reshape(-1)
             wrong = tables[(tables < 0) | (tables >= self.num_tables)]
             if len(wrong):
                 rule = f"tables are numbered 0 to {self.num_tables - 1}"
                 raise TableError(f"{self.name}(ids, table_ids)", f"table {wrong[0]}", rule, "a number of those")
         else:
-            tables = np.arange(self.num_tables) if asked == "columns" else np.zeros(1, np.int64)
+            tables = np.arange(self.num_tables) if operation == "columns" else np.zeros(1, np.int64)
             tables = np.broadcast_to(tables, keys.shape).reshape(-1)
             keys = keys.reshape(-1)
         if keys.dtype.itemsize > self.key_type.itemsize and len(keys):
@@ -344,11 +344,11 @@ class Cache:
         return float("nan") if slots is None or not total else slots.hits / total
 
 
-def _placed_like(slots: np.ndarray, keys: flow.Tensor, asked: str) -> flow.Tensor:
+def _placed_like(slots: np.ndarray, keys: flow.Tensor, operation: str) -> flow.Tensor:
     """Return slots as a tensor of the shape and the layout of keys; of both rows where tables stand beside the ids."""
     shape = tuple((keys.to_local() if keys.is_global else keys).shape)
     slots = slots.astype(np.int32, copy=False)
-    both = np.broadcast_to(slots.reshape(shape[1:]), shape) if asked == "given" else slots.reshape(shape)
+    both = np.broadcast_to(slots.reshape(shape[1:]), shape) if operation == "given" else slots.reshape(shape)
     if not keys.is_global:
         return flow.tensor(np.ascontiguousarray(both), device=keys.device)
     return flow.tensor(np.ascontiguousarray(both)).to_global(keys.placement, keys.sbp)

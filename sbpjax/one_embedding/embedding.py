@@ -116,14 +116,14 @@ class Embedding(nn.Module):
             if tuple(table_ids.shape) != tuple(ids.shape):
                 seen = f"ids {list(ids.shape)}, table_ids {list(table_ids.shape)}"
                 raise TableError(f"{self.name}(ids, table_ids)", seen, "one table per id", "table_ids like ids")
-            asked, keys = "given", flow.stack([ids.to(flow.int64), table_ids.to(flow.int64)])
+            requested, keys = "given", flow.stack([ids.to(flow.int64), table_ids.to(flow.int64)])
         else:
-            asked, keys = "columns" if self.num_tables > 1 else "one", ids
-            if asked == "columns" and (not ids.ndim or ids.shape[-1] != self.num_tables):
+            requested, keys = "columns" if self.num_tables > 1 else "one", ids
+            if requested == "columns" and (not ids.ndim or ids.shape[-1] != self.num_tables):
                 rule = f"without table_ids, the last dim has one id for each of the {self.num_tables} tables"
                 raise TableError(f"{self.name}(ids)", f"ids {list(ids.shape)}", rule, "ids of (batch, tables)")
         writes = self.training and flow.is_grad_enabled() and self.weight.requires_grad
-        slots = host_input(self._cache, keys, (asked, writes))
+        slots = host_input(self._cache, keys, (requested, writes))
         vectors = F.embedding(slots[0] if table_ids is not None else slots, self.weight, sparse=True)
         if self.padding_idx is not None:
             vectors = vectors * ids.ne(self.padding_idx).unsqueeze(-1).to(vectors.dtype)
@@ -260,18 +260,20 @@ class MultiTableMultiColumnEmbedding(Embedding):
 
 
 def _check(table: Embedding, dtype: Any, options: dict[str, Any]) -> None:
-    asked = f"Embedding({table.name!r})"
+    requested = f"Embedding({table.name!r})"
     if not table.num_tables:
-        raise TableError(asked, "no table", "ids are of a table", "tables=[make_table_options(initializer)]")
+        raise TableError(requested, "no table", "ids are of a table", "tables=[make_table_options(initializer)]")
     if any(not isinstance(c, int) or c < 1 for c in table.columns):
         raise TableError(
-            asked, f"embedding_dim={table.columns}", "a column has one number at least", "embedding_dim=16"
+            requested, f"embedding_dim={table.columns}", "a column has one number at least", "embedding_dim=16"
         )
     if not dtype.is_floating_point:
-        raise TableError(asked, f"dtype={dtype}", "vectors are of floating point", "dtype=flow.float32")
+        raise TableError(requested, f"dtype={dtype}", "vectors are of floating point", "dtype=flow.float32")
     if table.key_type not in (flow.int32, flow.int64):
-        raise TableError(asked, f"key_type={table.key_type}", "keys are int32 or int64", "key_type=flow.int64")
+        raise TableError(requested, f"key_type={table.key_type}", "keys are int32 or int64", "key_type=flow.int64")
     if "store" not in options:
-        raise TableError(asked, f"store_options={sorted(options)}", "one of the make_*_store_options", "see its docs")
+        raise TableError(
+            requested, f"store_options={sorted(options)}", "one of the make_*_store_options", "see its docs"
+        )
     if "/" in table.name or table.name in ("", ".", ".."):
-        raise TableError(asked, f"name={table.name!r}", "the name is that of a directory", 'name="tables"')
+        raise TableError(requested, f"name={table.name!r}", "the name is that of a directory", 'name="tables"')

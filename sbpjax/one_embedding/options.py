@@ -132,13 +132,13 @@ def make_cached_ssd_store_options(
 
 
 def _store(kind: str, path: Any, capacity: int, size_factor: int, storage_dim: int) -> dict[str, Any]:
-    asked = f"make_{'device_mem' if kind == 'device' else 'cached_host_mem' if kind == 'host' else 'cached_ssd'}"
-    asked += "_store_options"
+    operation = f"make_{'device_mem' if kind == 'device' else 'cached_host_mem' if kind == 'host' else 'cached_ssd'}"
+    operation += "_store_options"
     if capacity < 1:
-        raise TableError(asked, f"capacity={capacity}", "a store holds one row at least", "capacity=1_000_000")
+        raise TableError(operation, f"capacity={capacity}", "a store holds one row at least", "capacity=1_000_000")
     if size_factor < 1:
         rule = "a row is as long as itself and its optimizer state: 1 row for SGD, 2 for Adagrad, 3 for Adam and Ftrl"
-        raise TableError(asked, f"size_factor={size_factor}", rule, "size_factor=3")
+        raise TableError(operation, f"size_factor={size_factor}", rule, "size_factor=3")
     first = path if isinstance(path, (str, os.PathLike)) else path[0]
     return {
         "store": kind,

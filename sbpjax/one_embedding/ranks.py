@@ -47,24 +47,24 @@ def largest(*numbers: int) -> tuple[int, ...]:
     return tuple(int(n) for n in found.numpy())
 
 
-def raise_together(asked: str, error: TableError | None, failed: int) -> None:
+def raise_together(operation: str, error: TableError | None, failed: int) -> None:
     """Raise on every process what one of them found, so that none waits for the others."""
     if error is not None:
         raise error
     if failed:
         rule = "all processes take a step, or none does"
-        raise TableError(asked, "an error on another process", rule, "see the error of that process")
+        raise TableError(operation, "an error on another process", rule, "see the error of that process")
 
 
 def exchange(
-    tables: np.ndarray, keys: np.ndarray, asked: str = "a lookup", error: TableError | None = None
+    tables: np.ndarray, keys: np.ndarray, operation: str = "a lookup", error: TableError | None = None
 ) -> tuple[tuple[np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]:
     """Send keys to their owners; every process calls it.
 
     Args:
         tables: ``(N,)`` the table of each key.
         keys: ``(N,)`` int64.
-        asked: what the user asked for, for messages.
+        operation: what the user asked for, for messages.
         error: what was wrong with this process's keys; it is raised on all.
 
     Returns:
@@ -76,7 +76,7 @@ def exchange(
     order = np.argsort(owners, kind="stable")
     sent = np.bincount(owners, minlength=count)
     most, failed = largest(int(sent.max()), int(error is not None))
-    raise_together(asked, error, failed)
+    raise_together(operation, error, failed)
     room = max(_LEAST, 1 << max(0, most - 1).bit_length())
     # Per owner the number of keys, the keys and their tables, behind each other.
     block = np.zeros((count, 1 + 2 * room), np.int64)

@@ -125,5 +125,5 @@ def _load_entry(optimizer: Any, name: str, value: Any, param: Tensor, present: A
 
 
 def _rejection_error(optimizer: Any, seen: str, rule: str) -> OpValueError:
-    asked = f"{type(optimizer).__name__}.load_state_dict"
-    return OpValueError(asked, seen, rule, "load the state_dict() of an optimizer made alike")
+    operation = f"{type(optimizer).__name__}.load_state_dict"
+    return OpValueError(operation, seen, rule, "load the state_dict() of an optimizer made alike")

@@ -49,20 +49,20 @@ def among(arrays) -> bool:
     return Abstract in map(type, arrays)
 
 
-def no_data(asked: str, seen: str) -> AbstractError:
+def no_data(operation: str, seen: str) -> AbstractError:
     """Return the error for an op that needs the elements of an abstract tensor."""
     return AbstractError(
-        asked,
+        operation,
         seen,
         "an abstract tensor has shape, dtype, placement and sbp, and no elements",
         "make it outside sbpjax.abstract() and device='meta', on devices of this machine",
     )
 
 
-def absent(asked: str, seen: str, placement) -> AbstractError:
+def absent(operation: str, seen: str, placement) -> AbstractError:
     """Return the error for data that would have to go to absent devices."""
     return AbstractError(
-        asked,
+        operation,
         seen,
         f"{placement!r} is not there: programs for it are compiled and sized, nothing runs or is stored on it",
         'drop the data first, x.to("meta") or module.to("meta"), or run on devices of this machine',

@@ -48,34 +48,37 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
         (3, 3)
     """
     ranks = [int(r) for r in placement.ranks.flat]
-    asked = f"assembling a global tensor from local ones, sbp={sbp!r}"
+    operation = f"assembling a global tensor from local ones, sbp={sbp!r}"
     missing = [r for r in ranks if r not in blocks]
     if missing:
         raise OpError(
-            asked,
+            operation,
             f"no block of ranks {ranks_text(missing)}",
             f"every rank of {placement!r} contributes one",
             "add them",
         )
     given = {r: np.asarray(blocks[r]) for r in ranks}
-    _check_kinds(asked, given)
+    _check_kinds(operation, given)
     codes = algebra.parse(sbp, placement.hierarchy, given[ranks[0]].ndim)
     shape = _logical_shape(given, placement, codes)
     layout = layout_of(placement, codes, shape, given[ranks[0]].dtype)
-    _check_parts(asked, given, layout)
+    _check_parts(operation, given, layout)
     return _place(given, layout), layout
 
 
-def _check_kinds(asked: str, given: dict) -> None:
+def _check_kinds(operation: str, given: dict) -> None:
     dtypes = {r: str(b.dtype) for r, b in given.items()}
     if len(set(dtypes.values())) > 1:
         raise OpTypeError(
-            asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
+            operation, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
         )
     if len({b.ndim for b in given.values()}) > 1:
         shapes = {r: b.shape for r, b in given.items()}
         raise OpError(
-            asked, f"shapes by rank {shapes}", "all parts of one tensor have the same number of dims", "reshape them"
+            operation,
+            f"shapes by rank {shapes}",
+            "all parts of one tensor have the same number of dims",
+            "reshape them",
         )
 
 
@@ -89,14 +92,14 @@ def _logical_shape(given: dict, placement: Placement, codes) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _check_parts(asked: str, given: dict, layout: Layout) -> None:
+def _check_parts(operation: str, given: dict, layout: Layout) -> None:
     expected = {
         int(r): tuple(count for _, count in part)
         for r, part in zip(layout.placement.ranks.flat, layout.parts(), strict=True)
     }
     if any(given[r].shape != e for r, e in expected.items()):
         seen = {r: b.shape for r, b in given.items()}
-        raise OpError(asked, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes))
+        raise OpError(operation, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes))
 
 
 def _place(given: dict, layout: Layout) -> jax.Array:

@@ -26,14 +26,14 @@ from .layout import Layout, layout_of
 from .placement import placement as Placement
 
 
-def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
+def rendezvous(operation: str, devices: Any, facts: str = "") -> None:
     """Wait until every process that owns some of the devices is about to run a new program on them.
 
     XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
     Gloo). This waits as long as ``SBPJAX_TIMEOUT`` instead for one that is late, because it read data meanwhile.
 
     Args:
-        asked: the program.
+        operation: the program.
         devices: where it runs.
         facts: further facts that must be equal on all processes.
 
@@ -45,12 +45,12 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     members = tuple(sorted({d.process_index for d in devices.flat}))
     if len(members) == 1 or world.rank not in members:
         return
-    told = world.exchange(f"the first run of {asked} on processes {list(members)}", facts, members)
+    told = world.exchange(f"the first run of {operation} on processes {list(members)}", facts, members)
     ranks = by_value(told)
     if len(ranks) > 1:
         seen = "; ".join(f"ranks {ranks_text(some)}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
-        raise AgreementError(asked, seen, rule, "look for code that depends on the rank")
+        raise AgreementError(operation, seen, rule, "look for code that depends on the rank")
 
 
 def together(devices: Any, words: str, detail: str = "", **options: Any) -> collective_trace.Call | None:

@@ -333,7 +333,7 @@ def one_per_process(type: str) -> placement:
 
 
 def _checked_ranks(type: str, ranks) -> np.ndarray:
-    asked = f"placement({type!r}, {_SHORT.repr(ranks)})"
+    operation = f"placement({type!r}, {_SHORT.repr(ranks)})"
     fix = "give each rank once, e.g. [[0, 1], [2, 3]]"
     if isinstance(ranks, dict):  # OneFlow's older form {node: [ranks]}
         ranks = [r for node in sorted(ranks) for r in ranks[node]]
@@ -342,15 +342,15 @@ def _checked_ranks(type: str, ranks) -> np.ndarray:
     try:
         array = np.asarray(ranks)
     except ValueError as error:
-        raise PlacementError(asked, "ragged ranks", "ranks form a full grid", fix) from error
+        raise PlacementError(operation, "ragged ranks", "ranks form a full grid", fix) from error
     if array.dtype == object:
-        raise PlacementError(asked, "ragged ranks", "ranks form a full grid", fix)
+        raise PlacementError(operation, "ragged ranks", "ranks form a full grid", fix)
     if array.size == 0 or array.ndim == 0:
-        raise PlacementError(asked, f"ranks of shape {array.shape}", "a placement has at least one rank", fix)
+        raise PlacementError(operation, f"ranks of shape {array.shape}", "a placement has at least one rank", fix)
     if not np.issubdtype(array.dtype, np.integer):
-        raise PlacementTypeError(asked, f"ranks of dtype {array.dtype}", "ranks are integers", fix)
+        raise PlacementTypeError(operation, f"ranks of dtype {array.dtype}", "ranks are integers", fix)
     values, counts = np.unique(array, return_counts=True)
     if (counts > 1).any():
         twice = ranks_text(values[counts > 1])
-        raise PlacementError(asked, f"ranks {twice} more than once", "a rank appears once", fix)
+        raise PlacementError(operation, f"ranks {twice} more than once", "a rank appears once", fix)
     return array.astype(np.int64)

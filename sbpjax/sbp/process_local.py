@@ -66,21 +66,21 @@ def from_local(
     """
     grid = owners(placement, world)
     members = sorted({int(m) for m in grid.flat})
-    asked = f"x.to_global({placement!r}, {sbp!r})"
+    operation = f"x.to_global({placement!r}, {sbp!r})"
     mine = (tuple(value.shape), str(value.dtype))
     if check:
         compared = check_values is not False and collective_trace.mode() != "off"
         alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
-        told = world.exchange(asked, (*mine, digest))
+        told = world.exchange(operation, (*mine, digest))
         facts = {m: told[m][:2] for m in members}
     else:
         facts = dict.fromkeys(members, mine)
-    layout = _layout(asked, facts, grid, placement, sbp)
+    layout = _layout(operation, facts, grid, placement, sbp)
     if check:
         for group in alike:
-            _compare(asked, {m: told[m][2] for m in group}, placement, layout, raises=check_values is True)
-    return world.share(asked, value, lambda values: _assemble_array(values, layout, grid)), layout
+            _compare(operation, {m: told[m][2] for m in group}, placement, layout, raises=check_values is True)
+    return world.share(operation, value, lambda values: _assemble_array(values, layout, grid)), layout
 
 
 def _of_one_value(grid: np.ndarray, codes) -> list[list[int]]:
@@ -100,13 +100,13 @@ def _of_one_part(grid: np.ndarray, codes) -> list[list[int]]:
     return list(groups.values())
 
 
-def ranks_of_equal_parts(asked: str, values: list, placement: Placement, sbp, world: World) -> list[int]:
+def ranks_of_equal_parts(operation: str, values: list, placement: Placement, sbp, world: World) -> list[int]:
     """Return the ranks whose tensors are equal although the layout joins or adds them up; none if it does not.
 
     All members call it.
 
     Args:
-        asked: the operation, for errors.
+        operation: the operation, for errors.
         values: this member's local arrays.
         placement: the placement of the tensors.
         sbp: the nd-sbp of the tensors.
@@ -117,7 +117,7 @@ def ranks_of_equal_parts(asked: str, values: list, placement: Placement, sbp, wo
     if len(parts) < 2:
         return []
     ranks = sorted(rank for group in parts for rank in group)
-    told = world.exchange(asked, [_digest(v) for v in values] if world.rank in ranks else [])
+    told = world.exchange(operation, [_digest(v) for v in values] if world.rank in ranks else [])
     return ranks if all(told[rank] == told[ranks[0]] for rank in ranks) else []
 
 
@@ -127,7 +127,7 @@ def _digest(value) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
 
 
-def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: Layout, raises: bool) -> None:
+def _compare(operation: str, digests: dict[int, int], placement: Placement, layout: Layout, raises: bool) -> None:
     groups = by_value(digests)
     if len(groups) == 1:
         return
@@ -141,34 +141,34 @@ def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: 
         "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's without comparing"
     )
     if raises:
-        raise AgreementError(asked, seen, "under broadcast every process gives the same values", fix)
+        raise AgreementError(operation, seen, "under broadcast every process gives the same values", fix)
     rule = "under broadcast a tensor has one value: the first rank's is taken"
-    warn(message(asked, seen, rule, fix))
+    warn(message(operation, seen, rule, fix))
 
 
-def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp) -> Layout:
+def _layout(operation: str, facts: dict, grid: np.ndarray, placement: Placement, sbp) -> Layout:
     dtypes = {m: dtype for m, (_, dtype) in facts.items()}
     if len(set(dtypes.values())) > 1:
         raise OpTypeError(
-            asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
+            operation, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
         )
     shapes = {m: shape for m, (shape, _) in facts.items()}
     if len({len(s) for s in shapes.values()}) > 1:
         rule = "all parts of one tensor have the same number of dims"
-        raise OpError(asked, f"shapes by rank {shapes}", rule, "reshape them")
+        raise OpError(operation, f"shapes by rank {shapes}", rule, "reshape them")
     for m in facts:
         found = positions_of(m, grid)
         sets = [sorted({p[a] for p in found}) for a in range(grid.ndim)]
         if len(found) != int(np.prod([len(s) for s in sets])):
             rule = f"the devices of one process form a block of the placement's grid; process {m} has {found}"
             fix = "order the ranks so that each process owns whole rows or columns"
-            raise OpError(asked, repr(placement), rule, fix)
+            raise OpError(operation, repr(placement), rule, fix)
     ndim = len(next(iter(shapes.values())))
     codes = algebra.parse(sbp, placement.hierarchy, ndim)
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
     expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:
-        raise OpError(asked, f"shapes by rank {shapes}", *misfit(shapes, expected, codes))
+        raise OpError(operation, f"shapes by rank {shapes}", *misfit(shapes, expected, codes))
     return layout
 
 

@@ -64,11 +64,11 @@ class Undecided(sbp):
         value = self._value()
         return self._axis == other._axis and value is not None and value is other._value()
 
-    def _undecided_error(self, asked: str) -> SbpError:
+    def _undecided_error(self, operation: str) -> SbpError:
         value = self._value()
         aval = "a value" if value is None else f"{value.dtype.name}{list(value.shape)}"
         return SbpError(
-            f"{asked} inside a traced program",
+            f"{operation} inside a traced program",
             f"the sbp of {aval} on axis {self._axis} of its placement: {self!r}",
             "the layout of an intermediate value is planned after the trace; until then its sbp can be handed on "
             "(y.to_global(sbp=x.sbp)), and known are those of arguments, parameters and results of to_global",

@@ -75,15 +75,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             binary=options.tritonserver,
         )
         names = ", ".join(f"{model.name} (version {model.versions[-1]})" for model in repository.models)
-        asked: list[int] = []
+        requested: list[int] = []
 
         def end(signal_number: int, _: object) -> None:
-            asked.append(signal_number)
+            requested.append(signal_number)
             server.stop()
 
         status = -1
         # Triton 2.51 aborts on a request in JSON whose shape exceeds the memory: it starts again.
-        while status < 0 and not asked:
+        while status < 0 and not requested:
             with server:
                 print(f"serving {names} on http://{options.host}:{options.http_port}", flush=True)
                 signal.signal(signal.SIGTERM, end)
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 except KeyboardInterrupt:
                     print("ending: requests that run are answered first", flush=True)
                     return
-            if status < 0 and not asked:
+            if status < 0 and not requested:
                 print(f"tritonserver was ended by signal {-status}; it starts again", flush=True)
         sys.exit(status)
     except SbpjaxError as error:

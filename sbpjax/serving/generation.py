@@ -34,7 +34,7 @@ from sbpjax.errors import BusyError, ServingError
 from .blocks import Blocks
 from .paged import SCALARS, BlockTables, PagedStep, caches_of, pack_inputs
 
-_ASKED = "GenerationEngine.submit(...)"
+_OPERATION = "GenerationEngine.submit(...)"
 
 
 @dataclass(eq=False)
@@ -153,7 +153,7 @@ class GenerationEngine:
         longest: int = 1024,
         max_queue: int = 256,
     ):
-        asked = "GenerationEngine(...)"
+        operation = "GenerationEngine(...)"
         sizes = {
             "rows": rows,
             "blocks": blocks,
@@ -166,20 +166,20 @@ class GenerationEngine:
         if wrong:
             seen = ", ".join(f"{name}={sizes[name]}" for name in wrong)
             raise ServingError(
-                asked, seen, "sizes are positive; a pool has two blocks, a chunk two tokens", "leave them out"
+                operation, seen, "sizes are positive; a pool has two blocks, a chunk two tokens", "leave them out"
             )
         config = getattr(model, "config", None)
         if hasattr(model, "encode") or getattr(config, "sliding_window", None) is not None:
             rule = "each token reads all tokens before it, and nothing else"
             raise ServingError(
-                asked, f"a {type(model).__name__} with an encoder or a window", rule, "models.generate(...)"
+                operation, f"a {type(model).__name__} with an encoder or a window", rule, "models.generate(...)"
             )
         known = getattr(config, "n_positions", None) or getattr(config, "max_position_embeddings", None) or longest
         self.longest = min(longest, known)
         self._rows, self._chunk, self._max_queue = rows, chunk, max_queue
         self._blocks = Blocks(blocks, block)
         self._model, tables = model.eval(), BlockTables()
-        self._where = _whole_of(model, asked)
+        self._where = _whole_of(model, operation)
         self._caches = caches_of(model, blocks, block, tables)
         # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
         # few rows, one or several pieces of prompts, long or short tables.
@@ -194,7 +194,7 @@ class GenerationEngine:
         self._seeds = np.random.default_rng(flow.initial_seed())
         if not len(self._caches):
             raise ServingError(
-                asked, f"a {type(model).__name__}", "a model has attention with caches", "models.gpt2.GPT2"
+                operation, f"a {type(model).__name__}", "a model has attention with caches", "models.gpt2.GPT2"
             )
         self._waiting: deque[_Sequence] = deque()
         self._active: list[_Sequence] = []
@@ -229,23 +229,32 @@ class GenerationEngine:
         vocab = getattr(getattr(self._model, "config", None), "vocab_size", None)
         if not prompt or new_tokens < 1 or temperature < 0:
             seen = f"{len(prompt)} tokens, new_tokens={new_tokens}, temperature={temperature}"
-            raise ServingError(_ASKED, seen, "a prompt has a token, and at least one comes after it", "new_tokens=1")
+            raise ServingError(
+                _OPERATION, seen, "a prompt has a token, and at least one comes after it", "new_tokens=1"
+            )
         if vocab is not None and not all(0 <= token < vocab for token in prompt):
             rule = f"tokens are numbers from 0 to {vocab - 1}"
-            raise ServingError(_ASKED, f"tokens from {min(prompt)} to {max(prompt)}", rule, "the model's own tokenizer")
+            raise ServingError(
+                _OPERATION, f"tokens from {min(prompt)} to {max(prompt)}", rule, "the model's own tokenizer"
+            )
         if total > self.longest or self._blocks.needed_blocks(total) > self._blocks.count - 1:
             most = min(self.longest, (self._blocks.count - 1) * self._blocks.size)
             seen = f"{len(prompt)} tokens and {new_tokens} new ones"
             raise ServingError(
-                _ASKED, seen, f"a sequence has at most {most} tokens here", f"new_tokens={max(most - len(prompt), 1)}"
+                _OPERATION,
+                seen,
+                f"a sequence has at most {most} tokens here",
+                f"new_tokens={max(most - len(prompt), 1)}",
             )
         sequence = _Sequence(prompt, new_tokens, frozenset(stop), float(temperature))
         with self._change:
             if self._ends or self._thread is None:
-                raise ServingError(_ASKED, "an engine that does not run", "it runs within a with", "with engine: ...")
+                raise ServingError(
+                    _OPERATION, "an engine that does not run", "it runs within a with", "with engine: ..."
+                )
             if len(self._waiting) >= self._max_queue:
                 seen, rule = f"{len(self._waiting)} requests that wait", f"at most {self._max_queue} wait"
-                raise BusyError(_ASKED, seen, rule, "retry later, or max_queue=")
+                raise BusyError(_OPERATION, seen, rule, "retry later, or max_queue=")
             self._waiting.append(sequence)
             self._change.notify()
         return Stream(sequence, self._forget)
@@ -291,7 +300,7 @@ class GenerationEngine:
 
     def _run(self) -> None:
         failure: Exception = ServingError(
-            _ASKED, "an engine that was ended", "it runs within a with", "send requests before its end"
+            _OPERATION, "an engine that was ended", "it runs within a with", "send requests before its end"
         )
         try:
             while True:
@@ -397,12 +406,14 @@ class GenerationEngine:
             sequence.put(token)
 
 
-def _whole_of(model: nn.Module, asked: str) -> dict[str, Any]:
+def _whole_of(model: nn.Module, operation: str) -> dict[str, Any]:
     """Return the layout of the inputs of a call: whole on every rank of the model's placement."""
     places = [p.placement if p.is_global else None for p in model.parameters()]
     if any(place != places[0] for place in places):
         rule = "a token goes through all blocks in one program, so all are on one placement"
-        raise ServingError(asked, "a model on several placements", rule, "models.Parallel(tensor=…) without pipeline")
+        raise ServingError(
+            operation, "a model on several placements", rule, "models.Parallel(tensor=…) without pipeline"
+        )
     if not places or places[0] is None:
         return {}
     return {"placement": places[0], "sbp": [flow.sbp.broadcast] * len(places[0].hierarchy)}

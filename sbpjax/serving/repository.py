@@ -147,17 +147,17 @@ class Repository:
         max_model_mb: int | None = None,
     ):
         self.path = Path(path)
-        self._asked = f"serving {os.fspath(path)!r}"
+        self._operation = f"serving {os.fspath(path)!r}"
         if engine not in ENGINES:
-            raise ServingError(self._asked, f"engine={engine!r}", f"one of {', '.join(ENGINES)}", 'engine="xla"')
+            raise ServingError(self._operation, f"engine={engine!r}", f"one of {', '.join(ENGINES)}", 'engine="xla"')
         if max_batch < 1 or max_queue < 1 or queue_delay_us < 0 or timeout_s <= 0:
             seen = (
                 f"max_batch={max_batch}, max_queue={max_queue}, queue_delay_us={queue_delay_us}, timeout_s={timeout_s}"
             )
-            raise ServingError(self._asked, seen, "a batch, a queue and a time-out are positive", "leave them out")
+            raise ServingError(self._operation, seen, "a batch, a queue and a time-out are positive", "leave them out")
         if not self.path.is_dir():
             rule = "a repository is a folder of models, <model>/<version>/model"
-            raise ServingError(self._asked, "no such folder", rule, f"graph.export('{self.path}/name/1/model', x)")
+            raise ServingError(self._operation, "no such folder", rule, f"graph.export('{self.path}/name/1/model', x)")
         self._root, self._max_model_mb = self.path.resolve(), max_model_mb
         self._options = {
             "engine": engine,
@@ -171,32 +171,34 @@ class Repository:
         if not self.models:
             rule = "a repository has a folder for each model"
             raise ServingError(
-                self._asked, "a folder without models", rule, f"graph.export('{self.path}/name/1/model')"
+                self._operation, "a folder without models", rule, f"graph.export('{self.path}/name/1/model')"
             )
 
     def _model(self, folder: Path) -> Model:
         name = folder.name
         if not _NAME.fullmatch(name):
             rule = "a model's name has letters, digits, dots, dashes and underscores"
-            raise ServingError(self._asked, f"a folder {name!r}", rule, "rename the folder")
+            raise ServingError(self._operation, f"a folder {name!r}", rule, "rename the folder")
         versions = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit() and int(p.name) > 0)
         if not versions:
             rule = "a model has a folder for each version, named by a number from 1"
-            raise ServingError(self._asked, f"{name} without versions", rule, f"graph.export('{folder}/1/model', x)")
+            raise ServingError(
+                self._operation, f"{name} without versions", rule, f"graph.export('{folder}/1/model', x)"
+            )
         for version in versions:
             self._weigh(folder / str(version))
         said = [self._manifest(folder, version) for version in versions][-1]
-        asked = f"{self._asked}: {name}"
+        operation = f"{self._operation}: {name}"
         if said.get("placement") is not None:
             rule = "a served graph runs on one device"
-            raise ServingError(asked, "a sharded graph", rule, "export a graph of local tensors")
+            raise ServingError(operation, "a sharded graph", rule, "export a graph of local tensors")
         if any(slot.get("written") for slot in said["state"]["inputs"]):
             rule = "a served graph only computes: requests must not see each other"
             raise ServingError(
-                asked, "a graph that writes its state", rule, "export a graph without optimizer, of model.eval()"
+                operation, "a graph that writes its state", rule, "export a graph without optimizer, of model.eval()"
             )
-        inputs, free = _ports(said["inputs"]["leaves"], "input", asked)
-        outputs, _ = _ports(said["outputs"]["leaves"], "output", asked)
+        inputs, free = _ports(said["inputs"]["leaves"], "input", operation)
+        outputs, _ = _ports(said["outputs"]["leaves"], "output", operation)
         config = folder / "config.pbtxt"
         given = ""
         if config.exists():
@@ -214,15 +216,17 @@ class Repository:
         )
         if model.engine not in ENGINES:
             seen = f"the parameter engine={model.engine!r} in config.pbtxt"
-            raise ServingError(asked, seen, f"one of {', '.join(ENGINES)}", 'string_value: "openvino"')
+            raise ServingError(operation, seen, f"one of {', '.join(ENGINES)}", 'string_value: "openvino"')
         return model
 
     def _manifest(self, folder: Path, version: int) -> dict:
         path = folder / str(version) / FOLDER / "manifest.json"
-        asked = f"{self._asked}: {folder.name}, version {version}"
+        operation = f"{self._operation}: {folder.name}, version {version}"
         if not path.is_file():
             rule = f"a version has a folder {FOLDER!r} that graph.export wrote"
-            raise ServingError(asked, f"no {path.relative_to(self.path)}", rule, f"graph.export('{path.parent}', x)")
+            raise ServingError(
+                operation, f"no {path.relative_to(self.path)}", rule, f"graph.export('{path.parent}', x)"
+            )
         for file in (path, path.parent):
             self._inside(file)
         try:
@@ -230,24 +234,24 @@ class Repository:
             said["inputs"]["leaves"], said["outputs"]["leaves"], said["state"]["inputs"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             rule = "the files of an export are written together"
-            raise ServingError(asked, f"a damaged manifest.json: {error}", rule, "export again") from None
+            raise ServingError(operation, f"a damaged manifest.json: {error}", rule, "export again") from None
         return said
 
     def _weigh(self, version: Path) -> None:
         size = sum(file.stat().st_size for file in (version / FOLDER).glob("*") if file.is_file()) / 2**20
         if self._max_model_mb is not None and size > self._max_model_mb:
-            asked = f"{self._asked}: {version.parent.name}, version {version.name}"
+            operation = f"{self._operation}: {version.parent.name}, version {version.name}"
             rule = f"a model takes at most {self._max_model_mb} MiB here"
-            raise ServingError(asked, f"files of {size:.0f} MiB", rule, f"--max-model-mb {math.ceil(size)}")
+            raise ServingError(operation, f"files of {size:.0f} MiB", rule, f"--max-model-mb {math.ceil(size)}")
 
     def _inside(self, path: Path) -> None:
         if not path.resolve().is_relative_to(self._root):
             rule = "models are read from inside the repository only"
             seen = f"{path.relative_to(self.path)} leads to {path.resolve()}"
-            raise ServingError(self._asked, seen, rule, "copy the files into the repository")
+            raise ServingError(self._operation, seen, rule, "copy the files into the repository")
 
 
-def _ports(leaves: list[dict], kind: str, asked: str) -> tuple[tuple[Port, ...], bool]:
+def _ports(leaves: list[dict], kind: str, operation: str) -> tuple[tuple[Port, ...], bool]:
     """Return the tensors of one side, and whether dim 0 of all is free."""
     found, names, free = [], set(), True
     for leaf in leaves:
@@ -259,7 +263,9 @@ def _ports(leaves: list[dict], kind: str, asked: str) -> tuple[tuple[Port, ...],
         names.add(name)
         if leaf["dtype"] not in TYPES:
             rule = f"types of the protocol: {', '.join(TYPES)}"
-            raise ServingError(asked, f"{kind} {name} of {leaf['dtype']}", rule, f"cast it in build: {name}.float()")
+            raise ServingError(
+                operation, f"{kind} {name} of {leaf['dtype']}", rule, f"cast it in build: {name}.float()"
+            )
         free = free and bool(leaf["shape"]) and isinstance(leaf["shape"][0], str)
         found.append((name, leaf))
     ports = [

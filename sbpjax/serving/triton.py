@@ -124,17 +124,19 @@ class Server:
         self._process: subprocess.Popen | None = None
 
     def _check_options(self) -> None:
-        asked = f"serving {os.fspath(self._repository.path)!r}"
+        operation = f"serving {os.fspath(self._repository.path)!r}"
         if self._token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]{8,}", self._token):
             rule = "a token has at least 8 letters, digits or signs of ._~+/=-"
-            raise ServingError(asked, f"a token of {len(self._token)} characters", rule, "openssl rand -hex 24")
+            raise ServingError(operation, f"a token of {len(self._token)} characters", rule, "openssl rand -hex 24")
         given = [self._certificate, self._private_key]
         if (None in given) != (given == [None, None]):
             rule = "TLS needs a certificate and its key"
-            raise ServingError(asked, "one of certificate and private_key", rule, "--certificate and --private-key")
+            raise ServingError(operation, "one of certificate and private_key", rule, "--certificate and --private-key")
         for file in given:
             if file is not None and not Path(file).is_file():
-                raise ServingError(asked, f"no file {os.fspath(file)!r}", "TLS reads its files", "the file's own name")
+                raise ServingError(
+                    operation, f"no file {os.fspath(file)!r}", "TLS reads its files", "the file's own name"
+                )
 
     def __enter__(self) -> Server:
         """Start it, and return when all models are ready."""

@@ -57,27 +57,27 @@ def configure(options: argparse.Namespace) -> Any:
 
     doors = {"allow": options.allow, "trust": options.trust}
     config = load_config(options.config, **doors)
-    asked = f"python -m sbpjax.train {options.config}"
+    operation = f"python -m sbpjax.train {options.config}"
     if "trainer" not in config:
         names = [str(name) for name in config]
         near = nearest("trainer", names)
         rule = "a configuration has a LazyCall(Trainer)(...) under 'trainer'"
         fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
-        raise ConfigError(asked, f"the names {', '.join(names) or 'none'}", rule, fix)
+        raise ConfigError(operation, f"the names {', '.join(names) or 'none'}", rule, fix)
     config = override(config, options.overrides, **doors)
-    with interpolating(asked):
-        _adapt(config, options, asked)
+    with interpolating(operation):
+        _adapt(config, options, operation)
     return config
 
 
-def _adapt(config: Any, options: argparse.Namespace, asked: str) -> None:
+def _adapt(config: Any, options: argparse.Namespace, operation: str) -> None:
     """Apply the command's options to a configuration."""
     from .config import LazyCall
 
     trainer = config.trainer
     if not hasattr(trainer, "get"):
         rule, fix = "under 'trainer' is the call that makes a Trainer", "trainer = LazyCall(Trainer)(model=..., ...)"
-        raise ConfigError(asked, f"trainer: {trainer!r:.100}", rule, fix)
+        raise ConfigError(operation, f"trainer: {trainer!r:.100}", rule, fix)
     if options.auto:
         if trainer.get("options") is None:
             trainer.options = LazyCall(StepOptions)()
@@ -142,7 +142,7 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     saved = trainer.out / "config.yaml"
     if not steps or not saved.exists():
         return
-    asked = f"resuming the run in {trainer.out}"
+    operation = f"resuming the run in {trainer.out}"
     rule = "a run is resumed with the model that its checkpoints are of"
     before, after = (
         resolve_config(read_saved(saved), str(saved)),
@@ -151,11 +151,11 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     part = before.get("trainer")
     if not isinstance(part, dict) or "model" not in part:
         fix = f"restore it, or remove it, if the checkpoints are of this model: rm {saved}"
-        raise TrainError(asked, f"{saved} without a trainer.model", rule, fix)
+        raise TrainError(operation, f"{saved} without a trainer.model", rule, fix)
     others = changes(part["model"], after["trainer"].get("model"), "trainer.model")
     if others:
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
-        raise TrainError(asked, "; ".join(others), rule, fix)
+        raise TrainError(operation, "; ".join(others), rule, fix)
     for line in changes(before, after):
         trainer.say(f"changed since the run was begun: {line}")
 

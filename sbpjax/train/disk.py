@@ -24,7 +24,7 @@ class worded:  # a class: an error names the user's line, and not that of contex
     """Raise errors of the operating system as a `TrainError`.
 
     Args:
-        asked: the name of the operation.
+        operation: the name of the operation.
         path: the file.
 
     Example:
@@ -36,8 +36,8 @@ class worded:  # a class: an error names the user's line, and not that of contex
         seen: FileNotFoundError: No such file or directory: run7/notes
     """
 
-    def __init__(self, asked: str, path: str | os.PathLike) -> None:
-        self.asked, self.path = asked, os.fspath(path)
+    def __init__(self, operation: str, path: str | os.PathLike) -> None:
+        self.operation, self.path = operation, os.fspath(path)
 
     def __enter__(self) -> None:
         pass
@@ -55,14 +55,14 @@ class worded:  # a class: an error names the user's line, and not that of contex
             fix = f"move {where} away, or choose another directory"
         seen = f"{type(error).__name__}: {error.strerror or error}: {where}"
         rule = "a run reads and writes files in its directory"
-        raise TrainError(self.asked, seen, rule, fix) from None
+        raise TrainError(self.operation, seen, rule, fix) from None
 
 
-def by_rank_0(asked: str, work: Callable[[], Any]) -> None:
+def by_rank_0(operation: str, work: Callable[[], Any]) -> None:
     """Run a function on rank 0; if it fails, all ranks raise. All processes call it.
 
     Args:
-        asked: the name of the operation, equal on all ranks.
+        operation: the name of the operation, equal on all ranks.
         work: the operation.
 
     Raises:
@@ -74,7 +74,7 @@ def by_rank_0(asked: str, work: Callable[[], Any]) -> None:
             work()
         except SbpjaxError as error:
             failure = error
-    told = host.current().exchange(asked, None if failure is None else str(failure))
+    told = host.current().exchange(operation, None if failure is None else str(failure))
     if failure is not None:
         raise failure
     if told[0] is not None:

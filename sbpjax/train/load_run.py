@@ -59,7 +59,7 @@ def load_run(
     from .config.names import Allowed
     from .config.saved import read_saved
 
-    run, asked = Path(run), f"load_run({os.fspath(run)!r})"
+    run, operation = Path(run), f"load_run({os.fspath(run)!r})"
     if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
         there, fix = "no such directory", f"python -m sbpjax.train CONFIG trainer.out={run}"
         if run.is_dir():
@@ -68,13 +68,13 @@ def load_run(
             kept = os.fspath(run / "checkpoints")
             fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False): its last weights"
         rule = "a run from a configuration leaves its config.yaml and its checkpoints in its directory"
-        raise TrainError(asked, there, rule, fix)
-    config, allowed = read_saved(run / "config.yaml"), Allowed(allow, trust=trust, asked=asked)
-    model = instantiate(_part(config, "trainer.model", asked), "trainer.model", allowed=allowed)
+        raise TrainError(operation, there, rule, fix)
+    config, allowed = read_saved(run / "config.yaml"), Allowed(allow, trust=trust, operation=operation)
+    model = instantiate(_part(config, "trainer.model", operation), "trainer.model", allowed=allowed)
     if not isinstance(model, nn.Module):
         rule = "the value of 'trainer.model' makes a module"
-        raise ConfigError(asked, f"a {type(model).__name__}", rule, "the config.yaml of the run, as it was written")
-    hooks = _hooks(_part(config, "trainer.hooks", asked), allowed, asked)
+        raise ConfigError(operation, f"a {type(model).__name__}", rule, "the config.yaml of the run, as it was written")
+    hooks = _hooks(_part(config, "trainer.hooks", operation), allowed, operation)
     better = next((hook.options["better"] for hook in hooks if isinstance(hook, Checkpoints)), "min")
     averaged = average and any(isinstance(hook, Average) for hook in hooks)
     into = {"run": {"hooks": {Average.name: {"model": model.state_dict()}}}} if averaged else {"model": model}
@@ -85,12 +85,12 @@ def load_run(
             seen = f"step {step!r}; there are {', '.join(f'{one:,}' for one in steps) or 'none'}"
             rule = "a checkpoint has the weights, and the best one is that of a metric of Checkpoints"
             fix = f"load_run({os.fspath(run)!r})" if steps else "train further: --resume"
-            raise TrainError(asked, seen, rule, fix)
+            raise TrainError(operation, seen, rule, fix)
         manager.restore(chosen, into=into, strict=False)  # type: ignore[arg-type]
     return model.eval()
 
 
-def _part(config: Any, name: str, asked: str) -> Any:
+def _part(config: Any, name: str, operation: str) -> Any:
     """Return a part of a configuration."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -99,10 +99,10 @@ def _part(config: Any, name: str, asked: str) -> Any:
         return OmegaConf.select(config, name)
     except OmegaConfBaseException as error:
         seen, rule = str(error).splitlines()[0], "a run's config.yaml has a trainer, with a model"
-        raise ConfigError(asked, f"{name}: {seen}", rule, "the config.yaml of the run, as it was written") from None
+        raise ConfigError(operation, f"{name}: {seen}", rule, "the config.yaml of the run, as it was written") from None
 
 
-def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
+def _hooks(found: Any, allowed: Any, operation: str) -> list[Any]:
     """Return the hooks of a configuration that define the evaluated weights and the best checkpoint."""
     from omegaconf.errors import OmegaConfBaseException
 
@@ -110,12 +110,12 @@ def _hooks(found: Any, allowed: Any, asked: str) -> list[Any]:
 
     if not isinstance(found, (Mapping, Sequence, type(None))):
         seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
-        raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written")
+        raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written")
     told = (":Average", ":Checkpoints")  # the ends of the names under `_call_`
     try:
         each = list(found.values() if isinstance(found, Mapping) else found or ())
         wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
     except OmegaConfBaseException as error:
         seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} refers to another value"
-        raise ConfigError(asked, seen, rule, "the config.yaml of the run, as it was written") from None
+        raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written") from None
     return [instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]

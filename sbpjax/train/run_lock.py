@@ -65,14 +65,14 @@ class RunLock:
         """
         if self._descriptor is not None:
             return
-        asked = f"beginning a run in {self.directory}"
-        with worded(asked, self.directory):
+        operation = f"beginning a run in {self.directory}"
+        with worded(operation, self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
             try:
                 is_locked = _lock(descriptor)
                 if is_locked is False or self._beats(is_locked is None):
-                    raise self._held(asked)
+                    raise self._held(operation)
                 _write(descriptor, record := _record())
             except BaseException:
                 os.close(descriptor)
@@ -120,7 +120,7 @@ class RunLock:
                 if self._descriptor is not None:
                     _write(self._descriptor, record)
 
-    def _held(self, asked: str) -> TrainError:
+    def _held(self, operation: str) -> TrainError:
         owner = self.read()
         pid, host, began_s = (owner.get(name) for name in ("pid", "host", "began_s"))
         seen = f"a run of process {pid} on {host}" if owner else "a run of another process"
@@ -128,7 +128,7 @@ class RunLock:
             seen += f", which began {_age(time.time() - began_s)} ago"
         fix = f"another directory, as trainer.out={self.directory}-2, or wait until that run has ended"
         rule = "one run at a time writes into a directory; it lets go when its process ends"
-        return TrainError(asked, seen, rule, fix)
+        return TrainError(operation, seen, rule, fix)
 
 
 def _lock(descriptor: int) -> bool | None:

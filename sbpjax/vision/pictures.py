@@ -98,17 +98,17 @@ def draw_bounding_boxes(
         tensor([  0, 255, 255, 255, 255, 255, 255,   0], dtype=sbpjax.uint8)
     """
     places = np.asarray(boxes.numpy() if isinstance(boxes, Tensor) else boxes, np.float64).reshape(-1, 4)
-    asked = "draw_bounding_boxes(image, boxes)"
+    operation = "draw_bounding_boxes(image, boxes)"
     if image.ndim != 3 or image.shape[0] not in (1, 3):
-        raise DataError(asked, f"image {tuple(image.shape)}", "an image is (C, H, W), C 1 or 3", "images[0]")
+        raise DataError(operation, f"image {tuple(image.shape)}", "an image is (C, H, W), C 1 or 3", "images[0]")
     flat = (places[:, 2:] < places[:, :2]).any(1)
     if flat.any():
         rule = "boxes are left, top, right, bottom, in this order"
-        raise DataError(asked, f"box {places[flat][0].tolist()}", rule, "ops.box_convert(boxes, 'xywh', 'xyxy')")
+        raise DataError(operation, f"box {places[flat][0].tolist()}", rule, "ops.box_convert(boxes, 'xywh', 'xyxy')")
     for name, one in (("labels", labels), ("colors", colors)):
         if one is not None and len(one) != len(places):
             rule = f"there is one of {name} for each box"
-            raise DataError(asked, f"{len(one)} {name}, {len(places)} boxes", rule, f"{name}=None")
+            raise DataError(operation, f"{len(one)} {name}, {len(places)} boxes", rule, f"{name}=None")
     values = image.detach().numpy()
     if values.dtype != np.uint8:
         values = (values * 255 + 0.5).clip(0, 255).astype(np.uint8)

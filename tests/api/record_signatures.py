@@ -172,15 +172,15 @@ def of_builtin(f, given: tuple = ()) -> list[str]:
     args = list(given)
     required = {}
     for _ in range(40):
-        asked = _said(f, (*args, NOTHING), {})
-        several = _overloads(asked) or _overloads(_said(f, args, {"no_such_argument": 1}))
+        requested = _said(f, (*args, NOTHING), {})
+        several = _overloads(requested) or _overloads(_said(f, args, {"no_such_argument": 1}))
         if several is not None:
             return (
                 [re.sub(r"^\w+:Tensor", "self", one) for one in several if ":Tensor" in one.split(",")[0]]
                 if given
                 else several
             )
-        named = re.search(r"argument '(\w+)' must be ([\w ]+), not", asked)
+        named = re.search(r"argument '(\w+)' must be ([\w ]+), not", requested)
         if named is None:
             break
         name, kind = named.groups()
@@ -193,12 +193,12 @@ def of_builtin(f, given: tuple = ()) -> list[str]:
             required[name] = args[-1]
     else:
         return ["?? no end"]
-    if supported := of_pybind(asked):
+    if supported := of_pybind(requested):
         return supported
     if words := _parsed_by_python(f, given):
         return [words]
-    if "takes no arguments" not in asked and not re.search(r"takes .*positional argument", asked):
-        return [f"?? {asked[:200]}"]
+    if "takes no arguments" not in requested and not re.search(r"takes .*positional argument", requested):
+        return [f"?? {requested[:200]}"]
     return [", ".join([*found, *_by_name(f, list(given), required, {p.partition(":")[0].strip("?") for p in found})])]
 
 

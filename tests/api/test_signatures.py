@@ -56,10 +56,10 @@ def test_arguments_in_oneflows_order():
 @pytest.mark.parametrize("cls", ["MSELoss", "L1Loss", "KLDivLoss", "SmoothL1Loss"])
 def test_a_reduction_that_comes_first_is_no_old_flag(cls):
     x, y = flow.tensor([1.0, 2.0, 3.0]), flow.tensor([1.5, 0.5, 2.0])
-    asked = getattr(flow.nn, cls)(reduction="sum")(x, y)
-    assert getattr(flow.nn, cls)("sum")(x, y).item() == asked.item()
+    requested = getattr(flow.nn, cls)(reduction="sum")(x, y)
+    assert getattr(flow.nn, cls)("sum")(x, y).item() == requested.item()
     reference = getattr(torch.nn, cls)(reduction="sum")(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 0.5, 2.0]))
-    assert asked.item() == pytest.approx(reference.item())
+    assert requested.item() == pytest.approx(reference.item())
 
 
 def test_old_flags_in_order_mean_what_they_do_in_pytorch():

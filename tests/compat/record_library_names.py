@@ -32,7 +32,7 @@ ROOTS["transformers.models"] = "modeling_"  # how the names of its modules begin
 EMPTY = ("torchvision.ops._register_onnx_ops", "torchvision._autograd_registrations")
 
 
-def asked() -> set[str]:
+def requested() -> set[str]:
     """Import the libraries and return what they ask the alias for."""
     found = set()
     look_up = Alias.__getattr__
@@ -106,7 +106,7 @@ def _is_empty(place: object) -> bool:
 def main() -> None:
     """Write the list."""
     with mock_torch.enable(lazy=True):
-        names = asked()
+        names = requested()
         modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARIES]
         files = [file for file in (getattr(module, "__file__", None) for module in modules) if file]
         for file in files:

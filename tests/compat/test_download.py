@@ -20,12 +20,12 @@ HASH = hashlib.sha256(BODY).hexdigest()
 class Server(http.server.BaseHTTPRequestHandler):
     """Serves BODY in the way that the first part of a path says; keeps what it was asked."""
 
-    asked: list = []
+    requested: list = []
     bodies: dict = {}
 
     def do_GET(self):
         way, place = self.path.split("/")[1], self.headers.get("Range")
-        Server.asked.append((way, place, self.headers.get("If-Range")))
+        Server.requested.append((way, place, self.headers.get("If-Range")))
         body = Server.bodies.get(self.path, BODY)
         start = int(place[6:-1]) if place and way != "ranges-unknown" else 0
         if start and way == "changed" and self.headers.get("If-Range") != '"2"':
@@ -61,7 +61,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 def url(monkeypatch):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setattr(Server, "asked", [])
+    monkeypatch.setattr(Server, "requested", [])
     monkeypatch.setattr(Server, "bodies", {})
     monkeypatch.setattr(download, "PAUSE_S", 0.01)
     for name in ("http_proxy", "HTTP_PROXY", download.ENV_OFFLINE):
@@ -80,12 +80,14 @@ def test_a_server_that_breaks_off_is_asked_for_the_rest(url, tmp_path):
     with pytest.raises(HubError, match="bytes stay, and the next call goes on"):
         fetch(f"{url}/breaks", path, HASH)
     half = len(BODY) // 2
-    assert [place for _, place, _ in Server.asked[:2]] == [None, f"bytes={half}-"] and Server.asked[1][2] == '"1"'
-    assert len(Server.asked) == download.ATTEMPTS and not path.exists()
+    assert [place for _, place, _ in Server.requested[:2]] == [None, f"bytes={half}-"] and Server.requested[1][
+        2
+    ] == '"1"'
+    assert len(Server.requested) == download.ATTEMPTS and not path.exists()
     there = (tmp_path / "w.part").stat().st_size
-    Server.asked.clear()
+    Server.requested.clear()
     fetch(f"{url}/good", path, HASH)  # the same file, from a server in good order
-    assert Server.asked == [("good", f"bytes={there}-", '"1"')]
+    assert Server.requested == [("good", f"bytes={there}-", '"1"')]
     assert path.read_bytes() == BODY and [one.name for one in tmp_path.iterdir()] == ["w"]
 
 
@@ -123,7 +125,7 @@ def test_others_wait_and_find_the_file_done(url, tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(Server.asked) == 1
+    assert len(Server.requested) == 1
     assert (tmp_path / "w").read_bytes() == BODY and [one.name for one in tmp_path.iterdir()] == ["w"]
 
 
@@ -134,7 +136,7 @@ def test_offline(url, tmp_path, monkeypatch):
         hub.load_state_dict_from_url(f"{url}/good/w.pth")
     assert f"put the file at {tmp_path}/checkpoints/w.pth, or unset SBPJAX_HUB_OFFLINE" in str(raised.value)
     flow.save({"w": flow.ones(2)}, tmp_path / "checkpoints" / "w.pth")
-    assert hub.load_state_dict_from_url(f"{url}/good/w.pth")["w"].tolist() == [1, 1] and not Server.asked
+    assert hub.load_state_dict_from_url(f"{url}/good/w.pth")["w"].tolist() == [1, 1] and not Server.requested
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "pth"])
@@ -154,7 +156,7 @@ def test_state_dicts_by_url(url, tmp_path, monkeypatch, kind):
     for _ in range(2):
         state = hub.load_state_dict_from_url(f"{url}/good/{name}", check_hash=True, progress=False)
         assert (state["w"].numpy() == values).all()
-    assert len(Server.asked) == 1
+    assert len(Server.requested) == 1
     with pytest.raises(HubError, match="a name like resnet18-f37072fd.pth"):
         hub.load_state_dict_from_url(f"{url}/good/w.{kind}", check_hash=True)
 

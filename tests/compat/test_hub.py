@@ -75,10 +75,10 @@ def test_files_by_url(tmp_path, monkeypatch):
 class Server(http.server.BaseHTTPRequestHandler):
     """Redirects, answers that end early, and silence; keeps what it was asked."""
 
-    asked: list = []
+    requested: list = []
 
     def do_GET(self):
-        self.asked.append((self.path, self.headers.get("Authorization")))
+        self.requested.append((self.path, self.headers.get("Authorization")))
         if self.path == "/silent":
             time.sleep(2)
             return
@@ -98,27 +98,27 @@ def server(monkeypatch):
     """Return the URL of a server of this machine, to which both names of it lead, and what it was asked."""
     found = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=found.serve_forever, daemon=True).start()
-    monkeypatch.setattr(Server, "asked", [])
+    monkeypatch.setattr(Server, "requested", [])
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.setattr(download, "TOKEN_HOSTS", ("127.0.0.1",))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    yield f"http://127.0.0.1:{found.server_port}", Server.asked
+    yield f"http://127.0.0.1:{found.server_port}", Server.requested
     found.shutdown()
     found.server_close()
 
 
 def test_a_token_goes_over_https_to_its_hosts_alone(server, tmp_path, monkeypatch):
-    url, asked = server
+    url, requested = server
     hub.download_url_to_file(f"{url}/file", str(tmp_path / "a"), progress=False)
-    assert asked == [("/file", None)]  # the host is right, but not over https
+    assert requested == [("/file", None)]  # the host is right, but not over https
     real = urllib.parse.urlparse
-    asked.clear()
+    requested.clear()
     monkeypatch.setattr(
         download, "urlparse", lambda url: real(url.replace("http:", "https:"))
     )  # as if all went over https
     hub.download_url_to_file(f"{url}/moved", str(tmp_path / "b"), progress=False)
-    assert asked == [("/moved", "token secret"), ("/file", None)]  # of localhost, to which it is not for
+    assert requested == [("/moved", "token secret"), ("/file", None)]  # of localhost, to which it is not for
     assert (tmp_path / "b").read_bytes() == b"weights"
     monkeypatch.setattr(download, "urlparse", lambda url: real(url.replace("http:", "https:") if "127" in url else url))
     with pytest.raises(HubError, match="stays on https"):

@@ -67,7 +67,7 @@ def read_whole_arrays():
         spread = not self.is_fully_addressable and not (
             self.is_fully_replicated and self.sharding.has_addressable_devices
         )
-        if not spread or self.is_deleted() or asked_by_the_library():
+        if not spread or self.is_deleted() or called_by_library():
             return own(self)
         if self._npy_value is None:
             import numpy as np
@@ -89,7 +89,7 @@ def show_all_shards():
 
     def local_shards(array, layout):
         mine = own(array, layout)
-        if asked_by_the_library():
+        if called_by_library():
             return mine
         told = worlds.current().exchange("a test reads shards", mine)
         return dict(sorted((rank, block) for theirs in told.values() for rank, block in theirs.items()))
@@ -108,7 +108,7 @@ def take_locals_for_wholes():
     modules_to_move = 0  # a test's calls of `Module.to_global` that are under way
 
     def to_global(self, placement=None, sbp=None, **options):
-        if (asked_by_the_library() and not modules_to_move) or not whole_here(self) or not fits(self, placement, sbp):
+        if (called_by_library() and not modules_to_move) or not whole_here(self) or not fits(self, placement, sbp):
             return own(self, placement, sbp, **options)
         everywhere = [sbpjax.sbp.broadcast] * len(placement.hierarchy)
         whole = own(self.detach(), placement, everywhere)
@@ -117,7 +117,7 @@ def take_locals_for_wholes():
 
     def of_module(self, placement=None, sbp=None):
         nonlocal modules_to_move
-        if asked_by_the_library():
+        if called_by_library():
             return own_of_module(self, placement, sbp)
         modules_to_move += 1
         try:
@@ -126,7 +126,7 @@ def take_locals_for_wholes():
             modules_to_move -= 1
 
     def to_local(self, **options):
-        if asked_by_the_library() or whole_here(self) or isinstance(self._fresh()._array, jax.core.Tracer):
+        if called_by_library() or whole_here(self) or isinstance(self._fresh()._array, jax.core.Tracer):
             return own_to_local(self, **options)
         local = own_to_local(self.detach(), **options)
         if local.is_global:  # in a global mode
@@ -152,7 +152,7 @@ def fits(x, placement, sbp):
         return False
 
 
-def asked_by_the_library():
+def called_by_library():
     """Return whether the innermost frame outside JAX and NumPy is the library's."""
     frame = sys._getframe(2)
     while frame is not None and (frame.f_code.co_filename.startswith(JAX) or "numpy" in frame.f_code.co_filename):

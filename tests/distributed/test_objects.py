@@ -127,8 +127,8 @@ def test_what_is_changed_on_the_way_is_refused_and_nothing_runs(monkeypatch, att
     real, world = objects.run, worlds.World
     mine = objects._pack_object(Evil(), dist.group.group_of(None), True)
 
-    def run(asked, body, group, arrays, static=()):
-        (out,) = real(asked, body, group, arrays, static)
+    def run(requested, body, group, arrays, static=()):
+        (out,) = real(requested, body, group, arrays, static)
         rows = np.array(out)
         if rows.dtype == np.int64:  # the headers: sizes and kinds
             if attack == "another key":

@@ -90,12 +90,12 @@ def test_coins_of_a_placement_are_one_batch(seed, sbp):
 def test_global_view_takes_an_sbp_function_of_input_and_tensor():
     place = flow.placement("cpu", [0, 1])
     state = {"a": flow.ones(4, 2), "b": [flow.ones(2, 4)], "c": 3}
-    asked = []
+    requested = []
 
     def sbp_of(tree, tensor):
-        asked.append(tree is state)
+        requested.append(tree is state)
         return flow.sbp.split(1) if tensor is state["b"][0] else S0
 
     found = flow.utils.global_view.to_global(state, place, sbp_of)
-    assert found["a"].sbp == (S0,) and found["b"][0].sbp == (flow.sbp.split(1),) and asked == [True, True]
+    assert found["a"].sbp == (S0,) and found["b"][0].sbp == (flow.sbp.split(1),) and requested == [True, True]
     assert flow.utils.global_view.to_global(state, place, B)["a"].sbp == (B,)

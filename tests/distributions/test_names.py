@@ -14,7 +14,7 @@ MODULES = {
     module.name: importlib.import_module(f"torch.distributions.{module.name}").__all__
     for module in pkgutil.iter_modules(theirs.__path__)
 }
-ASKED_FOR = {
+REQUESTED_FIELDS = {
     "utils": ["_standard_normal", "_sum_rightmost", "euler_constant"],
     "multivariate_normal": ["_batch_mahalanobis", "_batch_mv", "_precision_to_scale_tril", "_standard_normal"],
     "transforms": ["_InverseTransform"],
@@ -30,7 +30,7 @@ def test_modules_resolve_under_the_alias():
         assert package.Normal is ours.Normal
         for module, names in MODULES.items():
             found = importlib.import_module(f"torch.distributions.{module}")
-            wanted = [name for name in names if hasattr(ours, name)] + ASKED_FOR.get(module, [])
+            wanted = [name for name in names if hasattr(ours, name)] + REQUESTED_FIELDS.get(module, [])
             assert [name for name in wanted if not hasattr(found, name)] == [], module
         from torch.distributions.transforms import AffineTransform, ComposeTransform
 

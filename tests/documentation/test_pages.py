@@ -119,12 +119,12 @@ def test_the_examples_of_absent_machines_are_planned_and_not_run(capsys):
 
 def test_the_reports_on_the_page_of_auto_parallelism_are_those_of_its_model(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "how_to" / "auto_parallel.md").read_text()
-    model, asked = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    model, requested = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     model, run = model.split("loss = graph(x, y)")
     table, answer = re.findall(r"```\n(Train_0.*?|model.*?)```", page, flags=re.DOTALL)
     names = {}
     monkeypatch.chdir(tmp_path)
-    exec(model + asked, names)
+    exec(model + requested, names)
     assert re.sub("Train_[0-9]+", "Train_0", str(names["report"])).startswith(table)
     assert str(names["answer"]) == answer.strip()
     exec("loss = graph(x, y)" + run, names)

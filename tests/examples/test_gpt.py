@@ -109,9 +109,9 @@ def test_resume_is_exact_under_every_option(corpus, tmp_path):
 
 
 def test_options_of_the_command_line(monkeypatch):
-    asked = ["--layout", "dp", "--accumulate", "4", "--zero", "2", "--amp", "--checkpointing", "--no-block-scan"]
+    requested = ["--layout", "dp", "--accumulate", "4", "--zero", "2", "--amp", "--checkpointing", "--no-block-scan"]
     seen = []
-    monkeypatch.setattr(sys, "argv", ["train", *asked, "--explain"])
+    monkeypatch.setattr(sys, "argv", ["train", *requested, "--explain"])
     monkeypatch.setattr(train, "Trainer", lambda options, corpus: seen.append(options) or sys.exit())
     with pytest.raises(SystemExit):
         train.main()

@@ -117,8 +117,8 @@ def test_the_manifest():
     assert ports == {"http": 8000, "grpc": 8001, "metrics": 8002}
     (other,) = inference["spec"]["predictor"]["containers"]
     for one in (container, other):
-        asked = {one[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
-        assert asked == PROBES
+        requested = {one[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
+        assert requested == PROBES
         assert all(mount["readOnly"] for mount in one["volumeMounts"] if mount["name"] == "models")
     assert container["startupProbe"]["httpGet"]["path"] == "/v2/health/ready"
     assert {port["targetPort"] for port in service["spec"]["ports"]} <= set(ports)

@@ -165,10 +165,10 @@ class Graph(Family):
 
     def read(self, folder):
         """Read all that `load_graph` reads, but for starting devices."""
-        asked, file_reader._PARSE_SECONDS = "fuzz", 5
-        found = manifest.read(manifest.content(folder, asked), asked)
-        file_reader.program(folder, found, asked, vouched=self.parsed_here)
-        return file_reader.weights(folder, found, asked)
+        requested, file_reader._PARSE_SECONDS = "fuzz", 5
+        found = manifest.read(manifest.content(folder, requested), requested)
+        file_reader.program(folder, found, requested, vouched=self.parsed_here)
+        return file_reader.weights(folder, found, requested)
 
 
 class Checkpoint(Family):

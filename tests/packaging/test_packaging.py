@@ -128,8 +128,8 @@ def test_the_wheel_works_where_nothing_else_of_the_project_is(wheel, tmp_path):
     """The dependencies are those of the tests, and sbpjax is the wheel."""
     venv.create(tmp_path / "env", symlinks=True)
     python = tmp_path / "env" / "bin" / "python"
-    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    site = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    requested = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(requested, capture_output=True, text=True, check=True).stdout.strip())
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")  # .pth files there are not read

@@ -121,7 +121,7 @@ def test_what_the_plan_decides_is_printed_counted_and_compared_with_itself():
     assert seen == ["(decided by the plan, decided by the plan)"]
 
 
-ASKED = {
+REQUESTED = {
     "equal": lambda y: y.sbp == (S0, S0),
     "equal from the left": lambda y: (S0, S0) == y.sbp,
     "unequal": lambda y: y.sbp != (S0, S0),
@@ -141,7 +141,7 @@ ASKED = {
 @pytest.mark.parametrize("kind", ["graph", "compile", "func"])
 def test_a_branch_on_what_the_plan_decides_is_an_error(kind):
     """It names the user's line and what to do."""
-    for name, question in ASKED.items():
+    for name, question in REQUESTED.items():
         with pytest.raises(
             SbpError,
             match=r"(?s)sbp.*inside a traced program \(at .*test_undecided.py:\d+\).*seen: .*float32\[4, 4\] on axis 0"

@@ -45,15 +45,15 @@ def gpt():
 def test_64_requests_in_any_order_get_the_tokens_of_generate(name, gpt):
     model = gpt if name == "gpt2" else made(name)
     longest = LONGEST[name]
-    asked = requests(64, longest)
+    requested = requests(64, longest)
     alone = models.Generator(model)
-    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in asked]
+    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in requested]
     engine = GenerationEngine(model, rows=5, blocks=24, block=4, chunk=6, longest=longest)
-    found = [None] * len(asked)
+    found = [None] * len(requested)
 
     def ask(places):
         for place in places:
-            found[place] = list(engine.submit(*asked[place]))
+            found[place] = list(engine.submit(*requested[place]))
 
     with engine:
         for seed in (1, 2):
@@ -71,26 +71,26 @@ def test_64_requests_in_any_order_get_the_tokens_of_generate(name, gpt):
 
 @pytest.mark.parametrize("name", ["gpt2", pytest.param("qwen3", marks=pytest.mark.exhaustive)])
 def test_a_model_that_is_divided_over_devices_gives_the_same_tokens(name):
-    asked = requests(8, LONGEST[name], seed=3)
+    requested = requests(8, LONGEST[name], seed=3)
     alone = models.Generator(made(name))
-    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in asked]
+    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in requested]
     model = models.parallelize(made(name), models.Parallel(tensor=2, device="cpu"))
     engine = GenerationEngine(model, rows=2, blocks=6, block=16, chunk=2, longest=LONGEST[name])
     # The heads of the keys in the cache are divided as those of the layer are.
     assert {pool.sbp for c in engine._caches for pool in (c.keys, c.values)} == {(flow.sbp.split(1),)}
     with engine:
-        streams = [engine.submit(*request) for request in asked]
+        streams = [engine.submit(*request) for request in requested]
         assert [list(stream) for stream in streams] == wanted
 
 
 def test_weights_of_8_bits_give_the_tokens_of_generate():
     model = made("gpt2")
     nn.utils.quantize_weights(model)
-    asked = requests(6, LONGEST["gpt2"], seed=4)
+    requested = requests(6, LONGEST["gpt2"], seed=4)
     alone = models.Generator(model)
-    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in asked]
+    wanted = [alone([prompt], new_tokens)[0] for prompt, new_tokens in requested]
     with GenerationEngine(model, rows=2, blocks=4, block=16, chunk=2, longest=LONGEST["gpt2"]) as engine:
-        streams = [engine.submit(*request) for request in asked]
+        streams = [engine.submit(*request) for request in requested]
         assert [list(stream) for stream in streams] == wanted
 
 

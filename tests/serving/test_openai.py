@@ -30,11 +30,11 @@ def engine():
 
 def ask(app, path="/v1/completions", body=None, method="POST", headers=()):
     """Send a request to an ASGI application, and return the status and the body."""
-    asked, answers = [], []
+    requested, answers = [], []
 
     async def receive():
-        if not asked:
-            asked.append(True)
+        if not requested:
+            requested.append(True)
             return {"type": "http.request", "body": body or b"", "more_body": False}
         await asyncio.Event().wait()  # the client stays
 

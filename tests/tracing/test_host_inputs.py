@@ -13,10 +13,10 @@ class Modulo:
     """Answers with the keys modulo a number, and counts how it is asked."""
 
     def __init__(self, number=5):
-        self.number, self.asked = number, []
+        self.number, self.requested = number, []
 
     def prepare(self, requests, whole_step):
-        self.asked.append(([r.note for r in requests], whole_step))
+        self.requested.append(([r.note for r in requests], whole_step))
         return [self._answer(r.keys) for r in requests]
 
     def _answer(self, keys):
@@ -45,17 +45,17 @@ def test_given_and_computed_keys(sbp):
             ids, x = (t.to_global(flow.placement("cpu", [0, 1]), s) for t, s in ((ids, sbp), (x, WHOLE)))
         wanted = (KEYS + shift) % 5 * 100 + (KEYS + shift)[::-1] * 2 % 5
         np.testing.assert_array_equal(step(ids, x).numpy(), wanted)
-    assert owner.asked == [(["computed", "given"], True)] * 3
+    assert owner.requested == [(["computed", "given"], True)] * 3
 
 
 def test_eager_code_asks_at_once_and_compile_before_each_call():
     owner = Modulo(3)
     ask = lambda ids: host_input(owner, ids) + 1  # noqa: E731
     assert ask(flow.tensor([3, 4, 5])).tolist() == [1, 2, 3]
-    assert owner.asked == [([None], False)]
+    assert owner.requested == [([None], False)]
     compiled = flow.compile(ask)
     assert [compiled(flow.tensor([i])).item() for i in (4, 5, 6)] == [2, 3, 1]
-    assert owner.asked[1:] == [([None], True)] * 3
+    assert owner.requested[1:] == [([None], True)] * 3
 
 
 def test_owners_are_asked_once_each():
@@ -67,7 +67,7 @@ def test_owners_are_asked_once_each():
 
     ids = np.arange(6)
     assert Step()(flow.tensor(ids)).tolist() == (ids % 2 * 2 + ids % 3).tolist()
-    assert one.asked == [([1, 3], True)] and two.asked == [([2], True)]
+    assert one.requested == [([1, 3], True)] and two.requested == [([2], True)]
 
 
 def test_a_further_signature_has_lookups_of_its_own():

@@ -52,8 +52,8 @@ def test_averages_and_the_best(tmp_path, monkeypatch):
     losses = {step: one["validation/loss"] for step, one in records(tmp_path / "run").items() if step}
     best = max(losses, key=losses.__getitem__)  # better="max"
     x, y = (flow.tensor(np.stack(part)) for part in zip(*[Points(16)[i] for i in range(16)], strict=True))
-    for step, asked in ((best, "best"), (4, None)):
-        model = load_run("run", step=asked, allow=["tests.train"])
+    for step, requested in ((best, "best"), (4, None)):
+        model = load_run("run", step=requested, allow=["tests.train"])
         assert model.loss(x, y).item() == pytest.approx(losses[step], rel=1e-5)
     plain = load_run("run", average=False, trust=True)
     assert abs(plain.loss(x, y).item() - model.loss(x, y).item()) > 1e-6

@@ -82,14 +82,19 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(urlparse(url).path)
     if name in ("", ".", ".."):
         rule = "the URL ends in the name of a file, or file_name= gives one"
-        asked = f"load_state_dict_from_url({url!r})"
-        raise HubError(asked, f"the name {name!r}", rule, 'file_name="model.pth"')
+        operation = f"load_state_dict_from_url({url!r})"
+        raise HubError(operation, f"the name {name!r}", rule, 'file_name="model.pth"')
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         found = HASH_REGEX.search(name) if check_hash else None
         if check_hash and (found is None or not found.group(1)):
-            asked, rule = f"load_state_dict_from_url({url!r}, check_hash=True)", "the name holds the hash's beginning"
-            raise HubError(asked, f"the name {name!r}", rule, "a name like resnet18-f37072fd.pth, or check_hash=False")
+            operation, rule = (
+                f"load_state_dict_from_url({url!r}, check_hash=True)",
+                "the name holds the hash's beginning",
+            )
+            raise HubError(
+                operation, f"the name {name!r}", rule, "a name like resnet18-f37072fd.pth, or check_hash=False"
+            )
         download_url_to_file(url, path, found.group(1) if found else None, progress)
     state = load(path)
     if map_location is None:

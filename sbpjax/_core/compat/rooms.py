@@ -163,13 +163,13 @@ class Finder:
 
 def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
     source = importlib.import_module(place if place.startswith("sbpjax.") else f"sbpjax.{place}")
-    asked = patterns.split(",") if patterns else ["*"]
+    requested = patterns.split(",") if patterns else ["*"]
     homes = (source.__name__, module)
     return {
         name: value
         for name, value in vars(source).items()
-        if name in asked
-        or (getattr(value, "__module__", None) in homes and any(fnmatchcase(name, pattern) for pattern in asked))
+        if name in requested
+        or (getattr(value, "__module__", None) in homes and any(fnmatchcase(name, pattern) for pattern in requested))
     }
 
 

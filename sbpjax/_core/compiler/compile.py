@@ -166,14 +166,14 @@ def cached_plan(
     device = device if memory_bytes is not None or cost.memory_us_per_byte else ""
     # The current layout of a free input must not be part of the key: a new plan would be made once it has the planned
     # one.
-    asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
-    key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
+    requested = tuple(None if i in free else c for i, c in enumerate(in_codes))
+    key = disk.digest(program, sizes, requested, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
     plan = disk.load(key, program, sizes)
     if plan is None:
         plan = plan_program(
             program,
             sizes,
-            asked,
+            requested,
             pins,
             free_inputs=free_inputs,
             whole_dims=whole_dims,

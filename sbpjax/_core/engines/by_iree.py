@@ -24,13 +24,13 @@ from .runtimes import Run, module
 _OPTIONS = ["--iree-llvmcpu-target-cpu=host"]
 
 
-def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Run:
+def run_by_iree(exported: Any, weights: dict[int, np.ndarray], operation: str) -> Run:
     """Return a function of the inputs that are neither weights nor unused, as NumPy arrays.
 
     Args:
         exported: the program, a `jax.export.Exported`.
         weights: inputs that stay as they are, by their numbers among all.
-        asked: the call, for errors.
+        operation: the call, for errors.
 
     Raises:
         EngineError: IREE is not installed, does not take the program, or a size of it is free.
@@ -39,10 +39,10 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
     if free:
         rule = "IREE 3.13 runs programs whose sizes are all fixed"
         fix = "export without dynamic_batch=True, or enable_openvino(True)"
-        raise EngineError(asked, f"an input {free[0].str_short()} with a free size", rule, fix)
-    runtime = module("iree.runtime", asked)
+        raise EngineError(operation, f"an input {free[0].str_short()} with a free size", rule, fix)
+    runtime = module("iree.runtime", operation)
     try:
-        binary = _binary(exported.mlir_module_serialized, asked)
+        binary = _binary(exported.mlir_module_serialized, operation)
         context = runtime.SystemContext(config=runtime.Config("local-task"))
         made = runtime.VmModule.copy_buffer(context.instance, binary)
         context.add_vm_module(made)
@@ -54,7 +54,7 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
     except Exception as error:
         said = [line for line in str(error).splitlines() if "error:" in line] or str(error).strip().splitlines()
         raise EngineError(
-            asked,
+            operation,
             f"iree: {said[0].strip()[:300]}",
             "an engine runs the operations and element types that it has",
             "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
@@ -70,11 +70,11 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], asked: str) -> Ru
     return run
 
 
-def _binary(program: bytes, asked: str) -> bytes:
+def _binary(program: bytes, operation: str) -> bytes:
     """Return the compiled program, from the cache if it is there."""
-    compiler = module("iree.compiler", asked)
+    compiler = module("iree.compiler", operation)
     folder = cache_folder.root()
-    said = repr((module("iree.compiler.version", asked).VERSION, _OPTIONS, _processor())).encode()
+    said = repr((module("iree.compiler.version", operation).VERSION, _OPTIONS, _processor())).encode()
     key = hashlib.sha256(said + program).hexdigest()
     place = None if folder is None else folder / "iree"
     name = f"{key}.vmfb"

@@ -34,7 +34,7 @@ class EngineProgram:
     """A program on an engine.
 
     Args:
-        asked: the call, for errors.
+        operation: the call, for errors.
         exported: the program, a `jax.export.Exported`.
         weights: which of its inputs are constants.
         engine: the engine and its options.
@@ -45,9 +45,9 @@ class EngineProgram:
     """
 
     def __init__(
-        self, asked: str, exported: Any, weights: Sequence[int], engine: Engine, reference: Callable[..., Any]
+        self, operation: str, exported: Any, weights: Sequence[int], engine: Engine, reference: Callable[..., Any]
     ) -> None:
-        self._asked, self._exported, self._engine, self._reference = asked, exported, engine, reference
+        self._operation, self._exported, self._engine, self._reference = operation, exported, engine, reference
         self._weights = sorted(weights)
         count = len(exported.in_avals)
         self._others = sorted(set(range(count)) - set(self._weights))
@@ -57,7 +57,7 @@ class EngineProgram:
         self._kept = list(exported.module_kept_var_idx)
         self._dtypes = [aval.dtype for aval in exported.in_avals]
         if engine.name != "xla":
-            check(engine, asked)
+            check(engine, operation)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """Return the outputs, as jax arrays."""
@@ -73,7 +73,7 @@ class EngineProgram:
 
     def _first(self, inputs: Sequence[Any]) -> list[Any]:
         if self._held is not None:
-            log.warning("%s: a weight was written; %s gets the model anew", self._asked, self._engine.name)
+            log.warning("%s: a weight was written; %s gets the model anew", self._operation, self._engine.name)
         run = self._make_run(inputs)
         outs = self._outputs(run, inputs)
         if self._engine.verify:
@@ -86,9 +86,9 @@ class EngineProgram:
         if self._engine.name == "xla":
             return _fold_weights(self._exported, weights, len(inputs))
         if self._engine.name == "iree":
-            return run_by_iree(self._exported, {i: np.asarray(a) for i, a in weights.items()}, self._asked)
-        model = onnx_model(self._asked, self._exported, {i: np.asarray(a) for i, a in weights.items()})
-        return compile_model(model, self._engine, self._asked)
+            return run_by_iree(self._exported, {i: np.asarray(a) for i, a in weights.items()}, self._operation)
+        model = onnx_model(self._operation, self._exported, {i: np.asarray(a) for i, a in weights.items()})
+        return compile_model(model, self._engine, self._operation)
 
     def _outputs(self, run: Any, inputs: Sequence[Any]) -> list[Any]:
         if self._engine.name == "xla":
@@ -121,7 +121,7 @@ class EngineProgram:
                 apart, most = _largest(np.where(same, 0.0, np.abs(a - b)) / scale), TOLERANCE[self._engine.precision]
             if not apart <= most:
                 raise EngineError(
-                    self._asked,
+                    self._operation,
                     f"output {number} of {self._engine.name} is {apart:.2g} of its largest number away from XLA's",
                     f"with verify=True the first results are at most {most:g} apart in {self._engine.precision}",
                     'leave the engine out for this graph, or precision="float32"; verify=False looks at nothing',
@@ -134,12 +134,16 @@ def _largest(apart: np.ndarray) -> float:
 
 
 def onnx_model(
-    asked: str, exported: Any, weights: dict[int, np.ndarray], names: Sequence[str] = (), outputs: Sequence[str] = ()
+    operation: str,
+    exported: Any,
+    weights: dict[int, np.ndarray],
+    names: Sequence[str] = (),
+    outputs: Sequence[str] = (),
 ) -> Any:
     """Return a program as an `onnx.ModelProto`.
 
     Args:
-        asked: the call, for errors.
+        operation: the call, for errors.
         exported: the program.
         weights: the inputs that are constants, by their numbers among all inputs.
         names: names of all inputs; without them they are numbered.
@@ -151,7 +155,7 @@ def onnx_model(
     from .modules import parse_program
     from .onnx import UnsupportedError, convert
 
-    module("onnx", asked)
+    module("onnx", operation)
     kept = list(exported.module_kept_var_idx)
     names = names or [f"input_{i}" for i in range(len(exported.in_avals))]
     outputs = outputs or [f"output_{i}" for i in range(len(exported.out_avals))]
@@ -160,7 +164,7 @@ def onnx_model(
         return convert(parse_program(exported.mlir_module_serialized), constants, [names[i] for i in kept], outputs)
     except UnsupportedError as error:
         raise EngineError(
-            asked,
+            operation,
             f"an operation that engines do not get: {error}",
             "an engine gets a graph whose operations all have a counterpart in ONNX",
             "leave the engine out for this graph, or compute that part in a graph of its own",

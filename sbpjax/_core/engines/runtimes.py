@@ -31,7 +31,7 @@ _HINTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8": "f32"}
 _LARGEST = 2**31 - 2**20  # bytes that one message of protobuf takes
 
 
-def module(name: str, asked: str) -> ModuleType:
+def module(name: str, operation: str) -> ModuleType:
     """Return an optional package.
 
     Raises:
@@ -43,7 +43,7 @@ def module(name: str, asked: str) -> ModuleType:
     except ImportError as error:
         extra = EXTRAS[name]
         raise EngineError(
-            asked,
+            operation,
             f"no module {name}: {error}",
             f"the engine is a package of its own, in sbpjax's extra {extra!r}",
             pip_install(extra),
@@ -64,62 +64,62 @@ def _no_telemetry() -> Iterator[None]:
             sys.modules["openvino_telemetry"] = known
 
 
-def compile_model(model: Any, engine: Engine, asked: str) -> Run:
+def compile_model(model: Any, engine: Engine, operation: str) -> Run:
     """Return a function that runs a model.
 
     Args:
         model: an `onnx.ModelProto`.
         engine: the engine and its options.
-        asked: the call, for errors.
+        operation: the call, for errors.
 
     Raises:
         EngineError: the engine is not installed, or does not take the model.
     """
-    content = _content(model, asked)
+    content = _content(model, operation)
     make = {"openvino": _openvino, "onnxruntime": _onnxruntime, "tensorrt": _onnxruntime}[engine.name]
-    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", operation)
     try:
         return make(package, content, engine)
     # Each engine raises errors of its own classes.
     except Exception as error:
         raise EngineError(
-            asked,
+            operation,
             f"{engine.name} {package.__version__} says: {str(error).strip().splitlines()[-1][:300]}",
             "an engine runs the operations and element types that it has",
             "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
         ) from error
 
 
-def check(engine: Engine, asked: str) -> None:
+def check(engine: Engine, operation: str) -> None:
     """Raise unless an engine is there.
 
     Raises:
         EngineError: a package is not installed, or there is no GPU for TensorRT.
     """
     if engine.name == "iree":
-        module("iree.runtime", asked)
-        module("iree.compiler", asked)
+        module("iree.runtime", operation)
+        module("iree.compiler", operation)
         return
-    package = module("openvino" if engine.name == "openvino" else "onnxruntime", asked)
-    module("onnx", asked)
+    package = module("openvino" if engine.name == "openvino" else "onnxruntime", operation)
+    module("onnx", operation)
     if engine.precision == "int8":
-        module("nncf", asked)
+        module("nncf", operation)
     if engine.name == "tensorrt" and _TENSORRT not in package.get_available_providers():
         there = ", ".join(package.get_available_providers())
         raise EngineError(
-            asked,
+            operation,
             f"onnxruntime {package.__version__} without TensorRT: it has {there}",
             "TensorRT runs on NVIDIA GPUs only, here by ONNX Runtime's provider of that name",
             "pip install onnxruntime-gpu tensorrt, on a machine with a GPU; on CPUs enable_openvino(True)",
         )
 
 
-def _content(model: Any, asked: str) -> bytes:
+def _content(model: Any, operation: str) -> bytes:
     size = model.ByteSize()
     if size > _LARGEST:
         seen, rule = f"a model of {size / 2**30:.1f} GiB", "a model in one message has less than 2 GiB"
         raise EngineError(
-            asked, seen, rule, "graph.export(directory, onnx=True): its weights are stored beside the model"
+            operation, seen, rule, "graph.export(directory, onnx=True): its weights are stored beside the model"
         )
     return model.SerializeToString(deterministic=True)
 

@@ -329,7 +329,7 @@ def broadcast_tensors(*tensors) -> tuple:
     return tuple(t.expand(shape) for t in tensors)
 
 
-def common_shape(asked: str, *tensors) -> tuple[int, ...]:
+def common_shape(operation: str, *tensors) -> tuple[int, ...]:
     """Return the shape that tensors broadcast to.
 
     Raises:
@@ -341,7 +341,7 @@ def common_shape(asked: str, *tensors) -> tuple[int, ...]:
     except ValueError:
         rule = "sizes are equal or 1, compared from the last dim"
         seen = " and ".join(str(list(shape)) for shape in shapes)
-        raise OpError(asked, f"shapes {seen}", rule, "reshape or unsqueeze one of them") from None
+        raise OpError(operation, f"shapes {seen}", rule, "reshape or unsqueeze one of them") from None
 
 
 # ----------------------------------------------------------------------------------------------------- copies, dtypes

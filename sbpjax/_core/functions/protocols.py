@@ -13,11 +13,11 @@ from sbpjax.errors import MixedTensorError
 from .operators import _in_place, _operator, _swap_operands
 
 
-def _one_device(x: Tensor, asked: str):
+def _one_device(x: Tensor, operation: str):
     refresh_tensor(x)
     if x.layout is not None:
         seen = f"a global tensor on {x.placement!r}"
-        raise MixedTensorError(asked, seen, "DLPack hands one device's memory on", "x.to_local()")
+        raise MixedTensorError(operation, seen, "DLPack hands one device's memory on", "x.to_local()")
     return payload(x)
 
 

@@ -68,23 +68,23 @@ def _draw(
     static: tuple,
     generator,
     options: tuple[Any, Any, Any],
-    asked: str,
+    operation: str,
     requires_grad: bool = False,
     inputs: tuple = (),
 ) -> Tensor:
-    key, shape = _key(generator, options, asked), dict(static).get("shape", ())
+    key, shape = _key(generator, options, operation), dict(static).get("shape", ())
     if 0 in shape:  # JAX makes counters of the other dims: 16 GiB for (2^31, 0)
         fill_static = (("shape", shape), ("dtype", dict(static)["dtype"]), ("value", 0))
-        return make(_constant, fill_static, (), options, asked, requires_grad)
-    return make(fn, static, (key, *inputs), options, asked, requires_grad)
+        return make(_constant, fill_static, (), options, operation, requires_grad)
+    return make(fn, static, (key, *inputs), options, operation, requires_grad)
 
 
-def _key(generator, options: tuple[Any, Any, Any], asked: str):
+def _key(generator, options: tuple[Any, Any, Any], operation: str):
     """Return the next key of a generator for a draw with these creation options."""
-    _, placement, sbp = where_to(*options, asked)
+    _, placement, sbp = where_to(*options, operation)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
         raise SbpError(
-            asked,
+            operation,
             f"sbp={sbp!r}",
             "random creation allows only broadcast or split: a sum of random numbers has another distribution",
             "make it as broadcast, then x.to_global(sbp=...)",
@@ -180,7 +180,7 @@ def randint(
     return _draw(_random.randint, static, generator, (device, placement, sbp), "randint(...)", requires_grad, bounds)
 
 
-def _check_bounds(asked: str, low: int, high: int, dtype: np.dtype) -> None:
+def _check_bounds(operation: str, low: int, high: int, dtype: np.dtype) -> None:
     """Raise `OpError` unless a dtype holds all integers in [low, high)."""
     if dtype.kind not in "iu":
         return
@@ -188,7 +188,7 @@ def _check_bounds(asked: str, low: int, high: int, dtype: np.dtype) -> None:
     for name, value in (("from", low), ("to - 1", high - 1)):
         if low < high and not info.min <= value <= info.max:
             rule = f"{name} is out of bounds for {dtype.name}, whose integers are {info.min} to {info.max}"
-            raise OpError(asked, f"{value} for {dtype.name}", rule, "leave out dtype, or draw from fewer integers")
+            raise OpError(operation, f"{value} for {dtype.name}", rule, "leave out dtype, or draw from fewer integers")
 
 
 def randperm(
@@ -288,9 +288,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None, dtype=No
     return dispatch.apply(_random.bernoulli, key, probabilities)
 
 
-def _check_probabilities(asked: str, x) -> None:
+def _check_probabilities(operation: str, x) -> None:
     rule = "Expected p_in >= 0 && p_in <= 1: each element is a probability"
-    every(asked, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)")
+    every(
+        operation, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)"
+    )
 
 
 def _fill_like(x: Tensor, value) -> Tensor:
@@ -321,10 +323,10 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
         rule = f"cannot sample n_sample <= 0 samples, got {num_samples}"
         raise OpError("multinomial(x, num_samples)", f"num_samples={num_samples}", rule, "num_samples=1")
     rule = "probability tensor contains either `inf`, `nan` or element < 0"
-    asked = "multinomial(x, num_samples)"
-    every(asked, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits")
+    operation = "multinomial(x, num_samples)"
+    every(operation, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits")
     rule = "invalid multinomial distribution (sum of probabilities <= 0)"
-    every(asked, input, lambda part: bool((part > 0).any(-1).all()), rule, "give each row a weight above 0")
+    every(operation, input, lambda part: bool((part > 0).any(-1).all()), rule, "give each row a weight above 0")
     key = generator_or_default(generator).key()
     return dispatch.apply(
         _random.multinomial, key, input.detach(), num_samples=as_int(num_samples), replacement=replacement
@@ -398,17 +400,17 @@ def randint_like(
 # ---------------------------------------------------------------------------------------------------------- in place
 
 
-def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = ()) -> Tensor:
+def _fill(x: Tensor, fn, static: tuple, generator, operation: str, inputs: tuple = ()) -> Tensor:
     options = place_to_fill(x)
-    check_writable(x, asked)
+    check_writable(x, operation)
     if x.is_meta:
         return x
     static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
-    inputs = (_key(generator, options, asked), *inputs)
+    inputs = (_key(generator, options, operation), *inputs)
     recorded = x.requires_grad and mode.grad
-    if not recorded and fill(x, fn, static, inputs, options, asked):
+    if not recorded and fill(x, fn, static, inputs, options, operation):
         return x
-    value = make(fn, static, inputs, options, asked)
+    value = make(fn, static, inputs, options, operation)
     if recorded:
         return inplace(x, COPY, (value,))
     put_from(x, value)
@@ -484,9 +486,9 @@ def by_inverse_(
         b: the greatest value.
         generator: the source of the numbers.
     """
-    asked = "trunc_normal_"
+    operation = "trunc_normal_"
     options = place_to_fill(self)
-    check_writable(self, asked)
+    check_writable(self, operation)
     if self.is_meta:
         return self
     static = (("shape", tuple(self.shape)), ("dtype", self.dtype.np), ("low", low), ("high", high))
@@ -495,9 +497,9 @@ def by_inverse_(
     if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
         numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
         then = random_blocks.inverse_of_erf, [jax.device_put(x) for x in numbers]
-        if fill(self, _random.uniform, static, (key,), options, asked, then):
+        if fill(self, _random.uniform, static, (key,), options, operation, then):
             return self
-    put_from(self, make(_random.uniform, static, (key,), options, asked))
+    put_from(self, make(_random.uniform, static, (key,), options, operation))
     self.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
     return self.clamp_(min=a, max=b)
 

@@ -87,8 +87,8 @@ def set_default_tensor_type(tensor_type) -> None:
     found = _DEFAULT_TYPES.get(name.rsplit(".", 1)[-1])
     if found is None:
         rule = "only floating-point types are supported as the default type"
-        asked = f"set_default_tensor_type({name})"
-        raise OpTypeError(asked, name, rule, "set_default_tensor_type(sbpjax.FloatTensor)")
+        operation = f"set_default_tensor_type({name})"
+        raise OpTypeError(operation, name, rule, "set_default_tensor_type(sbpjax.FloatTensor)")
     dtypes.set_default_dtype(getattr(dtypes, found))
 
 

@@ -93,10 +93,10 @@ for _name in _VIEWS:
         globals()[f"{_name}_copy"] = _copy_variant(_name)
 
 
-def _slices(input: Tensor, several, asked: str) -> tuple:
+def _slices(input: Tensor, several, operation: str) -> tuple:
     if not isinstance(several, (list, tuple)) or len(several) > input.ndim:
         rule = f"one (start, stop, step) for each of up to {input.ndim} dims"
-        raise OpTypeError(asked, repr(several)[:60], rule, "[[None, None, None], [0, 2, 1]]")
+        raise OpTypeError(operation, repr(several)[:60], rule, "[[None, None, None], [0, 2, 1]]")
     return tuple(slice(*each) for each in several)
 
 

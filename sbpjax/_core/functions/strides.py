@@ -55,20 +55,20 @@ def storage_offset(self: Tensor) -> int:
     return offset
 
 
-def _check_view(asked: str, x: Tensor, size, stride, offset) -> tuple:
+def _check_view(operation: str, x: Tensor, size, stride, offset) -> tuple:
     size, stride = tuple(hashable(tuple(size))), tuple(hashable(tuple(stride)))
     offset = storage_offset(x) if offset is None else int(offset)
     if len(size) != len(stride):
         rule = "mismatch in length of strides and shape"
-        raise OpError(asked, f"size {size}, stride {stride}", rule, "one stride for each size")
+        raise OpError(operation, f"size {size}, stride {stride}", rule, "one stride for each size")
     if min((*size, *stride, offset), default=0) < 0:
         rule = "as_strided: Negative sizes, strides and offsets are not supported"
-        raise OpError(asked, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)")
+        raise OpError(operation, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)")
     count = math.prod(root_of(x).shape)
     last = offset + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
     if math.prod(size) and last > count:
         rule = f"sizes and strides reach element {last - 1}, out of bounds for storage of size {count}"
-        raise OpError(asked, f"a storage of {count} elements", rule, "a smaller size or offset")
+        raise OpError(operation, f"a storage of {count} elements", rule, "a smaller size or offset")
     return (("size", size), ("stride", stride), ("offset", offset))
 
 

@@ -199,7 +199,7 @@ def _standing(program, state) -> Memory:
         **count,
         inputs=sum(sizes[1 + len(program.slots) :]),
         capacity=capacity_of(program.placement),
-        title=f"{program.asked} on {where}",
+        title=f"{program.operation} on {where}",
     )
 
 

@@ -171,7 +171,7 @@ def traffic_of(program) -> Traffic:
     """
     if program.plan is None:
         raise MixedTensorError(
-            f"traffic of {program.asked}",
+            f"traffic of {program.operation}",
             "no global tensor among the arguments and the state",
             "a program on one device moves nothing",
             "x.to_global(placement, sbp)",

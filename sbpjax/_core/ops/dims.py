@@ -32,9 +32,9 @@ _KINDS = {
 }
 
 
-def fail(kind: str, asked: str, seen: str, rule: str, fix: str) -> NoReturn:
+def fail(kind: str, operation: str, seen: str, rule: str, fix: str) -> NoReturn:
     """Raise the op error of ``kind``, a key of ``_KINDS``, with its four parts."""
-    raise _KINDS[kind](asked, seen, rule, fix)
+    raise _KINDS[kind](operation, seen, rule, fix)
 
 
 def same_dtype(op: str, *arrays) -> None:

@@ -168,7 +168,7 @@ def build(
     graph = Graph(region, builder.forms, builder.nodes, builder.values, node_of_input, uniform, apart=builder.apart)
     for v, found in readers.items():
         graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
-    given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
+    given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.requested
     graph.unpinned = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
     for v, pin in pins:
         end = ends.get(v) if pin is None and isinstance(v, Var) and v not in uniform else None
@@ -187,7 +187,7 @@ class _Builder:
         self.nodes: list[Group] = []
         self.values: dict[Value, int] = {}
         self.apart: dict[Value, tuple[tuple, int]] = {}
-        self.asked: list[Codes] = []
+        self.requested: list[Codes] = []
         self._label_of: dict[tuple, int] = {}
 
     def region(self, program: Program, uniform: set, ends: dict, marks: dict, times: int) -> tuple[Region, dict]:
@@ -211,7 +211,7 @@ class _Builder:
                 self.nodes.append(Group([], numbers[i], times=times))
             # Where the user gave a layout, the axis is in use: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
-                self.asked.append(self._complete_pin(eqn.params["codes"]))
+                self.requested.append(self._complete_pin(eqn.params["codes"]))
             region.nodes.append(what)
             if isinstance(what, Loop):
                 ins, outs = what.ins, what.outs
@@ -256,16 +256,16 @@ class _Builder:
                     read[v].add((form, position))
             made.update((v, (form, position)) for position, v in enumerate(inner.outvars))
         results = [made.get(v) if isinstance(v, Var) else None for v in body.outvars]
-        asked = [marks.get(("out", v)) for v in eqn.outvars]
+        requested = [marks.get(("out", v)) for v in eqn.outvars]
         ins, outs = [], []
         for position, v in enumerate(body.invars):
             label = (inside["in", v], v.aval.shape, str(v.aval.dtype), tuple(sorted(read[v])))
             # The label of a carried value includes its result in an iteration: sums of gradients of unlike layers must
             # not share a port.
             back = position - consts
-            ins.append(self._label((*label, str(results[back]), asked[back]) if 0 <= back < carry else label))
+            ins.append(self._label((*label, str(results[back]), requested[back]) if 0 <= back < carry else label))
         for position, v in enumerate(body.outvars):
-            form = ("stacked", v.aval.shape, str(v.aval.dtype), str(results[position]), asked[position])
+            form = ("stacked", v.aval.shape, str(v.aval.dtype), str(results[position]), requested[position])
             outs.append(ins[consts + position] if position < carry else self._label(form))
         return inside, ins, outs
 

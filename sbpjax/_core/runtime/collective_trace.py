@@ -272,7 +272,7 @@ def look() -> None:
 
 
 @contextlib.contextmanager
-def meeting(asked: str, members: tuple[int, ...]) -> Iterator[list | None]:
+def meeting(operation: str, members: tuple[int, ...]) -> Iterator[list | None]:
     """Note a meeting of some processes, and take it back if it does not take place.
 
     Yields:
@@ -283,8 +283,8 @@ def meeting(asked: str, members: tuple[int, ...]) -> Iterator[list | None]:
         return
     trail = trail_of(members)
     before = trail.epoch, trail.count, trail.state
-    if asked is not CHECK:
-        words = asked.split("\n")[0]
+    if operation is not CHECK:
+        words = operation.split("\n")[0]
         trail.add(words, _digest(words))
     trail.waits = True
     try:

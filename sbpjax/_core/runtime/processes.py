@@ -96,11 +96,11 @@ class World:
         """Return the rank of the member that a JAX device belongs to."""
         return 0
 
-    def exchange(self, asked: str, value, members: tuple[int, ...] | None = None) -> dict[int, Any]:
+    def exchange(self, operation: str, value, members: tuple[int, ...] | None = None) -> dict[int, Any]:
         """Give ``value`` and return the values of all members.
 
         Args:
-            asked: the current operation; all members must do the same.
+            operation: the current operation; all members must do the same.
             value: a plain value, see `_core.serialization.encoding`.
             members: the ranks that take part, this one among them; all by default.
 
@@ -142,7 +142,7 @@ class World:
         with self._posted:
             self._board.pop(key, None)
 
-    def come_along(self, asked: str) -> None:
+    def come_along(self, operation: str) -> None:
         """Wait until all members have come here, where they take turns; processes of their own need not."""
 
     def end_badly(self, how: str) -> None:
@@ -160,7 +160,9 @@ class World:
         for thread in list(self.background):
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def share(self, asked: str, value, run: Callable[[dict[int, Any]], Any], members: tuple[int, ...] | None = None):
+    def share(
+        self, operation: str, value, run: Callable[[dict[int, Any]], Any], members: tuple[int, ...] | None = None
+    ):
         """Return ``run`` of the values at hand, keyed by rank: this member's own, or those of all threads.
 
         Where the members are threads of one process, one of them runs it for all.
@@ -207,25 +209,25 @@ class Processes(World):
             self._firsts[rank, platform] = found
         return found
 
-    def exchange(self, asked, value, members=None):
+    def exchange(self, operation, value, members=None):
         members = tuple(range(self.size)) if members is None else members
         ordered = tuple(sorted(members))
         if ordered != members:  # one way for all orders of a group, so that ranks that differ in it find each other
-            asked = f"{asked} in the group {list(members)}"
+            operation = f"{operation} in the group {list(members)}"
         number = self._counts.get(ordered, 0)
         self._counts[ordered] = number + 1
         base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
         mine = f"{base}/{number}/{self.rank}"
-        with collective_trace.meeting(asked, ordered) as trails:
-            self.store.put(mine, (asked, value, trails))
+        with collective_trace.meeting(operation, ordered) as trails:
+            self.store.put(mine, (operation, value, trails))
             if number > 1:  # a rank that is here has read all values of two meetings ago
                 self.store.drop(f"{base}/{number - 2}/{self.rank}")
             deadline = time.monotonic() + timeout_s()
-            given = {self.rank: (asked, value, trails)}
+            given = {self.rank: (operation, value, trails)}
             try:
                 for rank in ordered:
                     if rank != self.rank:
-                        given[rank] = self._await_value(asked, f"{base}/{number}", rank, ordered, deadline)
+                        given[rank] = self._await_value(operation, f"{base}/{number}", rank, ordered, deadline)
             except LostRankError:  # the meeting did not take place: later ranks must not assume that it did
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     self.store.drop(mine)
@@ -253,7 +255,7 @@ class Processes(World):
         self.store.put(f"{POSTS}/{key}", text)
 
     def read_post(self, key, rank, deadline):
-        asked = f"waiting for {key}"
+        operation = f"waiting for {key}"
         while True:
             ended = self.ended(rank)  # looked up first: its posts before its end are there then
             try:
@@ -261,12 +263,12 @@ class Processes(World):
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
                     raise lost_rank_error(
-                        asked, [0], range(self.size), f"the coordinator does not answer: {error}"
+                        operation, [0], range(self.size), f"the coordinator does not answer: {error}"
                     ) from None
             if ended:
-                raise lost_rank_error(asked, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
+                raise lost_rank_error(operation, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
-                raise lost_rank_error(asked, [rank], range(self.size), f"waited {timeout_s():g} s")
+                raise lost_rank_error(operation, [rank], range(self.size), f"waited {timeout_s():g} s")
 
     def drop_post(self, key):
         with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
@@ -276,21 +278,23 @@ class Processes(World):
         """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
         return self._has_key(f"{ENDED}/{rank}")
 
-    def _await_value(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
+    def _await_value(self, operation: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
         while True:
             try:
                 return self.store.wait(f"{base}/{rank}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
-                    raise lost_rank_error(asked, [0], members, f"the coordinator does not answer: {error}") from None
+                    raise lost_rank_error(
+                        operation, [0], members, f"the coordinator does not answer: {error}"
+                    ) from None
             collective_trace.raise_difference()
             if self.failure is not None:
-                raise lost_rank_error(asked, [], members, self.failure)
+                raise lost_rank_error(operation, [], members, self.failure)
             if self.ended(rank) and not self._has_key(f"{base}/{rank}"):
-                raise lost_rank_error(asked, [rank], members, f"rank {rank} {AT_ITS_END}")
+                raise lost_rank_error(operation, [rank], members, f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
                 missing = [r for r in members if r != self.rank and not self._has_key(f"{base}/{r}")]
-                raise lost_rank_error(asked, missing or [rank], members, f"waited {timeout_s():g} s")
+                raise lost_rank_error(operation, missing or [rank], members, f"waited {timeout_s():g} s")
 
     def _has_key(self, key: str) -> bool:
         try:
@@ -314,20 +318,20 @@ def agree_values(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     Raises:
         AgreementError: the members came for different operations.
     """
-    asked = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
-    if len(asked) > 1:
-        seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in asked.items())
+    operation = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
+    if len(operation) > 1:
+        seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in operation.items())
         rule = "every rank runs the same operations in the same order"
         fix = "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks"
-        raise AgreementError(next(iter(asked)), seen, rule, fix)
+        raise AgreementError(next(iter(operation)), seen, rule, fix)
     return {rank: given[rank][1] for rank in sorted(given)}
 
 
-def lost_rank_error(asked: str, missing: list[int], members, why: str) -> LostRankError:
+def lost_rank_error(operation: str, missing: list[int], members, why: str) -> LostRankError:
     """Return the error for ranks that did not come to a meeting."""
     seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
     return LostRankError(
-        asked,
+        operation,
         seen,
         "all ranks take part, each within the timeout",
         "look at the output of the rank named above; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait",

@@ -36,11 +36,11 @@ def bytes_of(shape: Iterable[int], dtype: Any) -> int:
     return math.prod([n or 1 for n in shape]) * getattr(dtype, "itemsize", _WIDEST)
 
 
-def check_bytes(asked: str, shape: Iterable[int], dtype: Any) -> None:
+def check_bytes(operation: str, shape: Iterable[int], dtype: Any) -> None:
     """Raise unless the bytes of an array can be counted.
 
     Args:
-        asked: the call.
+        operation: the call.
         shape: the shape; a dim of a program with a free batch may be a symbol.
         dtype: the dtype.
 
@@ -50,23 +50,23 @@ def check_bytes(asked: str, shape: Iterable[int], dtype: Any) -> None:
     shape = tuple(shape)
     if all(isinstance(n, int) for n in shape) and bytes_of(shape, dtype) > MOST_BYTES:
         raise OutOfMemoryError(
-            asked,
+            operation,
             f"{dtype}{list(shape)}, {bytes_of(shape, dtype):.1e} bytes",
             f"an array has less than 2^63 bytes ({MOST_BYTES:.1e})",
             "use smaller sizes",
         )
 
 
-def check_equations(asked: str, equations: Iterable) -> None:
+def check_equations(operation: str, equations: Iterable) -> None:
     """Raise unless the bytes of every array that equations make, or their bodies, can be counted.
 
     Raises:
         OutOfMemoryError: they are 2^63 or more.
     """
-    _check(asked, equations, set())
+    _check(operation, equations, set())
 
 
-def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
+def _check(operation: str, equations: Iterable, seen: set[int]) -> None:
     for equation in equations:
         for v in equation.outvars:
             shape = getattr(v.aval, "shape", ())
@@ -75,25 +75,25 @@ def _check(asked: str, equations: Iterable, seen: set[int]) -> None:
             except Exception:  # a symbol, which cannot be compared
                 continue
             if large:
-                check_bytes(asked, shape, v.aval.dtype)
-                _check_empty_rows(asked, shape, v.aval.dtype)
+                check_bytes(operation, shape, v.aval.dtype)
+                _check_empty_rows(operation, shape, v.aval.dtype)
         for value in equation.params.values():
             for body in value if isinstance(value, (tuple, list)) else (value,):
                 inner = getattr(body, "jaxpr", body)
                 if hasattr(inner, "eqns") and id(inner) not in seen:
                     seen.add(id(inner))
-                    _check(asked, inner.eqns, seen)
+                    _check(operation, inner.eqns, seen)
 
 
-def _check_empty_rows(asked: str, shape: tuple, dtype: Any) -> None:
+def _check_empty_rows(operation: str, shape: tuple, dtype: Any) -> None:
     """Raise if XLA (of jax 0.10) would take gigabytes and minutes to write down an empty constant, row by row."""
     rows = math.prod(shape[: shape.index(0)]) if 0 in shape else 0
     if rows > _EMPTY_ROWS:
         rule = f"an empty array of a program has at most {_EMPTY_ROWS} rows"
-        raise OutOfMemoryError(asked, f"{dtype}{list(shape)}, {rows} rows", rule, "use smaller sizes")
+        raise OutOfMemoryError(operation, f"{dtype}{list(shape)}, {rows} rows", rule, "use smaller sizes")
 
 
-def check_trace(asked: str, results: Any) -> None:
+def check_trace(operation: str, results: Any) -> None:
     """Raise unless a trace with its results fits: every array, and the results into memory.
 
     Raises:
@@ -101,16 +101,16 @@ def check_trace(asked: str, results: Any) -> None:
     """
     frame = getattr(trace_ctx.trace, "frame", None)
     if frame is not None:
-        check_equations(asked, frame.get_eqns())
+        check_equations(operation, frame.get_eqns())
     if jax.default_backend() == "cpu":
-        check_memory(asked, [(x.shape, x.dtype) for x in jax.tree.leaves(results) if hasattr(x, "shape")])
+        check_memory(operation, [(x.shape, x.dtype) for x in jax.tree.leaves(results) if hasattr(x, "shape")])
 
 
-def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) -> None:
+def check_memory(operation: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) -> None:
     """Raise unless this process can take memory for new arrays on CPUs.
 
     Args:
-        asked: the call.
+        operation: the call.
         kinds: shape and dtype of each.
         copies: the number of copies of each.
 
@@ -123,23 +123,23 @@ def check_memory(asked: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) 
     wanted = copies * sum(bytes_of(*kind) for kind in kinds if 0 not in kind[0])
     shown = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds) + (f" on {copies} ranks" * (copies > 1))
     fix = "use smaller sizes or a narrower dtype; device='meta' gives shapes without data"
-    _check_free(asked, shown, wanted, fix)
+    _check_free(operation, shown, wanted, fix)
 
 
-def _check_free(asked: str, seen: str, wanted: int, fix: str) -> None:
+def _check_free(operation: str, seen: str, wanted: int, fix: str) -> None:
     if wanted < _LARGE:
         return
     free = host_memory.free_bytes()
     if free is not None and wanted > free:
         rule = f"this process can take {_units(free)} more of the machine's memory"
-        raise OutOfMemoryError(asked, f"{seen}: {_units(wanted)}", rule, fix)
+        raise OutOfMemoryError(operation, f"{seen}: {_units(wanted)}", rule, fix)
 
 
-def check_layers(asked: str, count: int, parameters: int) -> None:
+def check_layers(operation: str, count: int, parameters: int) -> None:
     """Raise unless this process can take memory for the objects of many layers; their making takes for ever otherwise.
 
     Args:
-        asked: the call.
+        operation: the call.
         count: how many layers.
         parameters: of each layer.
 
@@ -147,14 +147,14 @@ def check_layers(asked: str, count: int, parameters: int) -> None:
         OutOfMemoryError: it cannot.
     """
     seen = f"{count} layers of {parameters} parameters"
-    _check_free(asked, seen, count * parameters * _PARAMETER, "make fewer layers")
+    _check_free(operation, seen, count * parameters * _PARAMETER, "make fewer layers")
 
 
-def check_results(asked: str, results: Any, inputs: Any) -> None:
+def check_results(operation: str, results: Any, inputs: Any) -> None:
     """Raise unless this process can take memory for the results of a program on CPUs, before it is compiled.
 
     Args:
-        asked: the call.
+        operation: the call.
         results: shapes and dtypes, a tree.
         inputs: those of the inputs, whose memory the results may take over.
 
@@ -162,14 +162,14 @@ def check_results(asked: str, results: Any, inputs: Any) -> None:
         OutOfMemoryError: it cannot.
     """
     many, given = [sum(bytes_of(x.shape, x.dtype) for x in jax.tree.leaves(tree)) for tree in (results, inputs)]
-    _check_free(asked, "the results", many - given, "use smaller sizes or a narrower dtype")
+    _check_free(operation, "the results", many - given, "use smaller sizes or a narrower dtype")
 
 
-def check_compiled(asked: str, compiled: Any, ranks: int) -> None:
+def check_compiled(operation: str, compiled: Any, ranks: int) -> None:
     """Raise unless this process can take memory for the results and intermediate values of a program on CPUs.
 
     Args:
-        asked: the call.
+        operation: the call.
         compiled: the program, a `jax.stages.Compiled`.
         ranks: how many ranks this process runs it on.
 
@@ -180,23 +180,23 @@ def check_compiled(asked: str, compiled: Any, ranks: int) -> None:
     if found is None:
         return
     wanted = ranks * (found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes)
-    _check_free(asked, "results and intermediate values", wanted, "use smaller sizes or a narrower dtype")
+    _check_free(operation, "results and intermediate values", wanted, "use smaller sizes or a narrower dtype")
 
 
-def check_layouts(asked: str, layouts: Iterable) -> None:
+def check_layouts(operation: str, layouts: Iterable) -> None:
     """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are available on CPUs.
 
     Raises:
         OutOfMemoryError: they are 2^63 or more, or this process cannot take memory for its ranks' shards.
     """
     for layout in layouts:
-        check_bytes(asked, layout.physical_shape, layout.dtype)
+        check_bytes(operation, layout.physical_shape, layout.dtype)
         place = layout.placement
         if place.type == "cpu" and place.is_present:
             here = place.size
             if place.spans_processes:
                 here = sum(d.process_index == jax.process_index() for d in place.devices.flat)
-            check_memory(asked, [(layout.local_shape, layout.dtype)], here)
+            check_memory(operation, [(layout.local_shape, layout.dtype)], here)
 
 
 def _units(count: int) -> str:
@@ -206,7 +206,7 @@ def _units(count: int) -> str:
     return f"{count / (1 << 20):.1f} MiB"
 
 
-def out_of_memory(asked: str, seen: str, error: BaseException) -> OutOfMemoryError | None:
+def out_of_memory(operation: str, seen: str, error: BaseException) -> OutOfMemoryError | None:
     """Return the error to raise where Python, NumPy or XLA got no memory; None for another error."""
     text = str(error)
     of_xla = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and (
@@ -215,4 +215,4 @@ def out_of_memory(asked: str, seen: str, error: BaseException) -> OutOfMemoryErr
     if not of_xla and not isinstance(error, MemoryError):
         return None
     rule = text.strip().split("\n")[0] or "there is no memory for it"
-    return OutOfMemoryError(asked, seen, rule, "use smaller sizes or a narrower dtype, or free other tensors")
+    return OutOfMemoryError(operation, seen, rule, "use smaller sizes or a narrower dtype, or free other tensors")

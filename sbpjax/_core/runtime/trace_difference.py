@@ -26,21 +26,21 @@ def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequenc
     where = next((n for n, x, y in pairs if x[0] != y[0]), None)
     rule = "every rank runs the same operations in the same order, with the same options and numbers"
     fix = "look for code that depends on the rank at these lines, and before them"
-    asked = f"call {where} of ranks {ranks_text(members)} together"
+    operation = f"call {where} of ranks {ranks_text(members)} together"
     if where is None and last < first:
-        asked = f"the calls of ranks {ranks_text(members)} together"
+        operation = f"the calls of ranks {ranks_text(members)} together"
         seen = f"rank {a} made {count_a} and rank {b} {count_b}; no call is kept by both"
     elif where is None:
         longer, shorter, calls = (a, b, calls_a) if count_a > count_b else (b, a, calls_b)
         did = AT_ITS_END if shorter in ended else "waits"
-        asked = f"call {last + 1} of ranks {ranks_text(members)} together"
+        operation = f"call {last + 1} of ranks {ranks_text(members)} together"
         seen = f"rank {longer}: {calls[last - max(count_a, count_b)][1]}; rank {shorter} {did} after {last} calls"
         rule = "every rank makes the same number of calls; reading a global tensor (item(), numpy(), print) is one"
         fix = f"{READ_BY_ALL[1]}; else look for code that depends on the rank there"
         if shorter in ended:
             rule, fix = ENDS_ALIKE
     elif where == first and first > 1:
-        asked = f"the calls of ranks {ranks_text(members)} together"
+        operation = f"the calls of ranks {ranks_text(members)} together"
         seen = f"the first difference is before call {first}, the first that is kept; "
         seen += f"there rank {a}: {states_a[0][1]}; rank {b}: {states_b[0][1]}"
     else:
@@ -48,4 +48,4 @@ def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequenc
         seen = f"rank {a}: {both[0]}; rank {b}: {both[1]}"
         if any(words.startswith(_TO_READ) for words in both):
             fix += f"; a value that is read, is read by all: {READ_BY_ALL[1]}"
-    return f"{asked} differs\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
+    return f"{operation} differs\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"

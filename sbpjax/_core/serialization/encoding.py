@@ -84,9 +84,9 @@ def _msgpack() -> Any:
     return msgpack
 
 
-def _encoding_error(asked: str, seen: str) -> EncodingError:
+def _encoding_error(operation: str, seen: str) -> EncodingError:
     rule = f"a plain value of at most {MAX_DEPTH} levels, as sbpjax._core.serialization.encoding.encode writes it"
-    return EncodingError(asked, seen, rule, "send less at once, or look at who wrote these bytes")
+    return EncodingError(operation, seen, rule, "send less at once, or look at who wrote these bytes")
 
 
 # ----------------------------------------------------------------------------------------------------------- writing

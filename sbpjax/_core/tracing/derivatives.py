@@ -18,16 +18,16 @@ from sbpjax._core.tensor.tape.grad_mode import enable_grad
 from sbpjax.errors import AutogradError, OpTypeError
 
 
-def _tuple(asked: str, what: str, value) -> tuple[bool, tuple]:
+def _tuple(operation: str, what: str, value) -> tuple[bool, tuple]:
     """Return whether there is a tuple of tensors rather than one, and the tuple."""
     several = isinstance(value, (tuple, list))
     values = tuple(value) if several else (value,)
     for x in values:
         if not isinstance(x, Tensor):
             raise OpTypeError(
-                asked,
+                operation,
                 f"{what} with a {type(x).__name__}",
-                f"the {what} given to {asked} must be either a Tensor or a tuple of Tensors",
+                f"the {what} given to {operation} must be either a Tensor or a tuple of Tensors",
                 "pass tensors",
             )
     return several, values
@@ -40,16 +40,16 @@ def _inputs(values: tuple, create_graph: bool) -> tuple:
     return tuple(x.detach().requires_grad_() for x in values)
 
 
-def _run(asked: str, func: Callable, inputs: tuple) -> tuple[bool, tuple]:
-    return _tuple(asked, "outputs of the function", func(*inputs))
+def _run(operation: str, func: Callable, inputs: tuple) -> tuple[bool, tuple]:
+    return _tuple(operation, "outputs of the function", func(*inputs))
 
 
-def _check_grads(asked: str, strict: bool, found, inputs: tuple, what: str) -> tuple:
+def _check_grads(operation: str, strict: bool, found, inputs: tuple, what: str) -> tuple:
     """Return gradients with zeros for None, which is an error if ``strict``."""
     if strict and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
-            f"{asked}(strict=True)",
+            f"{operation}(strict=True)",
             f"{what} is independent of input {i}",
             "strict refuses derivatives that are zero because nothing leads there",
             "strict=False gives zeros",
@@ -65,21 +65,21 @@ def _walk(outputs, inputs, cotangents, create_graph: bool) -> tuple:
     return _grad(outs, inputs, cots, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _direction(asked: str, v, like: tuple, of: str) -> tuple:
+def _direction(operation: str, v, like: tuple, of: str) -> tuple:
     """Return the cotangents or tangents ``v``, ones for a single scalar."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(
-                asked,
+                operation,
                 f"no v for {of} of shapes {[list(x.shape) for x in like]}",
                 f"the vector v can only be None if {of} is a single Tensor with a single element",
                 "pass v, of the same shapes",
             )
         return tuple(x.detach() * 0 + 1 for x in like)
-    _, values = _tuple(asked, "v", v)
+    _, values = _tuple(operation, "v", v)
     if [tuple(x.shape) for x in values] != [tuple(x.shape) for x in like]:
         raise AutogradError(
-            asked,
+            operation,
             f"v of shapes {[list(x.shape) for x in values]}",
             f"v has the shapes of {of}: {[list(x.shape) for x in like]}",
             "reshape v",
@@ -125,11 +125,11 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return _finish_values(outputs, out_several, create_graph), _finish_values(pushed, out_several, create_graph)
 
 
-def _push_forward(asked: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
+def _push_forward(operation: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
     """Return ``J v`` of recorded outputs, by walking back twice."""
     probes = tuple((o.detach() * 0).requires_grad_() for o in outputs)
-    back = _check_grads(asked, strict, _walk(outputs, sources, probes, True), sources, "the output")
-    return _check_grads(asked, False, _walk(back, probes, v, create_graph), probes, "the gradient")
+    back = _check_grads(operation, strict, _walk(outputs, sources, probes, True), sources, "the output")
+    return _check_grads(operation, False, _walk(back, probes, v, create_graph), probes, "the gradient")
 
 
 def jacobian(
@@ -227,17 +227,17 @@ def hessian(
     return found if several else found[0]
 
 
-def _gradient_of(asked: str, func: Callable, sources: tuple, strict: bool) -> tuple:
-    out_several, outputs = _run(asked, func, sources)
+def _gradient_of(operation: str, func: Callable, sources: tuple, strict: bool) -> tuple:
+    out_several, outputs = _run(operation, func, sources)
     if out_several or outputs[0].numel() != 1:
         raise AutogradError(
-            asked,
+            operation,
             f"outputs of shapes {[list(o.shape) for o in outputs]}",
             "the function returns a single Tensor with a single element",
             "return its sum",
         )
     ones = tuple(o.detach() * 0 + 1 for o in outputs)
-    return outputs, _check_grads(asked, strict, _walk(outputs, sources, ones, True), sources, "the output")
+    return outputs, _check_grads(operation, strict, _walk(outputs, sources, ones, True), sources, "the output")
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:

@@ -22,13 +22,13 @@ from sbpjax.errors import OpError, OpTypeError
 from . import tree
 
 
-def chosen(asked: str, argnums, args: tuple) -> tuple[int, ...]:
+def chosen(operation: str, argnums, args: tuple) -> tuple[int, ...]:
     """Return the positions that ``argnums`` names."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not isinstance(n, int) or not -len(args) <= n < len(args):
             raise OpError(
-                f"{asked}(argnums={argnums!r})",
+                f"{operation}(argnums={argnums!r})",
                 f"{len(args)} positional arguments",
                 "argnums counts positional arguments from 0",
                 "argnums=0",
@@ -36,12 +36,12 @@ def chosen(asked: str, argnums, args: tuple) -> tuple[int, ...]:
     return tuple(n % len(args) for n in numbers)
 
 
-def _leaves_of(asked: str, value) -> list:
+def _leaves_of(operation: str, value) -> list:
     leaves, _ = tree.flatten(value)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise OpTypeError(
-                asked, f"a {type(leaf).__name__} among the inputs", "gradients are of tensors", "pass tensors"
+                operation, f"a {type(leaf).__name__} among the inputs", "gradients are of tensors", "pass tensors"
             )
     return leaves
 

@@ -72,10 +72,10 @@ def linearize(func: Callable, *primals) -> tuple:
     return outputs, lambda *tangents: jvp(func, primals, tangents)[1]
 
 
-def _jacobian(transform, asked: str, func: Callable, argnums, has_aux: bool) -> Callable:
+def _jacobian(transform, operation: str, func: Callable, argnums, has_aux: bool) -> Callable:
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        places = chosen(asked, argnums, args)
+        places = chosen(operation, argnums, args)
         function = Function(func, args, kwargs, has_aux)
         before = [len([x for x in tree.flatten(a)[0] if isinstance(x, Tensor)]) for a in args]
         starts = np.cumsum([0, *before])
@@ -93,7 +93,7 @@ def _jacobian(transform, asked: str, func: Callable, argnums, has_aux: bool) -> 
             counts[:] = [len(jacobian)]
             return [*(block for row in jacobian for block in row), *aux]
 
-        found = run(f"{asked}(...)", body, function.tensors)
+        found = run(f"{operation}(...)", body, function.tensors)
         n, m = counts[0], len(wanted)
         rows = [_like_arguments(args, places, found[i * m : (i + 1) * m], argnums) for i in range(n)]
         result = function.results.fill_places(rows)

@@ -77,11 +77,11 @@ class OutsideWrites:
         left = self._unreturned_tensors(returned)
         return [] if any(x.requires_grad or base_of(x) is not None or kept_as(x) for x in left) else left
 
-    def check(self, asked: str, returned: Collection[int] = ()) -> None:
+    def check(self, operation: str, returned: Collection[int] = ()) -> None:
         """Raise if a written tensor lives on without being one of the results.
 
         Args:
-            asked: the user's request, for the error.
+            operation: the user's request, for the error.
             returned: the ids of the results.
 
         Raises:
@@ -93,10 +93,12 @@ class OutsideWrites:
         if left:
             x = left[0]
             kind = "the grad of a tensor" if x.requires_grad and x.is_leaf else "a tensor"
-            raise self._unnamed_error(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in its state")
-        self.check_storage(asked)
+            raise self._unnamed_error(
+                operation, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in its state"
+            )
+        self.check_storage(operation)
 
-    def check_storage(self, asked: str) -> None:
+    def check_storage(self, operation: str) -> None:
         """Raise if a written tensor is gone, but others show its storage: ``w.detach().add_(1)`` writes ``w``.
 
         Raises:
@@ -105,7 +107,7 @@ class OutsideWrites:
         if self._is_shown():
             gc.collect()
         if self._is_shown():
-            raise self._unnamed_error(asked, "it writes an alias of a tensor that is not in its state")
+            raise self._unnamed_error(operation, "it writes an alias of a tensor that is not in its state")
 
     def _unreturned_tensors(self, returned: Collection[int]) -> list[Tensor]:
         return [x for x, _ in self.written() if id(x) not in returned]
@@ -114,15 +116,15 @@ class OutsideWrites:
         """Return whether a live view shows the storage of a written tensor that is gone."""
         return any(ref() is None and saved.storage() is not None for ref, saved in self._written.values())
 
-    def _unnamed_error(self, asked: str, seen: str) -> AutogradError:
-        return AutogradError(asked, seen, _RULE, self._fix)
+    def _unnamed_error(self, operation: str, seen: str) -> AutogradError:
+        return AutogradError(operation, seen, _RULE, self._fix)
 
 
-def check_arguments(asked: str, arguments, tracers) -> None:
+def check_arguments(operation: str, arguments, tracers) -> None:
     """Raise if a traced function wrote to one of its arguments: the caller's tensor would not see it.
 
     Args:
-        asked: the user's request, for the error.
+        operation: the user's request, for the error.
         arguments: the tensors that the function was given.
         tracers: their contents before it ran.
 
@@ -132,7 +134,7 @@ def check_arguments(asked: str, arguments, tracers) -> None:
     for x, before in zip(arguments, tracers):
         if payload(x) is not before:
             raise AutogradError(
-                asked,
+                operation,
                 f"it writes its argument {x.dtype.name}{list(x.shape)} in place",
                 _RULE,
                 "return the new value, write to x.clone(), or name the tensor in state=",

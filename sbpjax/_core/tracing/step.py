@@ -39,7 +39,7 @@ class TracedStep(Traced):
         fn: the function.
         state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         auto: the options of auto parallelism, None without.
         host_inputs: collects the inputs that the host works out of the arguments; None where there can be none.
 
@@ -60,7 +60,7 @@ class TracedStep(Traced):
         fn: Callable,
         state: State,
         call: Call,
-        asked: str,
+        operation: str,
         auto: Any = None,
         host_inputs: HostInputs | None = None,
     ) -> None:
@@ -73,16 +73,16 @@ class TracedStep(Traced):
         self._foreign: list[Tensor] = []
         before, mode.inline = mode.inline, False
         try:
-            self._trace(asked)
+            self._trace(operation)
             if self._foreign and not state.attempt:
                 # Constants among them show in a trace without parts of its own; the rest goes with its trace.
                 self._again()
                 mode.inline = True
-                self._trace(asked)
+                self._trace(operation)
                 self._settle()
                 self._again()
                 mode.inline = False
-                self._trace(asked)
+                self._trace(operation)
             kept.undo(self._foreign)
             self.left = self._settle()
         except Recaptured:
@@ -97,7 +97,7 @@ class TracedStep(Traced):
             self.closed = host_inputs.split(self.closed, first, len(call.tensors))
         del self._fn, self._state, self._call, self._host, self._kept, self._left, self._foreign
 
-    def _trace(self, asked: str) -> None:
+    def _trace(self, operation: str) -> None:
         state, call = self._state, self._call
         super().__init__(
             self._run,
@@ -105,12 +105,12 @@ class TracedStep(Traced):
             lambda seed: jax.random.fold_in(jax.random.key(seed[0]), seed[1]),
             [*map(example, state.tensors), *state.numbers(), *map(example, call.tensors)],
             owned=[*state.tensors, *state.optimizers],
-            check=lambda writes: self._check(writes, asked),
+            check=lambda writes: self._check(writes, operation),
             again=self._again,
             fix=getattr(self._fn, "own_state", OWN_STATE),
         )
 
-    def _check(self, writes: OutsideWrites, asked: str) -> None:
+    def _check(self, writes: OutsideWrites, operation: str) -> None:
         stored = [x for x, _ in writes.written() if kept_as(x) == "output"]
         if stored:
             self._refind(stored)
@@ -119,7 +119,7 @@ class TracedStep(Traced):
         if plain:
             take(plain)
             self._refind([])
-        writes.check(asked, self._returned)
+        writes.check(operation, self._returned)
 
     def _refind(self, stored: list[Tensor]) -> None:
         """Let tensors stored by runs be state, since the function reads or writes them; the state is listed again."""

@@ -98,11 +98,11 @@ def _stand_in(like: Tensor, array) -> Tensor:
     return made
 
 
-def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
+def run(operation: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
     """Run a function of arrays as one op on tensors.
 
     Args:
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         body: a function from a list of arrays to a list of arrays, such as `Function.on_arrays` under ``jax.vmap``.
         tensors: the tensors that it is run on.
         writes: allow the function to write to tensors that live outside it; else that is an error.
@@ -110,7 +110,7 @@ def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes:
     Returns:
         A tensor per array.
     """
-    made = Trace(asked, body, tensors, writes)
+    made = Trace(operation, body, tensors, writes)
     return made.run(tensors)
 
 
@@ -118,7 +118,7 @@ class Trace:
     """One traced call of `run`; can be run again on tensors of the same kinds.
 
     Args:
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         body: the function of arrays.
         tensors: the tensors that it is run on.
         writes: allow it to write to tensors that live outside it.
@@ -140,7 +140,7 @@ class Trace:
 
     def __init__(
         self,
-        asked: str,
+        operation: str,
         body: Callable[[list], list],
         tensors: list[Tensor],
         writes: bool = False,
@@ -170,9 +170,9 @@ class Trace:
             [jax.ShapeDtypeStruct((), np.uint32)] * 2,
             lambda first, second: jax.random.wrap_key_data(jnp.stack([first, second])),
             [example(t) for t in tensors],
-            check=lambda outside: outside.check_storage(asked) if writes else outside.check(asked),
+            check=lambda outside: outside.check_storage(operation) if writes else outside.check(operation),
             captured=_Closure(),
-            more=(lambda outside: self._writes(asked, outside)) if writes else None,
+            more=(lambda outside: self._writes(operation, outside)) if writes else None,
             again=None if kept is None else again,
         )
         self.is_random, self._captured = traced.is_random, traced.captured
@@ -185,15 +185,15 @@ class Trace:
                 self.unsettled = text_of(traced.closed)
         closed = inline_calls(traced.closed)
         self._consts = list(closed.consts)
-        self.op = _op(closed, asked)
+        self.op = _op(closed, operation)
 
-    def _writes(self, asked: str, outside: OutsideWrites) -> list:
+    def _writes(self, operation: str, outside: OutsideWrites) -> list:
         """Return the new values of the tensors that were written, and note which they are."""
         self.written, arrays = [], []
         for x, saved in outside.written():
             if x.grad is not saved.grad:
                 raise OpError(
-                    asked,
+                    operation,
                     f"it writes the grad of a tensor {x.dtype.name}{list(x.shape)}",
                     "a compiled function returns its results; backward() and optimizers run outside",
                     "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
@@ -259,9 +259,9 @@ class ProgramOp(Op):
     __slots__ = ("outs", "program")
 
 
-def _op(closed, asked: str) -> Op:
+def _op(closed, operation: str) -> Op:
     """Return the one op of a program; its constants are inputs in front."""
-    name = asked.partition("(")[0]
+    name = operation.partition("(")[0]
     jaxpr = closed.jaxpr
     text = f"{name} {[str(v.aval) for v in jaxpr.constvars]} {jaxpr}"
     found = _PROGRAMS.get(text)

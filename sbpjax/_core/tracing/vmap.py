@@ -71,35 +71,35 @@ def _input_dims(in_dims, args: tuple) -> list:
     return found
 
 
-def _spread(dims, value, found: list, asked) -> None:
+def _spread(dims, value, found: list, operation) -> None:
     leaves, structure = tree.flatten(value)
     if dims is None or (isinstance(dims, int) and not isinstance(dims, bool)):
         for leaf in leaves:
             if isinstance(leaf, Tensor):
-                found.append(_dim(dims, leaf, asked))
-            elif dims is not None and asked is not dims:
-                raise _bad_dims(asked, f"in_dim {dims} for a {type(leaf).__name__}")
+                found.append(_dim(dims, leaf, operation))
+            elif dims is not None and operation is not dims:
+                raise _bad_dims(operation, f"in_dim {dims} for a {type(leaf).__name__}")
             else:
                 found.append(None)
         return
     if structure is tree.LEAF:
-        raise _bad_dims(asked, f"in_dims {dims!r} for one {type(value).__name__}")
+        raise _bad_dims(operation, f"in_dims {dims!r} for one {type(value).__name__}")
     values = list(value.values()) if isinstance(value, dict) else list(value)
     if isinstance(dims, dict):
         if not isinstance(value, dict) or dims.keys() != value.keys():
-            raise _bad_dims(asked, f"in_dims {dims!r} for a {type(value).__name__}")
+            raise _bad_dims(operation, f"in_dims {dims!r} for a {type(value).__name__}")
         dims = [dims[k] for k in value]
     if not isinstance(dims, (list, tuple)) or len(dims) != len(values):
-        raise _bad_dims(asked, f"in_dims {dims!r} for a {type(value).__name__} of {len(values)}")
+        raise _bad_dims(operation, f"in_dims {dims!r} for a {type(value).__name__} of {len(values)}")
     for d, v in zip(dims, values, strict=True):
-        _spread(d, v, found, asked)
+        _spread(d, v, found, operation)
 
 
-def _dim(dim, x: Tensor, asked):
+def _dim(dim, x: Tensor, operation):
     if dim is None:
         return None
     if not -x.ndim <= dim < x.ndim:
-        raise _bad_dims(asked, f"in_dim {dim} for an input of {x.ndim} dims")
+        raise _bad_dims(operation, f"in_dim {dim} for an input of {x.ndim} dims")
     return dim % x.ndim
 
 

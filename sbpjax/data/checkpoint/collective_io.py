@@ -15,11 +15,13 @@ from sbpjax.errors import CheckpointError
 Result = TypeVar("Result")
 
 
-def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], Any]) -> tuple[Result, dict[int, Any]]:
+def together(
+    operation: str, work: Callable[[], Result], tell: Callable[[Result], Any]
+) -> tuple[Result, dict[int, Any]]:
     """Return the result of ``work()`` here and the shared part of every rank's; all ranks call it.
 
     Args:
-        asked: the name of the operation, equal on all ranks.
+        operation: the name of the operation, equal on all ranks.
         work: the local work of this rank.
         tell: the part of its result to share with the others.
 
@@ -33,14 +35,14 @@ def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], An
     except Exception as error:
         failure = error
     told = processes.current().exchange(
-        asked, (None if failure is None else f"{type(failure).__name__}: {failure}", value)
+        operation, (None if failure is None else f"{type(failure).__name__}: {failure}", value)
     )
     if failure is not None:
         raise failure
     failed = {rank: text for rank, (text, _) in told.items() if text is not None}
     if failed:
         raise CheckpointError(
-            asked,
+            operation,
             "; ".join(f"rank {rank} failed with {text}" for rank, text in failed.items()),
             "all ranks reach the checkpoint, and save or load the same tensors",
             f"look at rank {next(iter(failed))}: its path, its disk, its model",

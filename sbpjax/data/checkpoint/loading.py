@@ -125,10 +125,10 @@ def _part(contents: Contents, part: str) -> Any:
     """Return the structure under a key of the saved dict."""
     found = entries_of(contents.state) or {}
     if part not in found:
-        asked = f"loading {part!r} of {str(contents.directory)!r}"
+        operation = f"loading {part!r} of {str(contents.directory)!r}"
         seen = f"a dict with keys {list(found)[:6]}" if found else "no dict"
         rule = "part= is a key of the dict that was saved"
-        raise CheckpointError(asked, seen, rule, "name one of its keys, or leave it out")
+        raise CheckpointError(operation, seen, rule, "name one of its keys, or leave it out")
     return found[part]
 
 

@@ -32,15 +32,15 @@ def locate_checkpoint(path: str | os.PathLike) -> Path:
     for candidate in (path, path.with_name(path.name + ".old")):
         if (candidate / CHECKSUMS).exists():
             return candidate
-    asked = f"the checkpoint {str(path)!r}"
+    operation = f"the checkpoint {str(path)!r}"
     rule = "a checkpoint is a directory that sbpjax.save or sbpjax.checkpoint.save wrote"
     steps = sorted(p for p in path.iterdir() if STEP.match(p.name)) if path.is_dir() else []
     if steps:
         seen = f"the directory of a checkpoint.Manager, with {steps[-1].name} in it"
-        raise CheckpointError(asked, seen, rule, "give manager.path(step), or manager.restore(step)")
+        raise CheckpointError(operation, seen, rule, "give manager.path(step), or manager.restore(step)")
     seen = "no such directory" if not path.exists() else f"no {CHECKSUMS} in it: it was not written to the end"
     fix = "check the path; sbpjax.checkpoint.Manager(directory).latest() finds the last complete one"
-    raise CheckpointError(asked, seen, rule, fix)
+    raise CheckpointError(operation, seen, rule, fix)
 
 
 class _Reading:
@@ -90,8 +90,8 @@ class Contents:
     def _check_version(self, version: int) -> None:
         if version != manifest.VERSION:
             rule = f"this version of sbpjax reads checkpoints of version {manifest.VERSION}"
-            asked = f"loading {self.directory}"
-            raise CheckpointError(asked, f"version {version}", rule, "use the sbpjax that wrote it, or a newer one")
+            operation = f"loading {self.directory}"
+            raise CheckpointError(operation, f"version {version}", rule, "use the sbpjax that wrote it, or a newer one")
 
     def _check(self, name: str) -> None:
         if name not in self._files:

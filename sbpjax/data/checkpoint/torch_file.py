@@ -258,11 +258,11 @@ def read_torch(
         raise damaged_error(f"reading the PyTorch file {str(path)!r}", error) from (None if weights_only else error)
 
 
-def damaged_error(asked: str, error: Exception) -> CheckpointError:
+def damaged_error(operation: str, error: Exception) -> CheckpointError:
     """Return the error for a file that cannot be read."""
     zipped = not isinstance(error, zipfile.BadZipFile)
     return CheckpointError(
-        asked,
+        operation,
         f"{type(error).__name__}: {str(error)[:500]}" if zipped else "no zip archive, or a part of one",
         "zip files only: torch.save writes them since 1.6; of plain values, and of tensors within their storages",
         "check the path; an older file: torch.save(torch.load(path), path) in PyTorch",

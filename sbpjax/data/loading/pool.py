@@ -303,8 +303,8 @@ class Pool:
         kind = _exception_class(*where)
         index = self._workers.index(worker)
         if issubclass(kind, SbpjaxError) and "\n  seen: " in text and not full_tracebacks():
-            asked, _, rest = text.partition("\n")
-            return kind(f"{asked}, in DataLoader worker process {index}{when}\n{rest}")
+            operation, _, rest = text.partition("\n")
+            return kind(f"{operation}, in DataLoader worker process {index}{when}\n{rest}")
         text = f"Caught {name} in DataLoader worker process {index}{when}.\nOriginal {trace}"
         if issubclass(kind, KeyError):  # whose text is shown with \n for line breaks
             kind = type(kind.__name__, (kind,), {"__str__": Exception.__str__})

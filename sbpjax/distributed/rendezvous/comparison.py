@@ -53,7 +53,7 @@ class Comparison:
         self._over = threading.Event()
         self._told: dict[tuple[int, ...], tuple] = {}  # last published part of each trace
         self._answered = self._hurries = False
-        self._asked_s = 0.0  # when it last looked whether another one found a difference
+        self._checked_s = 0.0  # when it last looked whether another one found a difference
         self._thread = threading.Thread(target=self._run, name="sbpjax-calls", daemon=True)
 
     def start(self) -> None:
@@ -98,7 +98,7 @@ class Comparison:
                 self._tell(trail, still, ended)
             else:
                 settled &= self._compare_trail(trail, still, ended)
-        if leads and (still or ended or time.monotonic() - self._asked_s > _ASK_S):
+        if leads and (still or ended or time.monotonic() - self._checked_s > _ASK_S):
             self._answer()
         return settled
 
@@ -119,7 +119,7 @@ class Comparison:
 
     def _answer(self) -> None:
         """Publish the calls of this process, if another one found a difference."""
-        self._asked_s = time.monotonic()
+        self._checked_s = time.monotonic()
         accused = self.world.store.find(_ACCUSED)
         if accused is None or self._answered:
             return

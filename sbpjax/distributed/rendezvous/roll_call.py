@@ -68,14 +68,14 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
     host, port = split(address)
     mine = {"rank": rank, "size": size, "host": roll_messages.host(), "versions": roll_messages.versions()}
     mine["nonce"] = secrets.token_bytes(roll_messages.NONCE_BYTES)
-    asked = f"env.init(): process {rank} of {size} at {address}"
+    operation = f"env.init(): process {rank} of {size} at {address}"
     if rank == 0:
-        answer = roll_server.Server(mine, key, asked).serve(host, port, deadline, timeout_s)
+        answer = roll_server.Server(mine, key, operation).serve(host, port, deadline, timeout_s)
     else:
-        answer = _report(host, port, mine, key, deadline, timeout_s, asked)
+        answer = _report(host, port, mine, key, deadline, timeout_s, operation)
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
-        raise kind(asked, answer["seen"], answer["rule"], answer["fix"])
+        raise kind(operation, answer["seen"], answer["rule"], answer["fix"])
     return Present(answer["hosts"], signing.derive_key(key, "run", answer["run"].hex()))
 
 
@@ -85,7 +85,7 @@ def split(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, asked: str) -> dict:
+def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, operation: str) -> dict:
     """Send this rank's identity to rank 0 until it answers."""
     why, refused, refused_since = "nothing answers there", "", None
     while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
@@ -107,9 +107,9 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value} with one value on all machines; see {page('explanation/security.md')}"
         seen = refused if refused_since is not None else f"{refused}; then: {why}"
-        raise ForeignMessageError(asked, seen, rule, fix)
+        raise ForeignMessageError(operation, seen, rule, fix)
     raise LostRankError(
-        asked,
+        operation,
         f"rank 0 did not answer within {timeout_s:g} s: {why}",
         "rank 0 serves the others at the coordinator's address",
         "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",

@@ -47,13 +47,13 @@ class Server:
     Args:
         mine: the message of rank 0 about itself.
         key: the job's key.
-        asked: the operation, for errors.
+        operation: the operation, for errors.
     """
 
-    def __init__(self, mine: dict[str, Any], key: bytes, asked: str) -> None:
+    def __init__(self, mine: dict[str, Any], key: bytes, operation: str) -> None:
         self.mine = mine
         self.key = key
-        self.asked = asked
+        self.operation = operation
         self.present: dict[int, dict] = {0: mine}
         self.dropped: list[str] = []
         self._heard: list[tuple[socket.socket, dict]] = []  # ranks of this job, to be answered
@@ -93,7 +93,7 @@ class Server:
         except OSError as error:
             server.close()
             raise DistributedError(
-                self.asked,
+                self.operation,
                 f"{error}",
                 f"rank 0 serves the others on port {port}",
                 "choose another port, or let the launcher choose a free one: --port 0",

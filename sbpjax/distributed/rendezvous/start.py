@@ -29,18 +29,18 @@ def connect(
     if found is None:
         return False
     address, size, rank, local_rank = found
-    asked = f"env.init({address!r}, {size}, {rank})"
+    operation = f"env.init({address!r}, {size}, {rank})"
     if not 0 <= rank < size:
         rule = "a rank is at least 0 and below the number of processes"
-        raise OpValueError(asked, f"rank {rank} of {size}", rule, f"a process_id in 0 … {size - 1}")
+        raise OpValueError(operation, f"rank {rank} of {size}", rule, f"a process_id in 0 … {size - 1}")
     if world.devices_started():
         raise DeviceStateError(
-            asked,
+            operation,
             "JAX has already started its devices",
             "the processes are connected before the first tensor, placement or JAX array is made",
             "call sbpjax.env.init() right after the imports",
         )
-    present = roll_call.roll_call(address, rank, size, timeout_s, _job_key(asked))
+    present = roll_call.roll_call(address, rank, size, timeout_s, _job_key(operation))
     hosts = present.hosts
     same = [r for r in range(size) if hosts[r] == hosts[rank]]
     local_rank = same.index(rank) if local_rank is None else local_rank
@@ -67,7 +67,7 @@ def connect(
     return True
 
 
-def _job_key(asked: str) -> bytes:
+def _job_key(operation: str) -> bytes:
     try:
         return signing.job_key()
     except OSError as error:
@@ -76,7 +76,7 @@ def _job_key(asked: str) -> bytes:
         )
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value}, the same on all ranks; see {page('explanation/security.md')}"
-        raise DistributedError(asked, str(error), rule, fix) from None
+        raise DistributedError(operation, str(error), rule, fix) from None
 
 
 def _bind_address(address: str) -> str | None:

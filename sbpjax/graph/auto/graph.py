@@ -151,7 +151,7 @@ def layouts_of_slots(slots: Sequence[StateSlot], chosen: dict[int, Layout]) -> d
     return found
 
 
-def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[Tensor]) -> None:
+def check_arguments(operation: str, placement: Placement | None, tensors: Sequence[Tensor]) -> None:
     """Refuse local arguments of a program on devices of several processes.
 
     Raises:
@@ -160,7 +160,7 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
     local = [t for t in tensors if t.layout is None and t.ndim]
     if placement is not None and placement.spans_processes and local:
         raise GraphConfigError(
-            asked,
+            operation,
             f"a local argument {local[0].dtype.name}{list(local[0].shape)} on {placement!r}",
             "a local argument is the whole value, and every process has its own",
             "x.to_global(placement, sbp.split(0))",
@@ -269,11 +269,11 @@ def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
     return min(found, key=lambda k: (found[k], k)) if found else None
 
 
-def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:
+def not_on_one_placement(operation: str, places: Iterable[Any]) -> GraphConfigError:
     """Return the error for a graph whose state is on several placements."""
     names = ", ".join(sorted(map(repr, places)))
     return GraphConfigError(
-        asked,
+        operation,
         f"enable_auto_parallel(True) with tensors on {names}",
         "the layouts of one placement are planned as a whole; stages of a pipeline are cut by pipeline.auto_stages",
         "config.enable_auto_parallel(False), or put the state on one placement",

@@ -280,10 +280,10 @@ def _names(inputs: Iterable, every: Mapping[str, Activation]) -> dict[str, list[
     return found
 
 
-def _ending(path: Path, asked: str) -> str:
+def _ending(path: Path, operation: str) -> str:
     if path.suffix not in (".py", ".json"):
         raise SbpError(
-            f"sbpjax.auto.{asked}({str(path)!r})",
+            f"sbpjax.auto.{operation}({str(path)!r})",
             f"the ending {path.suffix!r}",
             "a plan is a Python module or JSON",
             f'"{path.stem}.py" or "{path.stem}.json"',

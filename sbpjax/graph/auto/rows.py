@@ -47,11 +47,11 @@ class TensorRow:
     line: str = ""
 
 
-def unknown(name: str, known: Sequence[str], asked: str) -> SbpError:
+def unknown(name: str, known: Sequence[str], operation: str) -> SbpError:
     """Return the error for a name that no input and no activation has."""
     near = [k for k in known if name.lower() in k.lower()] or list(known)
     return SbpError(
-        f"{asked}({name!r})",
+        f"{operation}({name!r})",
         f"no tensor of the step is called {name!r}",
         "a name is that of an input or of a boundary activation, as the report lists them",
         f"e.g. {near[0]!r}" if near else "print(report)",

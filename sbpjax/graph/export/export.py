@@ -65,26 +65,26 @@ def export(
     onnx: bool = False,
 ) -> Path:
     """Write a graph as files; see `Graph.export`."""
-    asked = f"{graph.name}.export({os.fspath(path)!r}, ...)"
-    key = None if key is None else file_reader.checked_key(key, asked)
+    operation = f"{graph.name}.export({os.fspath(path)!r}, ...)"
+    key = None if key is None else file_reader.checked_key(key, operation)
     folder = Path(path)
-    _check_target(asked, folder)
-    names = _checked_platforms(asked, platforms)
+    _check_target(operation, folder)
+    names = _checked_platforms(operation, platforms)
     if not (args or kwargs):
-        args, kwargs = _last_arguments(graph, asked)
+        args, kwargs = _last_arguments(graph, operation)
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     if dynamic_batch:
-        state, call, program = _with_free_batch(graph, asked, args, kwargs)
+        state, call, program = _with_free_batch(graph, operation, args, kwargs)
     else:
         state, program, call = prepare_program(graph, args, kwargs)
-    _check_data(asked, state)
-    _warn_of_training(graph, asked, program)
+    _check_data(operation, state)
+    _warn_of_training(graph, operation, program)
     if program.pipeline is not None:
         program = program.sequential()
     if program.host_inputs:
         raise ExportError(
-            asked,
+            operation,
             "lookups in a table by key",
             "an export is a program alone, and which row a key has is found on the host before each call",
             "export the model after the table, with its vectors as an argument",
@@ -96,11 +96,11 @@ def export(
         "class": type(graph).__name__,
         "packages": manifest.packages(),
         "placement": _placement_json(program),
-        "inputs": _inputs_json(graph, call, program, asked),
-        "outputs": _outputs_json(program, asked),
+        "inputs": _inputs_json(graph, call, program, operation),
+        "outputs": _outputs_json(program, operation),
     }
     content["state"], weights = _state_json(graph, state, program)
-    exported = _export_program(asked, program, names)
+    exported = _export_program(operation, program, names)
     blob = bytes(exported.serialize())
     content["program"] = {
         "file": manifest.PROGRAM,
@@ -113,7 +113,7 @@ def export(
     others: dict[str, Any] = dict(other_forms.programs(exported))
     content["program"]["kept"] = [int(i) for i in exported.module_kept_var_idx]
     if onnx:
-        others[other_forms.ONNX] = other_forms.model(asked, program, exported, content, weights)
+        others[other_forms.ONNX] = other_forms.model(operation, program, exported, content, weights)
     content["weights"] = {"file": manifest.WEIGHTS, "bytes": sum(a.nbytes for a in weights.values())}
     _write(folder, content, blob, weights, key, others)
     return folder
@@ -122,7 +122,7 @@ def export(
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
-def _export_program(asked: str, program: Any, platforms: tuple[str, ...] | None):
+def _export_program(operation: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program.structs
     # Committed arrays name a device; the export runs on any.
     if program.placement is None:
@@ -134,7 +134,7 @@ def _export_program(asked: str, program: Any, platforms: tuple[str, ...] | None)
     # The error of jax.export for anything without a stable form: callbacks, unknown custom calls, kernels.
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
-            asked,
+            operation,
             f"jax.export: {str(error).strip().splitlines()[0]}",
             "an export consists of operations with a stable meaning: no call back into Python, no kernel that only "
             "this version of a library has",
@@ -142,7 +142,7 @@ def _export_program(asked: str, program: Any, platforms: tuple[str, ...] | None)
         ) from error
 
 
-def _last_arguments(graph: Any, asked: str) -> tuple[tuple, dict]:
+def _last_arguments(graph: Any, operation: str) -> tuple[tuple, dict]:
     """Return the arguments of a graph's last call; none where `build` takes none."""
     if graph._g.latest is not None:
         return graph.program.arguments
@@ -151,22 +151,24 @@ def _last_arguments(graph: Any, asked: str) -> tuple[tuple, dict]:
     except TypeError:
         seen = "no arguments, and a graph that was not called"
         rule = "a program is made for arguments: those of the last call, or those given"
-        raise ExportError(asked, seen, rule, "give those of build after the path, or call the graph first") from None
+        raise ExportError(
+            operation, seen, rule, "give those of build after the path, or call the graph first"
+        ) from None
     return (), {}
 
 
-def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
+def _with_free_batch(graph: Any, operation: str, args: tuple, kwargs: dict):
     """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
     state, call = State(owners_of(graph)), Call(args, kwargs)
     if any(layout is not None for layout in (*state.layouts(), *(t.layout for t in call.tensors))):
         seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
         fix = "export a graph of copy.deepcopy(model).to_local(); or without dynamic_batch, once per batch size"
-        raise ExportError(asked, seen, rule, fix)
+        raise ExportError(operation, seen, rule, fix)
     sizes = sorted({t.shape[0] for t in call.tensors if t.ndim})
     if len(sizes) != 1 or any(t.ndim == 0 for t in call.tensors):
         seen = ", ".join(str(tuple(t.shape)) for t in call.tensors) or "no tensor"
         rule = "dim 0 of every tensor argument is the batch, of one size"
-        raise ExportError(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0")
+        raise ExportError(operation, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0")
     given = call
     (rows,) = jax.export.symbolic_shape("batch")
     free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
@@ -185,14 +187,14 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
         # Errors at any size are raised as they are.
         fresh = State(owners_of(graph))
         program = build_program(GraphStep(graph, fresh, {}), fresh, given, Options(), f"{graph.name}.build")
-        _warn_of_training(graph, asked, program)
+        _warn_of_training(graph, operation, program)
         what = str(error).strip().partition("\n")[0]
         why: BaseException = error
         while (cause := why.__cause__ or why.__context__) is not None:
             why = cause
         reason = "" if why is error else f": {str(why).strip().partition(chr(10))[0]}"
         raise ExportError(
-            asked,
+            operation,
             f"build needs the number of rows: {what}{reason}",
             "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
             "parts, or choose by it",
@@ -205,7 +207,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
 # -- the manifest ------------------------------------------------------------------------------------------------------
 
 
-def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
+def _inputs_json(graph: Any, call: Call, program: Program, operation: str) -> dict:
     places = set(call.places)
     found = []
     for i, (path, leaf) in enumerate(zip(call.paths(graph.build), call.leaves, strict=True)):
@@ -213,21 +215,21 @@ def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
             layout = None if program.placement is None else leaf.layout
             found.append(manifest.tensor_json(path, leaf.shape, payload(leaf).dtype, layout))
         else:
-            found.append(manifest.static_json(leaf, path, asked))
-    return {"structure": manifest.structure_json(call.structure, asked), "leaves": found}
+            found.append(manifest.static_json(leaf, path, operation))
+    return {"structure": manifest.structure_json(call.structure, operation), "leaves": found}
 
 
-def _outputs_json(program: Program, asked: str) -> dict:
+def _outputs_json(program: Program, operation: str) -> dict:
     skip, outputs = len(program.written), program.outputs
     produced = iter(zip(program.jaxpr.out_avals[skip:], program.out_layouts[skip:], outputs.are_global, strict=True))
     found, (structure, leaves) = [], outputs.results
     for path, static in zip(tree.paths(structure, "output"), leaves, strict=True):
         if static is not None:
-            found.append(manifest.static_json(static[0], path, asked))
+            found.append(manifest.static_json(static[0], path, operation))
             continue
         aval, layout, is_global = next(produced)
         found.append({**manifest.tensor_json(path, aval.shape, aval.dtype, layout), "global": bool(is_global)})
-    return {"structure": manifest.structure_json(structure, asked), "leaves": found}
+    return {"structure": manifest.structure_json(structure, operation), "leaves": found}
 
 
 def _placement_json(program: Program) -> dict | None:
@@ -344,18 +346,20 @@ def _write(
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _check_target(asked: str, folder: Path) -> None:
+def _check_target(operation: str, folder: Path) -> None:
     if not folder.exists():
         return
     rule = "an export is a directory of its own; an older export there is replaced, anything else is kept"
     if not folder.is_dir():
-        raise ExportError(asked, "a file of that name", rule, "give the name of a new directory")
+        raise ExportError(operation, "a file of that name", rule, "give the name of a new directory")
     others = sorted({p.name for p in folder.iterdir()} - set(manifest.FILES))
     if others:
-        raise ExportError(asked, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory")
+        raise ExportError(
+            operation, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory"
+        )
 
 
-def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str, ...] | None:
+def _checked_platforms(operation: str, platforms: Sequence[str] | None) -> tuple[str, ...] | None:
     if platforms is None:
         return None
     names = (platforms,) if isinstance(platforms, str) else tuple(platforms)
@@ -363,26 +367,26 @@ def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str
     wrong = [name for name in names if name not in PLATFORMS]
     if wrong or not names:
         seen = f"platforms={list(names)}"
-        raise ExportError(asked, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]')
+        raise ExportError(operation, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]')
     return names
 
 
-def _warn_of_training(graph: Any, asked: str, program: Any) -> None:
+def _warn_of_training(graph: Any, operation: str, program: Any) -> None:
     """Warn if a graph exported for inference drops values at random, or follows each batch."""
     modules = [m for block in graph._g.blocks.values() for m in block.modules()]
     if graph._g.optimizers or not any(m.training for m in modules) or not (program.is_random or program.written):
         return
     does = "draws random numbers" if program.is_random else "changes its buffers with each call"
     rule = "a model that answers is exported in evaluation mode"
-    warn(message(asked, f"a model in training mode, which {does}", rule, "model.eval() first"))
+    warn(message(operation, f"a model in training mode, which {does}", rule, "model.eval() first"))
 
 
-def _check_data(asked: str, state: State) -> None:
+def _check_data(operation: str, state: State) -> None:
     """Refuse state without data."""
     for name, t in zip(state.names, state.tensors, strict=True):
         if payload(t).__class__ is Abstract:
             raise ExportError(
-                asked,
+                operation,
                 f"{name} is abstract: it has a shape and no elements",
                 "the weights are part of an export",
                 "make the model on devices of this machine, outside sbpjax.abstract()",

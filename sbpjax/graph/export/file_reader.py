@@ -43,7 +43,7 @@ with context:
 """
 
 
-def checked_key(key: Any, asked: str) -> bytes:
+def checked_key(key: Any, operation: str) -> bytes:
     """Return a key.
 
     Raises:
@@ -54,7 +54,7 @@ def checked_key(key: Any, asked: str) -> bytes:
     seen = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
     rule = f"a key is at least {_LEAST_KEY} bytes that no one can guess"
     raise SignatureError(
-        asked,
+        operation,
         f"key= of {seen}",
         rule,
         "key=sbpjax.graph.private_key(), or secrets.token_bytes(32)",
@@ -66,7 +66,7 @@ def signature(key: bytes, content: bytes) -> bytes:
     return sign(key, _CONTEXT, content)[:TAG_BYTES]
 
 
-def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> None:
+def check_signature(folder: Path, key: bytes, content: bytes, operation: str) -> None:
     """Compare the signature of the manifest that was read.
 
     Raises:
@@ -75,20 +75,20 @@ def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> Non
     path = folder / manifest.SIGNATURE
     if not path.is_file():
         seen, rule = f"no {manifest.SIGNATURE}", "with key= only files exported with that key are loaded"
-        raise SignatureError(asked, seen, rule, "graph.export(path, ..., key=key)")
+        raise SignatureError(operation, seen, rule, "graph.export(path, ..., key=key)")
     with open(path, "rb") as file:
         tag = file.read(TAG_BYTES)
     # The content that was read before, not the file again: it may be another one by now.
     verify_signature(key, _CONTEXT, tag + content)
 
 
-def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.Exported:
+def program(folder: Path, found: dict, operation: str, vouched: bool) -> jax.export.Exported:
     """Return the program of an export.
 
     Args:
         folder: where it is.
         found: its manifest.
-        asked: the user's request, for errors.
+        operation: the user's request, for errors.
         vouched: the program is signed, or the user trusts it: all calls are allowed but those into Python of another
             process.
 
@@ -100,21 +100,21 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
     # Compared even without a key: this separates a file that was cut off from one that JAX cannot read.
     if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
         seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
-        raise manifest.damaged_error(asked, seen)
+        raise manifest.damaged_error(operation, seen)
     calling = said.get("calling_convention_version")
     least = jax.export.minimum_supported_calling_convention_version
     most = jax.export.maximum_supported_calling_convention_version
     if calling.__class__ is not int or not least <= calling <= most:
-        raise _version(asked, found, f"a program of calling convention {calling}", f"reads {least} to {most}")
+        raise _version(operation, found, f"a program of calling convention {calling}", f"reads {least} to {most}")
     try:
         exported = jax.export.deserialize(bytearray(blob))
         # Before anything of it is compiled: compiling runs passes that read the attributes of its calls.
-        _check_calls(exported, asked, vouched)
+        _check_calls(exported, operation, vouched)
     except ExportError:
         raise
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise _version(asked, found, f"a program that cannot be read: {lines[0]}", "does not read it") from error
+        raise _version(operation, found, f"a program that cannot be read: {lines[0]}", "does not read it") from error
     return exported
 
 
@@ -124,7 +124,7 @@ def same_digest(made: str, said: Any) -> bool:
     return isinstance(said, str) and said.isascii() and hmac.compare_digest(made, said)
 
 
-def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> None:
+def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -> None:
     from .custom_calls import (  # MLIR, not for those who import sbpjax and load nothing
         callbacks,
         foreign,
@@ -137,11 +137,11 @@ def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> No
     if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
         what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number for an object of the process that exported"
-        raise ExportError(asked, f"a program with {what}", rule, "export the graph without it")
+        raise ExportError(operation, f"a program with {what}", rule, "export the graph without it")
     if not vouched and (found := foreign(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise ExportError(
-            asked,
+            operation,
             "a program with " + "; ".join(found[:4]) + more,
             "an unsigned program calls no code outside of it but known functions of linear algebra, on buffers of "
             "the sizes that they write",
@@ -163,17 +163,17 @@ def _parse_elsewhere(text: bytes) -> None:
         raise ValueError(f"a process that read it ended with code {done.returncode}: {words[-1][:200]}")
 
 
-def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
+def _version(operation: str, found: dict, seen: str, able: str) -> ExportError:
     made = found["packages"]
     return ExportError(
-        asked,
+        operation,
         f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
         f"jax {jax.__version__} {able}",
         f'pip install "jax=={made.get("jax")}", or export again with this version',
     )
 
 
-def weights(folder: Path, found: dict, asked: str) -> dict[str, np.ndarray]:
+def weights(folder: Path, found: dict, operation: str) -> dict[str, np.ndarray]:
     """Return the arrays of the weights file by name.
 
     Raises:
@@ -185,22 +185,24 @@ def weights(folder: Path, found: dict, asked: str) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not same_digest(digest, found["weights"].get("sha256")):
-        raise manifest.damaged_error(asked, f"{manifest.WEIGHTS}, not that which {manifest.MANIFEST} was written with")
+        raise manifest.damaged_error(
+            operation, f"{manifest.WEIGHTS}, not that which {manifest.MANIFEST} was written with"
+        )
     wanted = [*state["tensors"], *state["captured"]]
     try:
         with safe_open(path, "np") as file:
             names = set(file.keys())
             missing = [t["path"] for t in wanted if t["path"] not in names]
             if missing:
-                raise manifest.damaged_error(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
+                raise manifest.damaged_error(operation, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
             read = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
     except SafetensorError as error:
-        raise manifest.damaged_error(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
+        raise manifest.damaged_error(operation, f"{manifest.WEIGHTS} cannot be read: {error}") from None
     for facts in wanted:
         array = read[facts["path"]]
         kept = facts["stored_as"] or facts["dtype"]
         shape = tuple(facts["shape"]) + ((np.dtype(facts["dtype"]).itemsize,) if facts["stored_as"] else ())
         if array.dtype.name != kept or array.shape != shape:
             seen = f"{facts['path']} of {array.dtype.name}{list(array.shape)} in {manifest.WEIGHTS}, "
-            raise manifest.damaged_error(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
+            raise manifest.damaged_error(operation, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
     return read

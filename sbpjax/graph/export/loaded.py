@@ -97,18 +97,18 @@ class LoadedGraph:
         key: bytes | None = None,
         trust: bool = False,
     ) -> None:
-        self._asked = f"load_graph({os.fspath(folder)!r})"
-        content = manifest.content(folder, self._asked)
+        self._operation = f"load_graph({os.fspath(folder)!r})"
+        content = manifest.content(folder, self._operation)
         if key is not None:
-            file_reader.check_signature(folder, file_reader.checked_key(key, self._asked), content, self._asked)
-        found = self.manifest = manifest.read(content, self._asked)
-        exported = file_reader.program(folder, found, self._asked, vouched=key is not None or trust)
-        self.placement, target = _target(found, placement, device, self._asked)
+            file_reader.check_signature(folder, file_reader.checked_key(key, self._operation), content, self._operation)
+        found = self.manifest = manifest.read(content, self._operation)
+        exported = file_reader.program(folder, found, self._operation, vouched=key is not None or trust)
+        self.placement, target = _target(found, placement, device, self._operation)
         platform = target.platform if self.placement is None else self.placement.devices.flat[0].platform
-        _check_platform(exported, platform, self._asked)
+        _check_platform(exported, platform, self._operation)
         try:
             self.name: str = found["name"]
-            weights = file_reader.weights(folder, found, self._asked)
+            weights = file_reader.weights(folder, found, self._operation)
             state = found["state"]
             self.numbers = {n["name"]: float(n["value"]) for n in state["numbers"]}
             self._names = [t["path"] for t in state["tensors"]]
@@ -121,7 +121,7 @@ class LoadedGraph:
             raise
         except Exception as error:  # the files do not fit each other, in any way
             seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
-            raise manifest.damaged_error(self._asked, seen) from error
+            raise manifest.damaged_error(self._operation, seen) from error
         self._inputs = found["inputs"]["leaves"]
         self._arrays = [(np.dtype(leaf["dtype"]), leaf["shape"]) for leaf in self._inputs if "static" not in leaf]
         self._free = any(d.__class__ is str for leaf in self._inputs for d in leaf.get("shape", ()))
@@ -187,8 +187,8 @@ class LoadedGraph:
 
     def _check_structure(self, structure: Any) -> None:
         wanted = self.manifest["inputs"]["structure"]
-        asked = f"{self.name}(...), loaded"
-        found = manifest.structure_json(structure, asked)
+        operation = f"{self.name}(...), loaded"
+        found = manifest.structure_json(structure, operation)
         if found != wanted:
             args, named = structure.children
             names = [f"argument {i}" for i in range(len(args.children))] + [f"{key}=" for key in named.keys]
@@ -196,7 +196,7 @@ class LoadedGraph:
             paths = ", ".join(p for n, c in zip(names, children, strict=True) for p in tree.paths(c, n)) or "none"
             known = ", ".join(leaf["path"] for leaf in self._inputs) or "none"
             raise GraphTypeError(
-                asked,
+                operation,
                 f"arguments of another structure: {paths}",
                 f"an exported graph takes the inputs of its export: {known}",
                 f"{self.name}({known})",
@@ -313,17 +313,17 @@ class LoadedGraph:
             StateDictError: names or shapes do not fit; nothing is written then.
         """
         known = self.state_dict()
-        asked = f"{self.name}.load_state_dict, loaded"
+        operation = f"{self.name}.load_state_dict, loaded"
         unknown, missing = [k for k in state_dict if k not in known], [k for k in known if k not in state_dict]
         if strict and (unknown or missing):
             seen = f"unknown names {unknown[:5]}, missing names {missing[:5]}"
-            raise StateDictError(asked, seen, "the names are those of state_dict()", "strict=False")
+            raise StateDictError(operation, seen, "the names are those of state_dict()", "strict=False")
         given = {k: v for k, v in state_dict.items() if k in known}
         for name, value in given.items():
             if tuple(value.shape) != tuple(known[name].shape):
                 seen = f"{name}: {tuple(value.shape)}"
                 rule = f"{name} is {tuple(known[name].shape)}"
-                raise StateDictError(asked, seen, rule, "load the state of the same model")
+                raise StateDictError(operation, seen, rule, "load the state of the same model")
         for name, value in given.items():
             known[name].copy_(value)
 
@@ -363,13 +363,13 @@ class _Live:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Placement | None, Any]:
+def _target(found: dict, placement: Any, device: Any, operation: str) -> tuple[Placement | None, Any]:
     """Return the target of a graph: a placement, or None and a device."""
     said = found.get("placement")
     if said is None:
         if placement is not None:
             seen, rule = f"placement={placement!r}", "this graph was exported from local tensors: it runs on one device"
-            raise ExportError(asked, seen, rule, 'load_graph(path, device="cpu")')
+            raise ExportError(operation, seen, rule, 'load_graph(path, device="cpu")')
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
         return None, default_jax_device()
@@ -377,26 +377,26 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
     if device is not None:
         seen, rule = f"device={str(device)!r}", f"this graph is sharded over a placement of {_grid(hierarchy)} ranks"
-        raise ExportError(asked, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))")
+        raise ExportError(operation, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))")
     if placement is None:
         have = len(devices_of(said["type"]))
         if have < np.prod(hierarchy):
             seen = f"{have} devices of type {said['type']!r} here"
             rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
-            raise ExportError(asked, seen, rule, "export it from a placement of the devices there are")
+            raise ExportError(operation, seen, rule, "export it from a placement of the devices there are")
         return Placement(said["type"], ranks), None
     if tuple(placement.hierarchy) != hierarchy or not placement.is_present:
         seen = f"a placement of {_grid(placement.hierarchy)} ranks{'' if placement.is_present else ', not here'}"
         rule = f"the plan is part of the program: it was exported for {_grid(hierarchy)} ranks"
-        raise ExportError(asked, seen, rule, f"placement=placement({placement.type!r}, {ranks})")
+        raise ExportError(operation, seen, rule, f"placement=placement({placement.type!r}, {ranks})")
     return placement, None
 
 
-def _check_platform(exported, platform: str, asked: str) -> None:
+def _check_platform(exported, platform: str, operation: str) -> None:
     names = {"gpu": "cuda"}
     if names.get(platform, platform) not in exported.platforms:
         raise ExportError(
-            asked,
+            operation,
             f"devices of platform {platform!r}",
             f"the program was exported for {list(exported.platforms)}",
             f"graph.export(path, ..., platforms={[*exported.platforms, names.get(platform, platform)]})",

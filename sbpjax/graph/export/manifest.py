@@ -47,7 +47,7 @@ _KEYS = {
 }  # fmt: skip
 
 
-def structure_json(structure: Any, asked: str) -> Any:
+def structure_json(structure: Any, operation: str) -> Any:
     """Return a structure of `_core.tracing.tree` as JSON.
 
     Raises:
@@ -56,23 +56,23 @@ def structure_json(structure: Any, asked: str) -> Any:
     if structure is tree.LEAF:
         return None
     kind, keys, children = structure
-    inner = [structure_json(child, asked) for child in children]
+    inner = [structure_json(child, operation) for child in children]
     if kind is list or kind is tuple:
         return [kind.__name__, inner]
     if kind is dict or kind is OrderedDict:
-        return [kind.__name__, _plain_keys(keys, asked), inner]
+        return [kind.__name__, _plain_keys(keys, operation), inner]
     if kind is defaultdict:
         factory = keys[0]
         name = None if factory is None else getattr(factory, "__name__", "")
         if factory is not None and _FACTORIES.get(name or "") is not factory:
-            raise _unwritable(asked, f"a defaultdict that makes its defaults by {factory!r}")
-        return ["defaultdict", name, _plain_keys(keys[1:], asked), inner]
+            raise _unwritable(operation, f"a defaultdict that makes its defaults by {factory!r}")
+        return ["defaultdict", name, _plain_keys(keys[1:], operation), inner]
     fields = getattr(kind, "_fields", None)
     if issubclass(kind, tuple) and fields is not None:
         return ["namedtuple", kind.__name__, list(fields), inner]
     if dataclasses.is_dataclass(kind):
         return ["dataclass", kind.__name__, list(keys), inner]
-    raise _unwritable(asked, f"a container of type {kind.__name__}")
+    raise _unwritable(operation, f"a container of type {kind.__name__}")
 
 
 def structure_of(found: Any) -> Any:
@@ -97,17 +97,17 @@ def structure_of(found: Any) -> Any:
     raise ValueError(f"a container of kind {kind!r}")
 
 
-def _plain_keys(keys: tuple, asked: str) -> list:
+def _plain_keys(keys: tuple, operation: str) -> list:
     for key in keys:
         if key.__class__ not in _PLAIN:
-            raise _unwritable(asked, f"a dict with the key {key!r} of type {type(key).__name__}")
+            raise _unwritable(operation, f"a dict with the key {key!r} of type {type(key).__name__}")
     return list(keys)
 
 
-def static_json(value: Any, path: str, asked: str) -> dict:
+def static_json(value: Any, path: str, operation: str) -> dict:
     """Return an argument or result that is no tensor as JSON."""
     if value.__class__ not in _PLAIN:
-        raise _unwritable(asked, f"{path or 'a result'} is a {type(value).__name__}")
+        raise _unwritable(operation, f"{path or 'a result'} is a {type(value).__name__}")
     text = repr(value) if value.__class__ is float else value  # JSON has no nan and inf
     return {"path": path, "static": type(value).__name__, "value": text}
 
@@ -166,7 +166,7 @@ def written(content: dict) -> bytes:
     return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
-def content(folder: Path, asked: str) -> bytes:
+def content(folder: Path, operation: str) -> bytes:
     """Return the bytes of the manifest of a folder.
 
     Raises:
@@ -175,11 +175,11 @@ def content(folder: Path, asked: str) -> bytes:
     if not folder.is_dir():
         seen = "a file" if folder.exists() else "no such directory"
         fix = f'load_graph("{folder.parent}")' if folder.is_file() else f'graph.export("{folder}", x)'
-        raise ExportError(asked, seen, "an exported graph is a directory", fix)
+        raise ExportError(operation, seen, "an exported graph is a directory", fix)
     missing = [name for name in (MANIFEST, PROGRAM, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise ExportError(
-            asked,
+            operation,
             f"no {' and no '.join(missing)}; there are {sorted(p.name for p in folder.iterdir())[:8]}",
             f"an exported graph is {MANIFEST}, {PROGRAM} and {WEIGHTS}",
             "copy the whole directory, or export again",
@@ -187,7 +187,7 @@ def content(folder: Path, asked: str) -> bytes:
     return (folder / MANIFEST).read_bytes()
 
 
-def read(text: bytes, asked: str) -> dict:
+def read(text: bytes, operation: str) -> dict:
     """Parse a manifest.
 
     Raises:
@@ -197,37 +197,39 @@ def read(text: bytes, asked: str) -> dict:
         content = json.loads(text)
     # JSON nested a thousand deep is a RecursionError of Python's parser.
     except (ValueError, RecursionError) as error:
-        raise damaged_error(asked, f"{MANIFEST} is no JSON: {error}") from None
+        raise damaged_error(operation, f"{MANIFEST} is no JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         seen = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise damaged_error(asked, f"a manifest of format {seen!r}, not {FORMAT!r}")
+        raise damaged_error(operation, f"a manifest of format {seen!r}, not {FORMAT!r}")
     version = content.get("format_version")
     if version != VERSION and isinstance(version, int):
         made = content["packages"] if isinstance(content.get("packages"), dict) else {}
         raise ExportError(
-            asked,
+            operation,
             f"format version {version}, written by sbpjax {made.get('sbpjax', 'unknown')}",
             f"this sbpjax reads version {VERSION}",
             "load it with the sbpjax that wrote it, or export again with this one",
         )
     wrong = [key for key, kind in _KEYS.items() if not isinstance(content.get(key), kind)]
     if wrong:
-        raise damaged_error(asked, f"{MANIFEST} without a valid {', '.join(wrong)}")
+        raise damaged_error(operation, f"{MANIFEST} without a valid {', '.join(wrong)}")
     try:
         check(content)
     except (ValueError, OverflowError) as error:
-        raise damaged_error(asked, f"{MANIFEST} is not as it was written: {error}") from None
+        raise damaged_error(operation, f"{MANIFEST} is not as it was written: {error}") from None
     return content
 
 
-def damaged_error(asked: str, seen: str) -> ExportError:
+def damaged_error(operation: str, seen: str) -> ExportError:
     """Return the error for files that do not fit together."""
-    return ExportError(asked, seen, "the files of an export are written together and fit each other", "export again")
-
-
-def _unwritable(asked: str, seen: str) -> ExportError:
     return ExportError(
-        asked,
+        operation, seen, "the files of an export are written together and fit each other", "export again"
+    )
+
+
+def _unwritable(operation: str, seen: str) -> ExportError:
+    return ExportError(
+        operation,
         seen,
         "inputs and outputs of an exported graph are tensors, None, bool, int, float and str in lists, tuples, "
         "dicts, named tuples and dataclasses, since it is loaded without the classes of the model",

@@ -42,7 +42,7 @@ def programs(exported: Any) -> dict[str, bytes]:
     return found
 
 
-def model(asked: str, program: Program, exported: Any, content: dict, weights: dict[str, np.ndarray]) -> Any:
+def model(operation: str, program: Program, exported: Any, content: dict, weights: dict[str, np.ndarray]) -> Any:
     """Return the ONNX model of an export, with its weights inside.
 
     Raises:
@@ -53,7 +53,7 @@ def model(asked: str, program: Program, exported: Any, content: dict, weights: d
     state = content["state"]
     if any(slot["stacked"] for slot in state["inputs"]):
         raise ExportError(
-            asked,
+            operation,
             "a program that loops over stacks of its layers' weights",
             "a model in ONNX has each weight under its own name",
             "graph.config.enable_block_scan(False)",
@@ -73,7 +73,7 @@ def model(asked: str, program: Program, exported: Any, content: dict, weights: d
     first = 1 + len(program.slots) + len(program.number_names)
     names[first : first + len(arguments)] = arguments
     outputs = [leaf["path"] for leaf in content["outputs"]["leaves"] if "static" not in leaf]
-    return onnx_model(asked, exported, constants, names, outputs)
+    return onnx_model(operation, exported, constants, names, outputs)
 
 
 def with_weights_outside(proto: Any, file: Path) -> bytes:

@@ -87,13 +87,13 @@ def _inner(eqn) -> list:
     return found
 
 
-def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop | None:
+def find_loop(program: Program, placed: set[Var], operation: str) -> MicroBatchLoop | None:
     """Return the loop over micro-batches of a flat program, None if there is none.
 
     Args:
         program: the program.
         placed: its inputs that are on a placement.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
 
     Raises:
         GraphError: a value goes to another placement inside a loop or branch that is not the one over micro-batches.
@@ -103,19 +103,19 @@ def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop 
     inside = [eqn for eqn in program.eqns if any(map(crosses_stages, _inner(eqn)))]
     loops = [eqn for eqn in inside if eqn.primitive.name == "scan" and not eqn.params["reverse"]]
     if len(inside) > 1 or len(loops) != len(inside):
-        raise _inside(asked, next((eqn for eqn in inside if eqn not in loops), inside[-1]))
+        raise _inside(operation, next((eqn for eqn in inside if eqn not in loops), inside[-1]))
     if not loops:
         return None
     for eqn in loops[0].params["jaxpr"].jaxpr.eqns:
         if eqn.primitive.name in CONTROL and any(map(crosses_stages, _inner(eqn))):
-            raise _inside(asked, eqn)
+            raise _inside(operation, eqn)
     return _split(program, placed, loops[0])
 
 
-def _inside(asked: str, eqn) -> GraphError:
+def _inside(operation: str, eqn) -> GraphError:
     line = source_line(eqn)
     return GraphError(
-        asked,
+        operation,
         f"a change of placement inside a {eqn.primitive.name}" + f" at {line}" * bool(line),
         "stages are cut at the top level of build; a loop or branch is on one placement",
         "move the value before or after the loop",

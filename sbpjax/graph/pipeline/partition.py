@@ -91,7 +91,7 @@ def partition(
     places: Mapping[Var, Placement | None],
     *,
     home: Placement | None = None,
-    asked: str = "a pipelined program",
+    operation: str = "a pipelined program",
     is_backward=lambda eqn: False,
 ) -> Partition:
     """Return a program in tasks.
@@ -100,24 +100,24 @@ def partition(
         program: a flat program.
         places: the placements of its inputs, None for numbers and seeds.
         home: the placement of outputs that depend on no placed value.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         is_backward: whether an equation belongs to a backward.
 
     Raises:
         MixedTensorError: an equation reads values of more than one element on two placements.
     """
-    colours = _Colours(program, places, asked, is_backward)
+    colours = _Colours(program, places, operation, is_backward)
     deepest = colours.deepest_forward()
     # A gradient that depends on no forward, such as that of a sum, starts after the forward too.
     if deepest:
-        colours = _Colours(program, places, asked, is_backward, deepest)
+        colours = _Colours(program, places, operation, is_backward, deepest)
     colours.sink()
     return _tasks(colours, program, home)
 
 
-def places_of(program: Program, places: Mapping[Var, Placement | None], asked: str) -> list[Placement | None]:
+def places_of(program: Program, places: Mapping[Var, Placement | None], operation: str) -> list[Placement | None]:
     """Return the placements of the outputs of a flat program, None for those that depend on no placed value."""
-    colours = _Colours(program, places, asked, lambda eqn: False)
+    colours = _Colours(program, places, operation, lambda eqn: False)
     outs = [colours.read(v) for v in program.outvars]
     return [colours.where.get(v) if isinstance(v, Var) else None for v in outs]
 
@@ -125,9 +125,9 @@ def places_of(program: Program, places: Mapping[Var, Placement | None], asked: s
 class _Colours:
     """Placement and depth of every equation and variable."""
 
-    def __init__(self, program: Program, places: Mapping, asked: str, is_backward, floor: int = 0) -> None:
+    def __init__(self, program: Program, places: Mapping, operation: str, is_backward, floor: int = 0) -> None:
         self.program = program
-        self.asked = asked
+        self.operation = operation
         self._is_backward = is_backward
         self._floor = floor  # the least depth of a backward
         self.where: dict[Var, Placement | None] = {v: places.get(v) for v in program.invars}
@@ -192,7 +192,7 @@ class _Colours:
         if len(large) > 1:
             line = source_line(eqn)
             raise MixedTensorError(
-                self.asked,
+                self.operation,
                 f"{eqn.primitive.name} of values on {large[0]!r} and on {large[1]!r}" + f" at {line}" * bool(line),
                 "an op runs on one placement; only values without dims go to the others by themselves",
                 f"move one of them: x.to_global(placement={large[0]!r}, sbp=...)",

@@ -122,7 +122,7 @@ class Planner:
         cost: the prices.
         lowering: as `_core.compiler.compile.compile_program`.
         rule: which schedule.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         compiler_options: the user's options of XLA's compiler.
     """
 
@@ -133,7 +133,7 @@ class Planner:
     cost: CostModel
     lowering: str
     rule: object
-    asked: str
+    operation: str
     compiler_options: Mapping[str, object]
 
     def plan(self) -> Pipeline:
@@ -141,7 +141,7 @@ class Planner:
         program = self.program
         self._layouts = {v: x for v, x in zip(program.invars, self.in_layouts, strict=True) if x is not None}
         places: dict[Var, Placement | None] = {v: x.placement for v, x in self._layouts.items()}
-        loop = find_loop(program, set(places), self.asked)
+        loop = find_loop(program, set(places), self.operation)
         if loop is None:
             once = self._cut(program, places)
             run = self._run(once, {}, last=True)
@@ -169,7 +169,7 @@ class Planner:
 
     def _cut(self, program: Program, places: Mapping) -> Partition:
         home = next((p for p in reversed(list(places.values())) if p is not None), None)
-        return partition(program, places, home=home, asked=self.asked, is_backward=is_backward)
+        return partition(program, places, home=home, operation=self.operation, is_backward=is_backward)
 
     def _body(self, loop, places: Mapping) -> Body:
         inner: dict[Var, Placement | None] = {own: places.get(v) for own, v in loop.outer.items()}
@@ -177,7 +177,7 @@ class Planner:
             inner[carry.before] = places.get(carry.start) if isinstance(carry.start, Var) else None
         # A sum starts as zeros without placement, and ends where it is made.
         for _ in loop.carries:
-            ends = zip(loop.carries, places_of(loop.body, inner, self.asked), strict=True)
+            ends = zip(loop.carries, places_of(loop.body, inner, self.operation), strict=True)
             found = {c.before: place for c, place in ends if inner[c.before] is None and place is not None}
             if not found:
                 break

@@ -53,7 +53,7 @@ class PipelinedProgram:
         state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
         options: how to compile.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         zero: the state that is stored divided over the data-parallel ranks.
         rule: the schedule, see `sbpjax.graph.pipeline.schedule`.
 
@@ -73,7 +73,7 @@ class PipelinedProgram:
         host_inputs: None: a pipeline is refused lookups that the host works out.
     """
 
-    plan = placement = asked_codes = host_inputs = None
+    plan = placement = requested_codes = host_inputs = None
     # The module calls of a graph's trace, and its arguments without data, for `repr`.
     scope: Any
     arguments: Any
@@ -81,29 +81,29 @@ class PipelinedProgram:
     _together: Any = None
 
     def __init__(
-        self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None, rule
+        self, fn: Callable, state: State, call: Call, options: Options, operation: str, zero: Zero | None, rule
     ) -> None:
         if zero is not None and zero.per_use:
             raise GraphConfigError(
-                asked,
+                operation,
                 "enable_zero(stage=3) with parameters on several placements",
                 "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
                 "config.enable_zero(True, stage=2)",
             )
         if processes.current().size > jax.process_count():
             raise GraphError(
-                asked,
+                operation,
                 f"stages on several placements, and {processes.current().size} threads as ranks",
                 "the driver of a pipeline runs in one thread of each process",
                 "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
             )
-        self.asked, self.options = asked, options
+        self.operation, self.options = operation, options
         self._agreed = self._met = False
         self.seconds: dict[str, float] = {}
         self._compiled: Driver | None = None
         start = time.perf_counter()
         self.number_names = tuple(name for _, name in state.options)
-        traced = TracedStep(fn, state, call, asked)
+        traced = TracedStep(fn, state, call, operation)
         self.captured, self.is_random = traced.captured, traced.is_random
         self.jaxpr, self.flat, self.slots, self.written = run_passes(traced, state, {})
         now = time.perf_counter()
@@ -117,7 +117,7 @@ class PipelinedProgram:
         ]
         flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
         given = dict(options.compiler_options)
-        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked, given)
+        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, operation, given)
         self.pipeline: Pipeline = planner.plan()
         post = self.pipeline.post
         self._outs = post.outvars
@@ -134,7 +134,7 @@ class PipelinedProgram:
             log.warning(
                 "%s: its %d stages work one after the other, since a step is one batch; "
                 "config.set_gradient_accumulation_steps(M) lets them work on M micro-batches at once",
-                asked,
+                operation,
                 len(self.pipeline.stages),
             )
 
@@ -166,21 +166,21 @@ class PipelinedProgram:
         body = self.pipeline.body
         # A printed jaxpr names functions by their addresses, which differ from process to process.
         text = re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}")
-        agree(self.asked, inputs, text)
+        agree(self.operation, inputs, text)
         self._agreed = True
         owners = range(jax.process_count())
-        asked = re.sub("_[0-9]+", "", self.asked)
-        self._together = collective_trace.call_of(owners, asked, text, numbered=True, names=self.number_names)
+        operation = re.sub("_[0-9]+", "", self.operation)
+        self._together = collective_trace.call_of(owners, operation, text, numbered=True, names=self.number_names)
 
     def run(self, state: State, arguments: list, done: list | None = None):
         """Run a step, write the new state, and return the function's result; see `Program.run`."""
         done = [] if done is None else done
         self.compile(to_run=True)
         if not self._met:
-            asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
+            operation = f"the first step of {re.sub('_[0-9]+', '', self.operation)}"
             # After the compilation, whose time differs between processes: connections have a time limit, and an
             # exchange waits.
-            self.driver.meet(lambda: processes.current().exchange(asked, None))
+            self.driver.meet(lambda: processes.current().exchange(operation, None))
             self._met = True
         numbers = state.numbers()
         if self._together is not None:
@@ -216,7 +216,7 @@ class PipelinedProgram:
             if not driver.courier.far:
                 raise
             raise processes.lost_rank_error(
-                self.asked, [], range(processes.current().size), _what_failed(error)
+                self.operation, [], range(processes.current().size), _what_failed(error)
             ) from None
         return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 

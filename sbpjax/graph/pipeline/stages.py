@@ -58,10 +58,10 @@ def auto_stages(
         GraphConfigError: there are fewer modules than stages, or not one cost per module; or costs are to be planned
             without an example, or for a model that is on a placement.
     """
-    asked = "auto_stages(model, placements)"
+    operation = "auto_stages(model, placements)"
     if not isinstance(model, (Sequential, ModuleList)):
         raise GraphTypeError(
-            asked,
+            operation,
             f"a {type(model).__name__}",
             "stages are cut between the modules of a row",
             "auto_stages(nn.Sequential(...), placements)",
@@ -70,16 +70,16 @@ def auto_stages(
     places = list(placements) * chunks
     if len(modules) < len(places) or not places:
         raise GraphConfigError(
-            asked,
+            operation,
             f"{len(modules)} modules for {len(places)} stages",
             "every stage has at least one module",
             f"give at most {len(modules)} placements",
         )
     if isinstance(costs, str):
-        return _by_plan(asked, modules, places, sbp, example, costs, cost_model)
+        return _by_plan(operation, modules, places, sbp, example, costs, cost_model)
     if costs is not None and len(costs) != len(modules):
         raise GraphConfigError(
-            asked,
+            operation,
             f"{len(costs)} costs for {len(modules)} modules",
             "there is one cost per module",
             "leave costs out to go by parameters",
@@ -99,14 +99,14 @@ def _place(modules: Sequence, places: Sequence[Placement], stage_of: Sequence[in
 
 
 def _by_plan(
-    asked: str, modules: list, places: list[Placement], sbp: Any, example: Any, costs: str, cost_model: Any
+    operation: str, modules: list, places: list[Placement], sbp: Any, example: Any, costs: str, cost_model: Any
 ) -> list[int]:
     """Cut by the planner's prices, and convert the tensors of every stage to the layouts of its plan."""
     from sbpjax.graph.auto import stages  # only here: most cuts plan nothing
 
     if costs != "planned" or example is None:
         raise GraphConfigError(
-            asked,
+            operation,
             f"costs={costs!r}, example={example!r}",
             "costs are planned for an input of the first module",
             'auto_stages(model, placements, example=micro_batch, costs="planned")',

@@ -16,11 +16,11 @@ from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError
 
 
-def agree(asked: str, inputs: list[str], text: str) -> None:
+def agree(operation: str, inputs: list[str], text: str) -> None:
     """Raise on all ranks unless all ranks are about to run the same program.
 
     Args:
-        asked: the user's request, for the error.
+        operation: the user's request, for the error.
         inputs: the inputs, one line each.
         text: the program.
 
@@ -32,25 +32,25 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     if world.size == 1:
         return
     # Threads as ranks count their graphs together.
-    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
+    operation = re.sub(r"_\d+\b", "", operation.split("\n")[0])
     # The text itself only where it differs: that of a large step is megabytes, and every rank would get all of them.
     digest = hashlib.sha256(text.encode()).hexdigest()
-    ranks = processes.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))
+    ranks = processes.by_value(world.exchange(f"{operation}: its program", (digest, tuple(inputs))))
     if len(ranks) == 1:
         return
     (first, others), *rest = ranks.items()
-    seen = _first_input(first[1], others, rest) or _first_line(asked, text, world, others[0], rest[0][1][0])
+    seen = _first_input(first[1], others, rest) or _first_line(operation, text, world, others[0], rest[0][1][0])
     rule = "all ranks run the same program: same code, configuration, shapes and versions"
     groups = ", ".join(map(ranks_text, ranks.values()))
     fix = "build the model and its inputs alike on all ranks; look for code that depends on the rank"
-    raise AgreementError(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix)
+    raise AgreementError(operation, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix)
 
 
-def agree_on_numbers(asked: str, state, values: list[float]) -> None:
+def agree_on_numbers(operation: str, state, values: list[float]) -> None:
     """Raise on all ranks unless all ranks call the program with the same learning rates and other numbers.
 
     Args:
-        asked: the user's request, for the error.
+        operation: the user's request, for the error.
         state: the owner of the numbers.
         values: the numbers.
 
@@ -60,15 +60,15 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
     world = processes.current()
     if world.size == 1:
         return
-    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
-    told = world.exchange(f"{asked}: its numbers", list(values))
+    operation = re.sub(r"_\d+\b", "", operation.split("\n")[0])
+    told = world.exchange(f"{operation}: its numbers", list(values))
     names = [name for _, name in getattr(state, "options", ())] or [f"number {i}" for i in range(len(values))]
     for i, name in enumerate(names):
         ranks = processes.by_value({rank: theirs[i] for rank, theirs in told.items()})
         if len(ranks) > 1:
             seen = f"{name}: " + ", ".join(f"{value:g} on ranks {ranks_text(some)}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"
-            raise AgreementError(asked, seen, rule, "configure the optimizer alike on all ranks")
+            raise AgreementError(operation, seen, rule, "configure the optimizer alike on all ranks")
 
 
 def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:
@@ -82,11 +82,13 @@ def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:
     return None
 
 
-def _first_line(asked: str, text: str, world, a: int, b: int) -> str:
+def _first_line(operation: str, text: str, world, a: int, b: int) -> str:
     """Return the first line in which the programs of two ranks differ; all ranks call it."""
     lines = text.splitlines()
-    sums = world.exchange(f"{asked}: its lines", [zlib.crc32(line.encode()) for line in lines])
+    sums = world.exchange(f"{operation}: its lines", [zlib.crc32(line.encode()) for line in lines])
     pairs = zip(sums[a], sums[b], strict=False)
     place = next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(sums[a]), len(sums[b])))
-    shown = world.exchange(f"{asked}: its line {place}", lines[place].strip()[:300] if place < len(lines) else "(end)")
+    shown = world.exchange(
+        f"{operation}: its line {place}", lines[place].strip()[:300] if place < len(lines) else "(end)"
+    )
     return f"the first difference is line {place} of the program: {shown[a]!r} on rank {a}, {shown[b]!r} on rank {b}"

@@ -41,7 +41,7 @@ from .zero import Zero
 
 
 def build_program(
-    fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None = None
+    fn: Callable, state: State, call: Call, options: Options, operation: str, zero: Zero | None = None
 ) -> Program:
     """Trace, plan and lower a function of tensors.
 
@@ -50,7 +50,7 @@ def build_program(
         state: the tensors that it may change.
         call: the arguments to trace with; only their facts count.
         options: how to compile.
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         zero: the state that is stored divided over the data-parallel ranks.
 
     Raises:
@@ -59,11 +59,11 @@ def build_program(
     start = time.perf_counter()
     layouts = state.layouts() + [t.layout for t in call.tensors]
     auto = options.auto
-    place = _common_placement(asked, layouts)
+    place = _common_placement(operation, layouts)
     if auto is not None:
-        check_local_arguments(asked, place, call.tensors)
+        check_local_arguments(operation, place, call.tensors)
     host_inputs = HostInputs()
-    traced = TracedStep(fn, state, call, asked, auto, host_inputs)
+    traced = TracedStep(fn, state, call, operation, auto, host_inputs)
     stored = {} if zero is None else zero.stored_layouts(state.tensors)
     per_use = zero is not None and zero.per_use
     jaxpr, flat, slots, written = run_passes(traced, state, stored, options.roll, per_use)
@@ -72,11 +72,11 @@ def build_program(
     rest = call.tensors + traced.captured
     # Once more, now with the captured tensors of the trace, and the state as it is stored.
     layouts = [None, *(slot.layout for slot in slots), *[None] * len(names), *(t.layout for t in rest)]
-    place = _common_placement(asked, layouts)
+    place = _common_placement(operation, layouts)
     # Its results are global, and none of its inputs is.
     local_inputs = False
     if place is None:
-        place = _common_placement(asked, traced.layouts)
+        place = _common_placement(operation, traced.layouts)
         local_inputs = place is not None
     first = 1 + len(slots)
     numbers = range(first, first + len(names))
@@ -91,10 +91,10 @@ def build_program(
             # Slots that the file names are laid out anew.
             free_slots = sorted({*free_slots, *(i - 1 for i in user_plan.codes if 1 <= i <= len(slots))})
     donate = tuple(1 + i for i in written)
-    asked_codes = plan = None
+    requested_codes = plan = None
     if place is None:
-        asked_of_xla = compiler_options(None, dict(options.compiler_options))
-        run = jax.jit(_outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=asked_of_xla)
+        xla_options = compiler_options(None, dict(options.compiler_options))
+        run = jax.jit(_outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=xla_options)
         in_layouts: list = [None] * len(layouts)
         out_layouts: list = [None] * len(jaxpr.out_avals)
     else:
@@ -104,13 +104,13 @@ def build_program(
             Layout(place, everywhere, aval.shape, aval.dtype) if lay is None else lay
             for lay, aval in zip(layouts, jaxpr.in_avals, strict=True)
         ]
-        asked_codes = tuple(layout.codes for layout in whole)
+        requested_codes = tuple(layout.codes for layout in whole)
         laid = {*(1 + number for number in free_slots), *local}
         gathers = bool(free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
-        with progress.show_activity(asked, "planning"):
-            asked_of_xla = compiler_options(place, dict(options.compiler_options), gathers)
+        with progress.show_activity(operation, "planning"):
+            xla_options = compiler_options(place, dict(options.compiler_options), gathers)
             made = _plan_program(
-                jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options, asked_of_xla
+                jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options, xla_options
             )
         run, plan, in_layouts, out_layouts = made.call, made.plan, list(made.in_layouts), list(made.out_layouts)
         for number in free_slots:
@@ -141,7 +141,7 @@ def build_program(
     # Not the seed (0) and not the numbers: those go to the devices by ways of their own (`Program.run`).
     loose = [i for i, lay in enumerate(layouts) if place is not None and i and lay is None and i not in numbers]
     return Program(
-        asked,
+        operation,
         run,
         structs,
         place,
@@ -160,7 +160,7 @@ def build_program(
         plan=plan,
         options=options,
         free_slots=free_slots,
-        asked_codes=asked_codes,
+        requested_codes=requested_codes,
         user_plan=user_plan,
         host_inputs=host_inputs,
         unsettled=traced.text() if traced.stores else None,
@@ -175,7 +175,7 @@ def check_repeats(program: Any, fn: Callable, state: State, call: Call) -> None:
         Recaptured: it is not; the stored tensors are state from here on.
     """
     if program.options.auto is None:
-        traced = TracedStep(fn, state, call, program.asked, None, HostInputs())
+        traced = TracedStep(fn, state, call, program.operation, None, HostInputs())
         same = traced.text() == program.unsettled
         traced.undo(state)
         if not same:
@@ -214,7 +214,7 @@ def _plan_program(
     user_plan: Any,
     donate: tuple[int, ...],
     options: Options,
-    asked_of_xla: dict[str, Any] | None,
+    xla_options: dict[str, Any] | None,
 ) -> CompiledProgram:
     """Plan and lower a program whose inputs ``laid`` have no layout of their own; a user's plan pins some of them."""
     everywhere = (broadcast,) * len(place.hierarchy)
@@ -236,7 +236,7 @@ def _plan_program(
         whole_dims={1 + i: (0,) for i in free_slots if 1 + i in free and len(slots[i].places) > 1},
         cost=options.cost,
         memory_bytes=options.memory_bytes,
-        compiler_options=asked_of_xla,
+        compiler_options=xla_options,
     )
 
 
@@ -268,11 +268,11 @@ def _outline_program(closed, flat: FlatProgram, donated: Sequence[int]) -> Calla
     return lambda *arrays: run_outlined(written, arrays)
 
 
-def _common_placement(asked: str, layouts):
+def _common_placement(operation: str, layouts):
     placements = list(dict.fromkeys(lay.placement for lay in layouts if lay is not None))
     if len(placements) > 1:
         raise MixedTensorError(
-            asked,
+            operation,
             f"tensors on {placements[0]!r} and on {placements[1]!r}",
             "one compiled program runs on one placement",
             f"move the inputs and the state to one: x.to_global({placements[0]!r}, sbp=...)",

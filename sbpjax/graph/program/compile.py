@@ -116,24 +116,24 @@ class Compiled:
         casting = mode.autocast and mode.autocast.key
         key = signature_of(call, state, self._fn, (self._options, casting))
         found = self._programs.get(key)
-        asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
+        operation = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
         if found is not None and found.unsettled is not None:
-            check_repeats(found, _reject_writes(self._fn, asked), state, call)
+            check_repeats(found, _reject_writes(self._fn, operation), state, call)
         if found is None:
             with collected_later():
-                found = build_program(_reject_writes(self._fn, asked), state, call, self._options, asked)
+                found = build_program(_reject_writes(self._fn, operation), state, call, self._options, operation)
             self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
         return found
 
 
-def _reject_writes(fn: Callable, asked: str) -> Callable:
+def _reject_writes(fn: Callable, operation: str) -> Callable:
     """Return a function that raises if it writes to one of its arguments; `nn.Graph` gives ``build`` its own copies."""
 
     def run(*args, **kwargs):
         given = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         before = payloads(given)
         result = fn(*args, **kwargs)
-        check_arguments(asked, given, before)
+        check_arguments(operation, given, before)
         return result
 
     return run

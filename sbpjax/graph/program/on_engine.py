@@ -26,13 +26,13 @@ def on_engine(program: Program, engine: Engine) -> EngineProgram:
     """
     check(program, engine)
     exported = exported_of(program) if program.exported is None else program.exported
-    asked = asked_of(program, engine)
-    return EngineProgram(asked, exported, weights_of(program), engine, program.call)
+    operation = operation_name(program, engine)
+    return EngineProgram(operation, exported, weights_of(program), engine, program.call)
 
 
-def asked_of(program: Program, engine: Engine) -> str:
+def operation_name(program: Program, engine: Engine) -> str:
     """Return the user's request, for messages."""
-    name = program.asked.removesuffix(".build").removesuffix(", loaded")
+    name = program.operation.removesuffix(".build").removesuffix(", loaded")
     switch = {"xla": "enable_constant_weights"}.get(engine.name, f"enable_{engine.name}")
     return f"{name}(...), with {switch}(True)"
 
@@ -70,4 +70,4 @@ def check(program: Program, engine: Engine) -> None:
         seen, fix = "a pipeline", "a model on one device"
     if seen:
         rule = f"{engine.name} gets a graph that computes results from its inputs and constant weights, on one device"
-        raise EngineError(asked_of(program, engine), seen, rule, fix)
+        raise EngineError(operation_name(program, engine), seen, rule, fix)

@@ -122,9 +122,9 @@ class Outputs:
         return self.results.fill_places(outs)
 
 
-def _requested_layout(asked: TracedLayout, layout: Layout) -> tuple:
+def _requested_layout(operation: TracedLayout, layout: Layout) -> tuple:
     """Return placement and nd-sbp of a result on another placement than the program's."""
-    codes = asked.pinned or layout.codes
-    if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:
-        codes = (algebra.B,) * len(asked.placement.hierarchy)
-    return asked.placement, algebra.to_sbp(codes)
+    codes = operation.pinned or layout.codes
+    if len(codes) != len(operation.placement.hierarchy) or algebra.FREE in codes:
+        codes = (algebra.B,) * len(operation.placement.hierarchy)
+    return operation.placement, algebra.to_sbp(codes)

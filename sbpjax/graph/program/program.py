@@ -77,7 +77,7 @@ class Program:
     """One program, ready to be compiled and run: traced and planned (`build_program`), or read from files (`loaded`).
 
     Attributes:
-        asked: the user's request, for messages.
+        operation: the user's request, for messages.
         call: the program as a ``jax.jit`` function of physical arrays.
         structs: physical shape, dtype and sharding of every input.
         placement: where it runs, None on one device.
@@ -97,7 +97,7 @@ class Program:
         plan: the layouts chosen, None on one device.
         options: how it was compiled.
         free_slots: the numbers of the slots whose layouts the planner chose.
-        asked_codes: the nd-sbp of every input before the planner chose, None on one device.
+        requested_codes: the nd-sbp of every input before the planner chose, None on one device.
         user_plan: the layouts that a file of the user's pins, a `sbpjax.graph.program.user_plan.UserPlan`.
         host_inputs: the inputs that the host works out of the arguments before each call, empty for most programs.
         unsettled: the traced program, as text, of a program that stores tensors where its function may find them in the
@@ -109,7 +109,7 @@ class Program:
         pipeline: None; of a `sbpjax.graph.pipeline.program.PipelinedProgram` its tasks and schedule.
     """
 
-    asked: str
+    operation: str
     call: Any
     structs: list[jax.ShapeDtypeStruct]
     placement: Any
@@ -129,7 +129,7 @@ class Program:
     plan: Plan | None = None
     options: Options = Options()
     free_slots: Sequence[int] = ()
-    asked_codes: tuple | None = None
+    requested_codes: tuple | None = None
     user_plan: Any = None
     host_inputs: HostInputs | None = None
     unsettled: str | None = None
@@ -160,7 +160,7 @@ class Program:
     def __repr__(self) -> str:
         where = "one device" if self.placement is None else repr(self.placement)
         how = "compiled" if self.is_compiled else "not compiled"
-        return f"<program of {self.asked} on {where}, {how}>"
+        return f"<program of {self.operation} on {where}, {how}>"
 
     @property
     def is_compiled(self) -> bool:
@@ -201,22 +201,22 @@ class Program:
             text = lowered.as_text() if self.placement is not None and processes.current().size > 1 else ""
             if to_run and text:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self.structs]
-                agree(self.asked, inputs, text)
+                agree(self.operation, inputs, text)
             if spans:
                 # Without the graph's number: ranks that made other graphs before this one count differently.
-                name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
+                name = re.sub(r"_\d+\b", "", self.operation.split("\n")[0])
                 devices = self.placement.devices
                 self._together = multi_host.together(devices, name, text, numbered=True, names=self.number_names)
             here = to_run and (self.placement is None or self.placement.type == "cpu")
             if here and not spans:
-                sizes.check_results(self.asked, lowered.out_info, self.structs)
-            with progress.show_activity(self.asked, "compiling"):
+                sizes.check_results(self.operation, lowered.out_info, self.structs)
+            with progress.show_activity(self.operation, "compiling"):
                 compiled = lowered.compile()
             if here:
-                sizes.check_compiled(self.asked, compiled, self._ranks_here())
+                sizes.check_compiled(self.operation, compiled, self._ranks_here())
             self._compiled = compiled
             if to_run and spans:
-                multi_host.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
+                multi_host.rendezvous(self.operation, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             # On the device once, since a NumPy array goes there every time.
             if self._present and not self.is_random:
@@ -255,12 +255,12 @@ class Program:
         passed_in = payloads(arguments)
         # By type of all, in C: this runs before every step, over every tensor of the state.
         if Abstract in map(type, arrays) or Abstract in map(type, passed_in) or not self._present:
-            check_runnable(self.asked, self.placement, (*tensors, *arguments))
+            check_runnable(self.operation, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile(to_run=True)
         numbers = state.numbers()
         # Before the first run only: later ones are compared through the collective traces of the runs (`_together`).
         if numbers and self._held[0] == (None, None) and self.placement is not None and processes.current().size > 1:
-            agree_on_numbers(self.asked, state, numbers)
+            agree_on_numbers(self.operation, state, numbers)
         if self._together is not None:
             self._together.note(tuple(numbers))
         generator = default_generator
@@ -300,7 +300,7 @@ class Program:
             if looked_at:
                 nans.look_at(outs)
         except nans.FOUND_NAN as error:
-            raise nans.nan_error(self.asked, error) from None
+            raise nans.nan_error(self.operation, error) from None
         except jax.errors.JaxRuntimeError as error:
             raise self.run_error(error) from None
         self.outputs.write(
@@ -310,7 +310,7 @@ class Program:
 
     def run_error(self, error: Exception) -> Exception:
         """Return what to raise for an error of a run: of one without memory, the reason in words."""
-        return sizes.out_of_memory(self.asked, "results and intermediate values", error) or error
+        return sizes.out_of_memory(self.operation, "results and intermediate values", error) or error
 
     def launcher(self, compiled: Any) -> Launcher | None:
         """Return the launcher of the compiled program in an exchange; None if it is not XLA that runs it."""

@@ -22,11 +22,11 @@ _EVERY_S = 1.0
 
 
 @contextlib.contextmanager
-def show_activity(asked: str, doing: str) -> Iterator[None]:
+def show_activity(operation: str, doing: str) -> Iterator[None]:
     """Show the current activity while the block runs.
 
     Args:
-        asked: the user's request; its first line is shown.
+        operation: the user's request; its first line is shown.
         doing: the activity of the block.
     """
     off = os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() in ("off", "0")
@@ -35,7 +35,7 @@ def show_activity(asked: str, doing: str) -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    text = f"{asked.splitlines()[0]}: {doing} for"
+    text = f"{operation.splitlines()[0]}: {doing} for"
     thread = threading.Thread(target=_show, args=(line, text, done), name="sbpjax-progress", daemon=True)
     thread.start()
     try:

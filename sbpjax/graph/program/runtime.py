@@ -70,16 +70,16 @@ def arguments_of(leaves: list, structure: Any) -> tuple[tuple, dict]:
 
 def share(graph: Any, other: Any) -> None:
     """Let a graph use the programs of another one; see `Graph.share_from`."""
-    asked = f"{graph.name}.share_from"
+    operation = f"{graph.name}.share_from"
     if not hasattr(other, "_g"):
-        raise GraphTypeError(asked, f"a {type(other).__name__}", "programs are shared by graphs", "a Graph")
+        raise GraphTypeError(operation, f"a {type(other).__name__}", "programs are shared by graphs", "a Graph")
     mine, theirs = graph._g, other._g
     same = type(graph) is type(other) and mine.blocks.keys() == theirs.blocks.keys()
     same = same and all(module is theirs.blocks[name] for name, module in mine.blocks.items())
     same = same and [e.optimizer for e in mine.optimizers] == [e.optimizer for e in theirs.optimizers]
     if not same or mine.scaler is not theirs.scaler:
         raise GraphError(
-            asked,
+            operation,
             f"{graph.name} and {other.name}",
             "graphs that share programs are of one class and have the same modules, optimizers and loss scaler",
             "make both from the same modules; modules alone are shared by any graphs without this call",

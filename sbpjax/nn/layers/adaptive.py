@@ -80,12 +80,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             input_: `(N, in_features)` or `(in_features,)`.
             target_: class numbers `(N,)` or `()`.
         """
-        asked = "AdaptiveLogSoftmaxWithLoss(...)(input, target)"
+        operation = "AdaptiveLogSoftmaxWithLoss(...)(input, target)"
         if input_.ndim not in (1, 2) or target_.ndim != input_.ndim - 1 or input_.shape[:-1] != target_.shape:
             seen = f"input {tuple(input_.shape)}, target {tuple(target_.shape)}"
             fail(
                 "shape",
-                asked,
+                operation,
                 seen,
                 "Input and target should have the same size in the batch dimension",
                 "(N, F), (N,)",

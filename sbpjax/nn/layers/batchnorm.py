@@ -225,7 +225,9 @@ class SyncBatchNorm(_BatchNorm):
         ranks = range(world.size) if self.process_group is None else self.process_group.ranks
         if len(ranks) < 2 or world.rank not in ranks:
             return super()._normalise(input, mean, var, momentum)
-        gather = functools.partial(ACROSS["all_gather"], group=self.process_group, asked=f"{type(self).__name__}(x)")
+        gather = functools.partial(
+            ACROSS["all_gather"], group=self.process_group, operation=f"{type(self).__name__}(x)"
+        )
         return batch_norm_over_ranks(input, mean, var, self.weight, self.bias, momentum, self.eps, gather)
 
     @classmethod

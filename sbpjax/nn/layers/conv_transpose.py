@@ -75,12 +75,12 @@ class _ConvTranspose(_Conv):
     def _extra(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         """Return the output padding that gives `output_size`."""
         n = self._spatial
-        wanted, asked = tuple(output_size), f"{type(self).__name__}(x, output_size={list(output_size)})"
+        wanted, operation = tuple(output_size), f"{type(self).__name__}(x, output_size={list(output_size)})"
         if len(wanted) == input.ndim:
             wanted = wanted[-n:]
         if len(wanted) != n:
             rule = f"for {input.ndim}D input, output_size must have {n} or {input.ndim} elements (got {len(wanted)})"
-            fail("value", asked, f"input {tuple(input.shape)}", rule, "the spatial sizes alone")
+            fail("value", operation, f"input {tuple(input.shape)}", rule, "the spatial sizes alone")
         least = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
             for size, s, p, d, k in zip(
@@ -94,7 +94,7 @@ class _ConvTranspose(_Conv):
         if any(not low <= size <= low + s - 1 for size, low, s in zip(wanted, least, self.stride)):
             most = [low + s - 1 for low, s in zip(least, self.stride)]
             rule = f"requested an output size of {list(wanted)}, but valid sizes range from {least} to {most}"
-            fail("value", asked, f"input {tuple(input.shape)}", rule, f"output_size={least}")
+            fail("value", operation, f"input {tuple(input.shape)}", rule, f"output_size={least}")
         return tuple(size - low for size, low in zip(wanted, least))
 
     def extra_repr(self) -> str:

@@ -225,13 +225,13 @@ class LinearCrossEntropyLoss(_Weighted):
         label_smoothing: float = 0.0,
         options: LinearCrossEntropyOptions | None = None,
     ):
-        asked = f"{type(self).__name__}(...)"
+        operation = f"{type(self).__name__}(...)"
         if weight is not None and tuple(weight.shape) != (num_classes,):
             rule = f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
-            fail("value", asked, f"weight {tuple(weight.shape)}", rule, f"weight=sbpjax.ones({num_classes})")
+            fail("value", operation, f"weight {tuple(weight.shape)}", rule, f"weight=sbpjax.ones({num_classes})")
         if not 0 <= label_smoothing <= 1:
             rule = f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
-            fail("value", asked, f"label_smoothing={label_smoothing}", rule, "label_smoothing=0.1")
+            fail("value", operation, f"label_smoothing={label_smoothing}", rule, "label_smoothing=0.1")
         super().__init__(weight, None, None, reduction)
         self.num_classes, self.out_features = num_classes, tuple(out_features)
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options

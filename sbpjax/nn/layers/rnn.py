@@ -87,27 +87,31 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _check(self, mode, input_size, hidden_size, num_layers, dropout, proj_size) -> None:
-        asked = f"{type(self).__name__}(...)"
+        operation = f"{type(self).__name__}(...)"
         if mode not in _GATES:
-            fail("value", asked, f"mode={mode!r}", f"Unrecognized RNN mode: {mode}", f"one of {list(_GATES)}")
+            fail("value", operation, f"mode={mode!r}", f"Unrecognized RNN mode: {mode}", f"one of {list(_GATES)}")
         if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
             rule = "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            fail("value", asked, f"dropout={dropout!r}", rule, "dropout=0.1")
+            fail("value", operation, f"dropout={dropout!r}", rule, "dropout=0.1")
         if dropout > 0 and num_layers == 1:
             warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
             )
         if not isinstance(hidden_size, int):
-            fail("type", asked, f"hidden_size={hidden_size!r}", "hidden_size should be of type int", "hidden_size=32")
+            fail(
+                "type", operation, f"hidden_size={hidden_size!r}", "hidden_size should be of type int", "hidden_size=32"
+            )
         for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
             if value <= 0:
-                fail("value", asked, f"{name}={value}", f"{name} must be greater than zero", f"{name}=1")
+                fail("value", operation, f"{name}={value}", f"{name} must be greater than zero", f"{name}=1")
         if proj_size < 0 or proj_size >= hidden_size:
             rule = "proj_size should be a positive integer smaller than hidden_size, or zero to disable projections"
-            fail("value", asked, f"proj_size={proj_size}, hidden_size={hidden_size}", rule, "proj_size=0")
+            fail("value", operation, f"proj_size={proj_size}, hidden_size={hidden_size}", rule, "proj_size=0")
         if proj_size and mode != "LSTM":
-            fail("value", asked, f"proj_size={proj_size}", "proj_size argument is only supported for LSTM", "nn.LSTM")
+            fail(
+                "value", operation, f"proj_size={proj_size}", "proj_size argument is only supported for LSTM", "nn.LSTM"
+            )
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform in ±1/sqrt(hidden_size)."""
@@ -186,23 +190,27 @@ class RNNBase(Module):
         return run(op_of(ops.recurrent, static), (input, lengths, key, h, c, *weights))
 
     def _check_input(self, input: Tensor, states: tuple, rows: int) -> None:
-        asked = f"{type(self).__name__}(x, hx)"
+        operation = f"{type(self).__name__}(x, hx)"
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype != weight.dtype and mode.autocast is None and not naming.is_oneflow():
             rule = f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype})"
             fix = f"x.to({weight.dtype}), or model.to({input.dtype})"
-            fail("value", asked, f"input {tuple(input.shape)}", rule, fix)
+            fail("value", operation, f"input {tuple(input.shape)}", rule, fix)
         if input.shape[-1] != self.input_size:
             rule = f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
             fail(
-                "shape", asked, f"input {tuple(input.shape)}", rule, f"nn.{type(self).__name__}({input.shape[-1]}, ...)"
+                "shape",
+                operation,
+                f"input {tuple(input.shape)}",
+                rule,
+                f"nn.{type(self).__name__}({input.shape[-1]}, ...)",
             )
         count = self.num_layers * (2 if self.bidirectional else 1)
         widths = (self.proj_size or self.hidden_size, self.hidden_size)
         for i, (state, width) in enumerate(zip(states, widths)):
             if tuple(state.shape) != (count, rows, width):
                 rule = f"Expected hidden[{i}] size {(count, rows, width)}, got {list(state.shape)}"
-                fail("shape", asked, f"input {tuple(input.shape)}", rule, f"sbpjax.zeros({count}, {rows}, {width})")
+                fail("shape", operation, f"input {tuple(input.shape)}", rule, f"sbpjax.zeros({count}, {rows}, {width})")
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -358,15 +366,15 @@ class RNNCellBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def _step(self, input: Tensor, h: Tensor | None, c: Tensor | None = None) -> Any:
-        asked = f"{type(self).__name__}(x, hx)"
+        operation = f"{type(self).__name__}(x, hx)"
         for name, x in (("input", input), ("hx", h)):
             if x is not None and x.ndim not in (1, 2):
                 rule = f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {x.ndim}D instead"
-                fail("value", asked, f"{name} {tuple(x.shape)}", rule, "x of (N, I)")
+                fail("value", operation, f"{name} {tuple(x.shape)}", rule, "x of (N, I)")
         for name, x in (("hx", h), ("cx", c)):
             if x is not None and x.shape[:-1] != input.shape[:-1]:
                 rule = "Input batch size doesn't match hidden batch size"
-                fail("shape", asked, f"input {tuple(input.shape)}, {name} {tuple(x.shape)}", rule, "hx of (N, H)")
+                fail("shape", operation, f"input {tuple(input.shape)}, {name} {tuple(x.shape)}", rule, "hx of (N, H)")
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return run(op_of(ops.cell, (("mode", self._mode),)), (input, h, c, *weights))
 

@@ -329,13 +329,13 @@ class Transformer(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Return the decoder's output for `tgt` `(T, N, E)`, given the encoder's of `src` `(S, N, E)`."""
-        asked, seen = "Transformer(src, tgt)", f"src {tuple(src.shape)}, tgt {tuple(tgt.shape)}"
+        operation, seen = "Transformer(src, tgt)", f"src {tuple(src.shape)}, tgt {tuple(tgt.shape)}"
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
-            fail("shape", asked, seen, "the batch number of src and tgt must be equal", "one tgt per src")
+            fail("shape", operation, seen, "the batch number of src and tgt must be equal", "one tgt per src")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             rule = f"the feature number of src and tgt must be equal to d_model, {self.d_model}"
-            fail("shape", asked, seen, rule, f"nn.Transformer({src.shape[-1]}, ...)")
+            fail("shape", operation, seen, rule, f"nn.Transformer({src.shape[-1]}, ...)")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,

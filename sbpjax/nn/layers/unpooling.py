@@ -134,13 +134,15 @@ class _FractionalMaxPool(Module):
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else as_tuple(output_size, n)
         self.output_ratio = None if output_ratio is None else as_tuple(output_ratio, n)
-        asked = f"{type(self).__name__}(...)"
+        operation = f"{type(self).__name__}(...)"
         if (output_size is None) == (output_ratio is None):
             rule = "exactly one of output_size and output_ratio is given"
-            fail("value", asked, f"output_size={output_size}, output_ratio={output_ratio}", rule, "output_ratio=0.5")
+            fail(
+                "value", operation, f"output_size={output_size}, output_ratio={output_ratio}", rule, "output_ratio=0.5"
+            )
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             rule = f"output_ratio must be between 0 and 1 (got {output_ratio})"
-            fail("value", asked, f"output_ratio={output_ratio}", rule, "output_ratio=0.5")
+            fail("value", operation, f"output_ratio={output_ratio}", rule, "output_ratio=0.5")
 
     def forward(self, input: Tensor) -> Any:
         pool = F.fractional_max_pool2d if self._spatial == 2 else F.fractional_max_pool3d

@@ -57,13 +57,13 @@ class _SpectralNorm(Module):
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
-        asked = "spectral_norm(...)"
+        operation = "spectral_norm(...)"
         if not -weight.ndim <= dim < weight.ndim:
             rule = f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}])"
-            fail("index", asked, f"dim={dim}", rule, "dim=0")
+            fail("index", operation, f"dim={dim}", rule, "dim=0")
         if n_power_iterations <= 0:
             rule = f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            fail("value", asked, f"n_power_iterations={n_power_iterations}", rule, "n_power_iterations=1")
+            fail("value", operation, f"n_power_iterations={n_power_iterations}", rule, "n_power_iterations=1")
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             with no_grad():
@@ -193,14 +193,14 @@ def orthogonal(
         use_trivialization: parametrise relative to the orthogonal matrix nearest to the present value.
     """
     weight = getattr(module, name, None)
-    asked = f"orthogonal({type(module).__name__}, {name!r})"
+    operation = f"orthogonal({type(module).__name__}, {name!r})"
     if not isinstance(weight, Tensor) or weight.ndim < 2:
         rule = "Expected a matrix or batch of matrices"
-        fail("value", asked, f"parameters {list(module._parameters)}", rule, "orthogonal(nn.Linear(4, 4))")
+        fail("value", operation, f"parameters {list(module._parameters)}", rule, "orthogonal(nn.Linear(4, 4))")
     how = orthogonal_map or "matrix_exp"
     if how not in ("matrix_exp", "cayley", "householder"):
         rule = 'orthogonal_map has to be one of "matrix_exp", "cayley", "householder"'
-        fail("value", asked, f"orthogonal_map={how!r}", rule, "orthogonal_map='cayley'")
+        fail("value", operation, f"orthogonal_map={how!r}", rule, "orthogonal_map='cayley'")
     base = None
     if use_trivialization and how != "householder":
         size = max(weight.shape[-2:])

@@ -158,13 +158,13 @@ def register_parametrization(
     Raises:
         OpValueError: there is no such tensor, or its shape would change.
     """
-    asked = f"register_parametrization({type(module).__name__}, {tensor_name!r})"
+    operation = f"register_parametrization({type(module).__name__}, {tensor_name!r})"
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         functions: Any = module._modules["parametrizations"][tensor_name]  # type: ignore[index]
         with no_grad():
             before = functions()
-            _check(asked, before, parametrization(before), unsafe)
+            _check(operation, before, parametrization(before), unsafe)
             value = parametrization.right_inverse(before) if hasattr(parametrization, "right_inverse") else before
             functions.append(parametrization)
             if value is not before:
@@ -181,7 +181,7 @@ def register_parametrization(
         )
         fail(
             "value",
-            asked,
+            operation,
             f"parameters {list(module._parameters)}",
             rule,
             "register_parametrization(layer, 'weight', f)",
@@ -189,7 +189,7 @@ def register_parametrization(
     original: Any = getattr(module, tensor_name)
     functions = ParametrizationList([parametrization], original, unsafe)
     with no_grad():
-        _check(asked, original, functions(), unsafe)
+        _check(operation, original, functions(), unsafe)
     delattr(module, tensor_name)
     if "parametrizations" not in module._modules:
         module.add_module("parametrizations", ModuleDict())
@@ -198,11 +198,11 @@ def register_parametrization(
     return module
 
 
-def _check(asked: str, before: Tensor, after: Tensor, unsafe: bool) -> None:
+def _check(operation: str, before: Tensor, after: Tensor, unsafe: bool) -> None:
     if not unsafe and (tuple(before.shape) != tuple(after.shape) or before.dtype != after.dtype):
         seen = f"{tuple(before.shape)} {before.dtype} became {tuple(after.shape)} {after.dtype}"
         rule = "Registering a parametrization may not change the shape or dtype of the tensor"
-        fail("value", asked, seen, rule, "unsafe=True")
+        fail("value", operation, seen, rule, "unsafe=True")
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -224,15 +224,15 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     Raises:
         OpValueError: it is not parametrised.
     """
-    asked = f"remove_parametrizations({type(module).__name__}, {tensor_name!r})"
+    operation = f"remove_parametrizations({type(module).__name__}, {tensor_name!r})"
     if not is_parametrized(module, tensor_name):
         rule = f"Module {type(module).__name__} does not have a parametrization on {tensor_name}"
-        fail("value", asked, "no parametrisation", rule, "register_parametrization(...) first")
+        fail("value", operation, "no parametrisation", rule, "register_parametrization(...) first")
     held: Any = module._modules["parametrizations"]
     functions = held[tensor_name]
     if not leave_parametrized and not functions.is_tensor:
         rule = "leave_parametrized=False is not possible with several original tensors"
-        fail("value", asked, f"{functions.ntensors} originals", rule, "leave_parametrized=True")
+        fail("value", operation, f"{functions.ntensors} originals", rule, "leave_parametrized=True")
     trained = "original" in functions._parameters or "original0" in functions._parameters
     with no_grad():
         value = functions().detach().clone() if leave_parametrized else functions.original

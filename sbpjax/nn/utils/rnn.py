@@ -123,19 +123,19 @@ def pack_padded_sequence(
         OpError: a length is 0, or they do not descend though they should.
     """
     counts = _numbers(lengths)
-    asked = "pack_padded_sequence(input, lengths)"
+    operation = "pack_padded_sequence(input, lengths)"
     order = None
     if not enforce_sorted:
         order = np.argsort(-counts, kind="stable")
         counts = counts[order]
     if (np.diff(counts) > 0).any():
         rule = "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True"
-        fail("shape", asked, f"lengths {counts.tolist()}", rule, "enforce_sorted=False")
+        fail("shape", operation, f"lengths {counts.tolist()}", rule, "enforce_sorted=False")
     rows, steps = (input.shape[0], input.shape[1]) if batch_first else (input.shape[1], input.shape[0])
     if len(counts) != rows or counts.min(initial=1) < 1 or counts.max(initial=0) > steps:
         seen = f"lengths {counts.tolist()}, input {tuple(input.shape)}"
         rule = f"Length of all samples has to be greater than 0, at most {steps}, and one per row ({rows})"
-        fail("shape", asked, seen, rule, "take empty sequences out first")
+        fail("shape", operation, seen, rule, "take empty sequences out first")
     places, sizes = _places(counts, int(counts[0]))
     step, row = np.divmod(places, rows)
     row = row if order is None else order[row]

@@ -67,14 +67,14 @@ def spectral_norm(
         eps: keeps norms from 0.
         dim: the dim of the outputs; None is 0, and 1 for transposed convolutions.
     """
-    asked = f"spectral_norm({type(module).__name__}, {name!r})"
+    operation = f"spectral_norm({type(module).__name__}, {name!r})"
     if _hook_of(module, name) is not None:
         rule = f"Cannot register two spectral_norm hooks on the same parameter {name}"
-        fail("shape", asked, "a normalised parameter", rule, "remove_spectral_norm(module) first")
+        fail("shape", operation, "a normalised parameter", rule, "remove_spectral_norm(module) first")
     weight = module._parameters.get(name)
     if weight is None:
         rule = f"it has no parameter {name!r}"
-        fail("value", asked, f"parameters {list(module._parameters)}", rule, "spectral_norm(layer, 'weight')")
+        fail("value", operation, f"parameters {list(module._parameters)}", rule, "spectral_norm(layer, 'weight')")
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)

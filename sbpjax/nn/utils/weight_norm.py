@@ -41,14 +41,14 @@ def scale_slices(v: jax.Array, g: jax.Array, /, dim: int | None) -> jax.Array:
     return v * (g / lengths(v, dim))
 
 
-def dim_of(asked: str, weight: Tensor, dim: int | None) -> int | None:
+def dim_of(operation: str, weight: Tensor, dim: int | None) -> int | None:
     """Return the dim of lengths counted from the front; None for one length, which -1 also means, as in PyTorch."""
     if dim in (None, -1):
         return None
     n = weight.ndim
     if not -n <= dim < n:
         rule = f"Dimension out of range (expected to be in range of [-{n}, {n - 1}], but got {dim})"
-        fail("index", asked, f"dim={dim}, a weight of {n} dims", rule, "dim=0")
+        fail("index", operation, f"dim={dim}, a weight of {n} dims", rule, "dim=0")
     return dim % n
 
 
@@ -68,14 +68,14 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     Example:
         >>> layer = weight_norm(nn.Linear(20, 40))
     """
-    asked, fix = f"weight_norm({type(module).__name__}, {name!r})", "weight_norm(nn.Linear(20, 40), 'weight')"
+    operation, fix = f"weight_norm({type(module).__name__}, {name!r})", "weight_norm(nn.Linear(20, 40), 'weight')"
     if name in _names(module):
         rule = f"Cannot register two weight_norm hooks on the same parameter {name}"
-        raise OpError(asked, "a normalised parameter", rule, "remove_weight_norm(module) first")
+        raise OpError(operation, "a normalised parameter", rule, "remove_weight_norm(module) first")
     weight = module._parameters.get(name)
     if weight is None:
-        raise OpValueError(asked, f"parameters {list(module._parameters)}", f"it has no {name!r}", fix)
-    dim = dim_of(asked, weight, dim)
+        raise OpValueError(operation, f"parameters {list(module._parameters)}", f"it has no {name!r}", fix)
+    dim = dim_of(operation, weight, dim)
     with no_grad():
         length = dispatch.run(op_of(lengths, (("dim", dim),)), (weight.detach(),))
         direction = weight.detach().clone()
@@ -98,9 +98,9 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     """
     names = _names(module)
     if name not in names:
-        asked = f"remove_weight_norm({type(module).__name__}, {name!r})"
+        operation = f"remove_weight_norm({type(module).__name__}, {name!r})"
         rule = f"weight_norm of '{name}' not found in {module}"
-        raise OpValueError(asked, f"normalised parameters {list(names)}", rule, "weight_norm(module) first")
+        raise OpValueError(operation, f"normalised parameters {list(names)}", rule, "weight_norm(module) first")
     with no_grad():
         weight = getattr(module, name).detach()
     _become(module, {n: d for n, d in names.items() if n != name})

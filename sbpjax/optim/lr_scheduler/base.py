@@ -205,8 +205,8 @@ class LRScheduler:
         groups = self.optimizer.param_groups
         if len(lrs) != len(groups):
             seen = f"{len(lrs)} rates for {len(groups)} parameter groups"
-            asked, rule = f"{type(self).__name__}.step()", "a schedule gives a rate to every group of its optimizer"
-            raise OpValueError(asked, seen, rule, "return one for each of optimizer.param_groups from get_lr")
+            operation, rule = f"{type(self).__name__}.step()", "a schedule gives a rate to every group of its optimizer"
+            raise OpValueError(operation, seen, rule, "return one for each of optimizer.param_groups from get_lr")
         for index, (group, lr) in enumerate(zip(groups, lrs)):
             group["lr"] = lr
             if self.verbose:
@@ -283,16 +283,16 @@ class LRScheduler:
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raise as `load_state_dict` would, and change nothing."""
-        asked = f"{type(self).__name__}.load_state_dict"
+        operation = f"{type(self).__name__}.load_state_dict"
         missing = sorted(set(self._saved()) - set(state_dict))
         unknown = sorted(set(state_dict) - set(self._saved()))
         if missing or unknown:
             rule = f"missing keys {missing}, unknown keys {unknown}"
-            raise OpValueError(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own")
+            raise OpValueError(operation, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own")
         if "base_lrs" in state_dict and len(state_dict["base_lrs"]) != len(self.base_lrs):
             seen = f"rates of {len(state_dict['base_lrs'])} groups"
             rule = f"the optimizer has {len(self.base_lrs)} parameter groups"
-            raise OpValueError(asked, seen, rule, "make the optimizer with the groups it was saved with")
+            raise OpValueError(operation, seen, rule, "make the optimizer with the groups it was saved with")
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         for name in self._saved():
@@ -311,12 +311,12 @@ class _MissingRate(OpValueError, KeyError):
     __str__ = OpValueError.__str__  # a KeyError shows the repr of its text
 
 
-def checked_optimizer(asked: str, optimizer: Any) -> Optimizer:
+def checked_optimizer(operation: str, optimizer: Any) -> Optimizer:
     """Return the optimizer, or raise a TypeError for anything else."""
     if isinstance(optimizer, Optimizer):
         return optimizer
     name = type(optimizer).__name__
-    raise OpTypeError(asked, name, f"{name} is not an Optimizer", f"{asked}(sbpjax.optim.SGD(params), ...)")
+    raise OpTypeError(operation, name, f"{name} is not an Optimizer", f"{operation}(sbpjax.optim.SGD(params), ...)")
 
 
 def require(ok: bool, scheduler: str, seen: str, rule: str, fix: str) -> None:

@@ -53,10 +53,10 @@ class _Composed(LRScheduler):
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         parts = state_dict.get("schedulers")
         if not isinstance(parts, list) or len(parts) != len(self.schedulers):
-            asked = f"{type(self).__name__}.load_state_dict"
+            operation = f"{type(self).__name__}.load_state_dict"
             seen = "no list of schedulers" if not isinstance(parts, list) else f"{len(parts)} schedulers"
             rule = f"it is made of {len(self.schedulers)} schedulers"
-            raise OpValueError(asked, seen, rule, "make it of the schedulers it was saved with")
+            raise OpValueError(operation, seen, rule, "make it of the schedulers it was saved with")
         super().check_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
         for scheduler, part in zip(self.schedulers, parts):
             scheduler.check_state_dict(part)

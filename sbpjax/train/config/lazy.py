@@ -91,7 +91,7 @@ def plain(value: Any, where: str) -> Any:
     raise ConfigError(where, f"a {type(value).__name__}", rule, f"LazyCall({type(value).__name__})(...)")
 
 
-def check_integers(value: Any, asked: str) -> None:
+def check_integers(value: Any, operation: str) -> None:
     """Raise for integers beyond any sensible size; Python does not even print the largest ones.
 
     Raises:
@@ -101,10 +101,10 @@ def check_integers(value: Any, asked: str) -> None:
         value = [*value, *value.values()]
     if isinstance(value, (list, tuple)):
         for one in value:
-            check_integers(one, asked)
+            check_integers(one, operation)
     elif isinstance(value, int) and value.bit_length() > 64:
         seen, rule = f"an integer of {value.bit_length()} bits", "an integer of a configuration has at most 64 bits"
-        raise ConfigError(asked, seen, rule, "a smaller one, or a float: 1.0e+30")
+        raise ConfigError(operation, seen, rule, "a smaller one, or a float: 1.0e+30")
 
 
 def instantiate(tree: Any, name: str = "", *, allowed: Allowed | None = None) -> Any:
@@ -174,11 +174,11 @@ class interpolating:  # a class: an error names the user's line, and not that of
     """Convert errors of interpolations to `ConfigError`: a missing target, a cycle, or a syntax error.
 
     Args:
-        asked: the operation, for errors.
+        operation: the operation, for errors.
     """
 
-    def __init__(self, asked: str) -> None:
-        self.asked = asked
+    def __init__(self, operation: str) -> None:
+        self.operation = operation
 
     def __enter__(self) -> None:
         pass
@@ -187,7 +187,7 @@ class interpolating:  # a class: an error names the user's line, and not that of
         if isinstance(error, (OmegaConfBaseException, RecursionError)):
             seen = (str(error).splitlines() or [type(error).__name__])[0][:300]
             rule = "${a.b} refers to another value of the configuration, and no circle of them for any"
-            raise ConfigError(self.asked, seen, rule, "name an existing value, or write it in its place") from None
+            raise ConfigError(self.operation, seen, rule, "name an existing value, or write it in its place") from None
 
 
 def _item(tree: Any, key: Any, name: str) -> Any:
@@ -237,8 +237,8 @@ def arguments_of(function: Any) -> list[str] | None:
     return None if any(p.kind is p.VAR_KEYWORD for p in found) else [p.name for p in found]
 
 
-def unknown_argument(asked: str, name: str, path: str, taken: list[str]) -> ConfigError:
+def unknown_argument(operation: str, name: str, path: str, taken: list[str]) -> ConfigError:
     """Return the error of an argument that a call does not take."""
     near = nearest(name, taken)
     fix = f"write {near!r}" if near else f"leave {name!r} out"
-    return ConfigError(asked, f"an argument {name!r}", f"{path} takes {', '.join(taken)}", fix)
+    return ConfigError(operation, f"an argument {name!r}", f"{path} takes {', '.join(taken)}", fix)

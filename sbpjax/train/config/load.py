@@ -53,7 +53,7 @@ def load_config(source: str | os.PathLike, *, allow: Iterable[str] = (), trust: 
     forget(files=text.endswith(".py"))
     if text.endswith((".yaml", ".yml")):
         found = read_saved(_find_config(text))
-        Allowed(allow, trust=trust, asked=f"reading the configuration {text!r}").check(plain_values(found), "")
+        Allowed(allow, trust=trust, operation=f"reading the configuration {text!r}").check(plain_values(found), "")
         return found
     return _tree(run_file(_find_config(text)) if text.endswith(".py") else _module(text), text)
 
@@ -77,11 +77,11 @@ def _module(name: str) -> types.ModuleType:
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError):
             raise config_error(error, name) from None
-        asked, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
+        operation, rule = f"reading the configuration {name!r}", "a configuration is a .py or .yaml file, or a module"
         fix = f"{name}.py, if it is a file"
         if name.startswith("examples.") and (error.name or "").startswith("examples"):
             fix = "run it in the folder of the project's source: its examples are not installed"
-        raise ConfigError(asked, str(error), rule, fix) from None
+        raise ConfigError(operation, str(error), rule, fix) from None
     finally:
         sys.path.remove(here)
 

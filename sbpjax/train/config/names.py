@@ -111,21 +111,21 @@ class Allowed:
         allow: packages and modules, ``"my_project"``, and ``.py`` files, ``"/home/me/config.py"``, whose classes and
             functions may be called, too.
         trust: allow all names.
-        asked: the operation, for errors.
+        operation: the operation, for errors.
         files: let all ``.py`` files be named by their paths.
 
     Raises:
         ConfigError: ``allow`` is no sequence of texts.
     """
 
-    def __init__(self, allow: Iterable[str] = (), *, trust: bool = False, asked: str = "", files: bool = False):
-        self.asked, self.trust, self.files = asked or "reading a configuration", trust, files
+    def __init__(self, allow: Iterable[str] = (), *, trust: bool = False, operation: str = "", files: bool = False):
+        self.operation, self.trust, self.files = operation or "reading a configuration", trust, files
         self._values = 0
         self.allow = [allow] if isinstance(allow, str) else list(allow)
         for one in self.allow:
             if not isinstance(one, str) or not one.strip():
                 rule = "allow has names of packages and modules, and paths of .py files"
-                raise ConfigError(self.asked, f"allow={allow!r}", rule, 'allow=("my_project",)')
+                raise ConfigError(self.operation, f"allow={allow!r}", rule, 'allow=("my_project",)')
 
     def find(self, path: Any, where: str) -> Any:
         """Return the function or class of a name.
@@ -166,7 +166,7 @@ class Allowed:
         self._values += 1
         if self._values > MOST_VALUES:
             rule = f"a configuration has at most {MOST_VALUES:,} values"
-            raise ConfigError(self.asked, f"more, at {where[:60]}", rule, "fewer values that stand for others")
+            raise ConfigError(self.operation, f"more, at {where[:60]}", rule, "fewer values that stand for others")
 
     def check(self, tree: Any, where: str) -> None:
         """Check all names of a tree of plain values, dicts and lists.
@@ -196,7 +196,7 @@ class Allowed:
         if resolvers or ("${" in rest and not self.files):
             rule = "${a.b} refers to another value; none is read from the environment, or computed"
             fix = "write the value there; trust=True (--trust) if the file is your own"
-            raise ConfigError(self.asked, f"{where}: {text[:100]!r}", rule, fix)
+            raise ConfigError(self.operation, f"{where}: {text[:100]!r}", rule, fix)
 
     def _covers(self, module: str) -> bool:
         """Return whether a module is in an allowed package, or is an allowed file that was run."""
@@ -212,7 +212,7 @@ class Allowed:
         fix = "a name of these; trust=True (--trust) calls any, and runs any code of the file's author"
         if allow and allow not in sys.stdlib_module_names and allow != "sbpjax":
             fix = f"allow=({allow!r},) (--allow {allow}), if you trust its code"
-        return ConfigError(self.asked, f"{where} calls {path!r}", rule, fix)
+        return ConfigError(self.operation, f"{where} calls {path!r}", rule, fix)
 
 
 def plain_values(tree: DictConfig) -> Any:

@@ -53,7 +53,7 @@ def override(
         with interpolating(_name_override(change)):
             _set(changed, name.strip(), value, change, open_to)
         *path, last = name.strip().split(".")
-        Allowed(known, trust=trust, asked=_name_override(change), files=True).check({last: value}, ".".join(path))
+        Allowed(known, trust=trust, operation=_name_override(change), files=True).check({last: value}, ".".join(path))
     return changed
 
 

@@ -49,25 +49,25 @@ def read_saved(path: Path) -> DictConfig:
     Raises:
         ConfigError: the file is of another version, damaged, or missing.
     """
-    asked = f"reading the configuration {str(path)!r}"
+    operation = f"reading the configuration {str(path)!r}"
     fix = "restore it, or run the Python file"
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(asked, f"{error}", "a saved configuration is a file of text", fix) from None
+        raise ConfigError(operation, f"{error}", "a saved configuration is a file of text", fix) from None
     head = text.partition("\n")[0]
     rule = f"the first line has the version that wrote it, and this is {sbpjax.__version__}"
     if not head.startswith(_HEAD) or head.removeprefix(_HEAD) != sbpjax.__version__:
         seen = head if head.startswith(_HEAD) else "a file without a version"
         fix = f"look for changes, then write {_HEAD}{sbpjax.__version__} there; or run the Python file"
-        raise ConfigError(asked, seen.removeprefix("# ")[:100], rule, fix)
+        raise ConfigError(operation, seen.removeprefix("# ")[:100], rule, fix)
     try:
         found = OmegaConf.create(yaml.load(text, PlainLoader))
     except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
         seen = " ".join(str(error).split())[:300]
-        raise ConfigError(asked, seen, "a saved configuration is YAML of plain values", fix) from None
+        raise ConfigError(operation, seen, "a saved configuration is YAML of plain values", fix) from None
     if not isinstance(found, DictConfig):
-        raise ConfigError(asked, "no names", "a configuration is a dict", fix)
+        raise ConfigError(operation, "no names", "a configuration is a dict", fix)
     return found
 
 

@@ -65,17 +65,17 @@ class Blend(Numbered):
 
     def __init__(self, datasets: Sequence[Numbered], weights: Sequence[float], samples: int) -> None:
         super().__init__(samples)
-        asked = "Blend(datasets, weights, samples)"
+        operation = "Blend(datasets, weights, samples)"
         if not datasets or len(datasets) != len(weights):
             seen = f"{len(datasets)} datasets, {len(weights)} weights"
-            raise DataError(asked, seen, "every dataset has one weight", "Blend([a, b], [0.7, 0.3], samples)")
+            raise DataError(operation, seen, "every dataset has one weight", "Blend([a, b], [0.7, 0.3], samples)")
         if not all(math.isfinite(weight) and weight > 0 for weight in weights):
             rule = "weights are finite and more than 0"
-            raise DataError(asked, f"weights {list(weights)}", rule, "leave out a dataset of weight 0")
+            raise DataError(operation, f"weights {list(weights)}", rule, "leave out a dataset of weight 0")
         other = [type(each).__name__ for each in datasets if not isinstance(each, Numbered)]
         if other:
             rule = "a blend reads samples beyond a dataset's length, so each has sample(number)"
-            raise DataError(asked, f"datasets of {other}", rule, "PackedTokens, or a subclass of Numbered")
+            raise DataError(operation, f"datasets of {other}", rule, "PackedTokens, or a subclass of Numbered")
         self.datasets = list(datasets)
         self.counts = apportion_samples(weights, samples)
 

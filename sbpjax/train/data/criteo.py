@@ -90,11 +90,11 @@ def _lines(file: Any, path: Any) -> Iterator[bytes]:
 
 
 def _block(path: Any, rows: list[list[bytes]], first: int) -> Block:
-    asked = f"read_criteo({str(path)!r})"
+    operation = f"read_criteo({str(path)!r})"
     for number, row in enumerate(rows, first):
         if len(row) != 1 + COUNTS + KEYS:
             rule = f"a line has a label, {COUNTS} counts and {KEYS} keys, separated by tabs: {1 + COUNTS + KEYS} fields"
-            raise DataError(asked, f"{len(row)} fields in line {number}", rule, "look there")
+            raise DataError(operation, f"{len(row)} fields in line {number}", rule, "look there")
     try:
         return _parse_rows(rows)
     except (ValueError, OverflowError):
@@ -102,7 +102,7 @@ def _block(path: Any, rows: list[list[bytes]], first: int) -> Block:
             try:
                 _parse_rows([row])
             except (ValueError, OverflowError) as error:
-                raise DataError(asked, f"line {number}: {str(error)[:200]}", RULE, "look there") from None
+                raise DataError(operation, f"line {number}: {str(error)[:200]}", RULE, "look there") from None
         raise
 
 
@@ -135,18 +135,18 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        asked, rule = f"read_criteo({str(path)!r})", "Parquet is read by pyarrow"
-        raise DataError(asked, "no module pyarrow", rule, "pip install pyarrow, or the log as text") from None
-    asked = f"read_criteo({str(path)!r})"
+        operation, rule = f"read_criteo({str(path)!r})", "Parquet is read by pyarrow"
+        raise DataError(operation, "no module pyarrow", rule, "pip install pyarrow, or the log as text") from None
+    operation = f"read_criteo({str(path)!r})"
     try:
         file = parquet.ParquetFile(path)
     except (ArrowException, OSError, ValueError) as error:
         seen, rule = f"{type(error).__name__}: {error}", "a file that ends in .parquet is one of Parquet"
-        raise DataError(asked, seen[:300], rule, "fetch it again") from None
+        raise DataError(operation, seen[:300], rule, "fetch it again") from None
     count = len(file.schema_arrow.names)
     if count != 1 + COUNTS + KEYS:
         rule = f"the columns are a label, {COUNTS} counts and {KEYS} keys"
-        raise DataError(asked, f"{count} columns", rule, "parquet.read_table(..., columns=[...])")
+        raise DataError(operation, f"{count} columns", rule, "parquet.read_table(..., columns=[...])")
     batches, first = file.iter_batches(lines), 1
     while True:
         try:
@@ -156,7 +156,7 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
             block = _of_columns([column.to_pylist() for column in batch.columns])
         except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             seen = f"after row {first - 1}: {type(error).__name__}: {error}"
-            raise DataError(asked, seen[:300], RULE, "fetch it again, or look there") from None
+            raise DataError(operation, seen[:300], RULE, "fetch it again, or look there") from None
         first += len(block.labels)
         yield block
 

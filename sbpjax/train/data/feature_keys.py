@@ -113,8 +113,8 @@ class FrequentKeys:
         return np.stack(columns, 1).astype(np.int64)
 
 
-def _check(keys: np.ndarray, features: int, asked: str) -> None:
+def _check(keys: np.ndarray, features: int, operation: str) -> None:
     if keys.ndim != 2 or keys.shape[1] != features or keys.dtype.kind not in "iu":
         seen = f"keys {keys.dtype}{list(keys.shape)}"
         rule = f"keys are integers (N, {features}), a column for each feature"
-        raise DataError(asked, seen, rule, f"keys.reshape(-1, {features})")
+        raise DataError(operation, seen, rule, f"keys.reshape(-1, {features})")

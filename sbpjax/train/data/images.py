@@ -170,8 +170,8 @@ class ImageFolder(Images):
         if not isinstance(size, int) or size < 1:
             rule = "images are brought to squares, and size is their side in pixels"
             raise DataError("ImageFolder(root, size)", f"size={size!r}", rule, "size=224")
-        self.size, self._asked = size, f"ImageFolder({os.fspath(root)!r})"
-        self.classes, self.files = find_images(root, self._asked)
+        self.size, self._operation = size, f"ImageFolder({os.fspath(root)!r})"
+        self.classes, self.files = find_images(root, self._operation)
         super().__init__(len(self.files), mean=mean, std=std, **options)
 
     def picture(self, index: int, random: np.random.Generator | None) -> tuple[np.ndarray, int]:
@@ -199,8 +199,8 @@ class ImageFolder(Images):
         Raises:
             DataError: it cannot be read.
         """
-        return self._values(self._cut(read_image(path, asked=self._asked), None))
+        return self._values(self._cut(read_image(path, operation=self._operation), None))
 
     def _read(self, index: int) -> tuple[Any, int]:
         path, label = self.files[index]
-        return read_image(path, asked=self._asked), label
+        return read_image(path, operation=self._operation), label

@@ -38,17 +38,17 @@ def read_tokenizer(path: str | os.PathLike) -> Any:
         DataError: there is none, or it cannot be read.
     """
     file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else os.fspath(path)
-    asked = f"read_tokenizer({os.fspath(path)!r})"
+    operation = f"read_tokenizer({os.fspath(path)!r})"
     if not os.path.isfile(file):
         rule = "a tokenizer is a file tokenizer.json, or a folder with one"
-        raise DataError(asked, f"there is no file {file}", rule, "leave --tokenizer out to train one")
+        raise DataError(operation, f"there is no file {file}", rule, "leave --tokenizer out to train one")
     try:
         return package().Tokenizer.from_file(file)
     except DataError:
         raise
     except Exception as error:  # the package raises plain ones
         seen = f"{type(error).__name__}: {error}"
-        raise DataError(asked, seen, f"{file} is a file that tokenizers wrote", "another file") from error
+        raise DataError(operation, seen, f"{file} is a file that tokenizers wrote", "another file") from error
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, show_progress: bool = False, *, model: str = "bpe") -> Any:

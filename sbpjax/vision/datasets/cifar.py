@@ -40,12 +40,12 @@ class CifarFiles:
     """
 
     def __init__(self, folder: str | os.PathLike, train: bool = True, coarse: bool = False) -> None:
-        asked = f"Cifar({os.fspath(folder)!r})"
+        operation = f"Cifar({os.fspath(folder)!r})"
         kinds = [kind for (kind, part), names in _FILES.items() if part == train and self._there(folder, names)]
         if not kinds:
             wanted = " or ".join(", ".join(names) for (_, part), names in _FILES.items() if part == train)
             rule = f"the folder has {wanted}"
-            raise DataError(asked, "files are missing", rule, "the binary version, unpacked")
+            raise DataError(operation, "files are missing", rule, "the binary version, unpacked")
         ahead = 2 if kinds[0] == "cifar100" else 1
         self._row, self._class = ahead + _PIXELS, 1 if ahead == 2 and not coarse else 0
         self._parts = [os.path.join(folder, name) for name in _FILES[kinds[0], train]]
@@ -53,7 +53,7 @@ class CifarFiles:
             size = os.path.getsize(path)
             if size == 0 or size % self._row:
                 rule = f"an image has {self._row} bytes"
-                raise DataError(asked, f"{path} has {size} bytes", rule, "fetch it again: it is cut off")
+                raise DataError(operation, f"{path} has {size} bytes", rule, "fetch it again: it is cut off")
         self._map()
 
     @staticmethod

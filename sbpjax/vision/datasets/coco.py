@@ -63,7 +63,7 @@ class CocoDetection(VisionDataset):
         on_error: str = "raise",
     ) -> None:
         super().__init__(transform, on_error)
-        self._asked = f"CocoDetection({os.fspath(images)!r}, {os.fspath(annotations)!r})"
+        self._operation = f"CocoDetection({os.fspath(images)!r}, {os.fspath(annotations)!r})"
         self.folder, self.masks, self.keypoints, self.crowds = os.fspath(images), masks, keypoints, crowds
         content = self._content(annotations)
         with self._reword_errors("its annotations"):
@@ -85,11 +85,11 @@ class CocoDetection(VisionDataset):
             with open(path, encoding="utf-8") as file:
                 content = json.load(file)
         except (OSError, ValueError, RecursionError) as error:
-            raise DataError(self._asked, str(error), rule, "instances_….json, unpacked") from None
+            raise DataError(self._operation, str(error), rule, "instances_….json, unpacked") from None
         kinds = ("images", "categories", "annotations")
         missing = [kind for kind in kinds if not isinstance(content, dict) or not isinstance(content.get(kind), list)]
         if missing:
-            raise DataError(self._asked, f"no list of {', '.join(missing)}", rule, "instances_….json, not captions")
+            raise DataError(self._operation, f"no list of {', '.join(missing)}", rule, "instances_….json, not captions")
         return content
 
     def _check(self, one: dict) -> None:
@@ -100,7 +100,7 @@ class CocoDetection(VisionDataset):
             seen = f"annotation {one.get('id')}: bbox {box}, image {one.get('image_id')}, "
             seen += f"category {one.get('category_id')}"
             rule = "each annotation has a box of four numbers, an image and a category of the file"
-            raise DataError(self._asked, seen, rule, "remove the annotation, or add its image or category")
+            raise DataError(self._operation, seen, rule, "remove the annotation, or add its image or category")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -115,7 +115,7 @@ class CocoDetection(VisionDataset):
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             seen = f"{what}: {type(error).__name__}: {str(error)[:200]}"
             rule = "images, categories and annotations have the fields and kinds of values of COCO's format"
-            raise DataError(self._asked, seen, rule, "remove the entry, or write the file anew") from None
+            raise DataError(self._operation, seen, rule, "remove the entry, or write the file anew") from None
 
     def read(self, index: int) -> dict[str, Any]:
         """Return a sample."""
@@ -124,7 +124,7 @@ class CocoDetection(VisionDataset):
 
     def _read(self, number: int) -> dict[str, Any]:
         about = self._images[number]
-        image = read_image(self._path(about["file_name"]), asked=self._asked)
+        image = read_image(self._path(about["file_name"]), operation=self._operation)
         width, height = image.size
         found = [(one, self._box(one, width, height)) for one in self._of_image.get(number, [])]
         found = [(one, box) for one, box in found if box[2] > box[0] and box[3] > box[1]]
@@ -137,7 +137,7 @@ class CocoDetection(VisionDataset):
             "image_id": number,
         }
         if self.masks:
-            masks = [mask_of(one.get("segmentation", []), height, width, self._asked) for one, _ in found]
+            masks = [mask_of(one.get("segmentation", []), height, width, self._operation) for one, _ in found]
             sample["masks"] = np.array(masks, bool).reshape(-1, height, width)
         if self.keypoints:
             points = [one.get("keypoints", []) for one, _ in found]
@@ -150,7 +150,9 @@ class CocoDetection(VisionDataset):
         path = os.path.normpath(os.path.join(self.folder, name))
         if os.path.isabs(name) or not path.startswith(os.path.normpath(self.folder) + os.sep):
             rule = "images are in the folder of the images"
-            raise DataError(self._asked, f"file_name {name!r}", rule, "a name without .. in the file of annotations")
+            raise DataError(
+                self._operation, f"file_name {name!r}", rule, "a name without .. in the file of annotations"
+            )
         return path
 
     @staticmethod

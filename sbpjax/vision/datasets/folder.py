@@ -50,8 +50,8 @@ class ImageFolder(VisionDataset):
         on_error: str = "raise",
     ) -> None:
         super().__init__(transform, on_error)
-        self._asked, self.at_least = f"ImageFolder({os.fspath(root)!r})", at_least
-        self.classes, self.samples = find_images(root, self._asked)
+        self._operation, self.at_least = f"ImageFolder({os.fspath(root)!r})", at_least
+        self.classes, self.samples = find_images(root, self._operation)
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
 
     def __len__(self) -> int:
@@ -60,4 +60,4 @@ class ImageFolder(VisionDataset):
     def read(self, index: int) -> tuple[Any, int]:
         """Return an image and the number of its class."""
         path, label = self.samples[index]
-        return read_image(path, at_least=self.at_least, asked=self._asked), label
+        return read_image(path, at_least=self.at_least, operation=self._operation), label

@@ -14,14 +14,14 @@ import numpy as np
 from sbpjax.errors import DataError
 
 
-def mask_of(segmentation: Any, height: int, width: int, asked: str = "mask_of(segmentation)") -> np.ndarray:
+def mask_of(segmentation: Any, height: int, width: int, operation: str = "mask_of(segmentation)") -> np.ndarray:
     """Return a mask ``(height, width)`` bool.
 
     Args:
         segmentation: a list of polygons ``[x, y, x, y, …]``, or ``{"size": [height, width], "counts": …}``.
         height: of the image.
         width: of the image.
-        asked: the call that an error names.
+        operation: the call that an error names.
 
     Raises:
         DataError: it is of another form, or of another size.
@@ -32,7 +32,7 @@ def mask_of(segmentation: Any, height: int, width: int, asked: str = "mask_of(se
                [1, 0]])
     """
     if isinstance(segmentation, dict):
-        return _of_runs(segmentation, height, width, asked)
+        return _of_runs(segmentation, height, width, operation)
     found = np.zeros((height, width), bool)
     for polygon in segmentation:
         found |= _of_polygon(np.asarray(polygon, np.float64).reshape(-1, 2), height, width)
@@ -52,14 +52,14 @@ def _of_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
     return inside
 
 
-def _of_runs(code: dict, height: int, width: int, asked: str) -> np.ndarray:
+def _of_runs(code: dict, height: int, width: int, operation: str) -> np.ndarray:
     counts = code.get("counts", [])
     if isinstance(counts, (str, bytes)):
         counts = _counts_of(counts if isinstance(counts, bytes) else counts.encode())
     counts = np.asarray(counts, np.int64)
     if list(code.get("size", [])) != [height, width] or counts.sum() != height * width or (counts < 0).any():
         seen = f"size {code.get('size')}, {int(counts.sum())} pixels; the image is {height} high and {width} wide"
-        raise DataError(asked, seen, "runs are of all pixels of their image", "annotations and images of one set")
+        raise DataError(operation, seen, "runs are of all pixels of their image", "annotations and images of one set")
     inside = np.arange(len(counts)) % 2 == 1
     return np.repeat(inside, counts).reshape(width, height).T
 

@@ -21,7 +21,7 @@ class ImageFileError(DataError):
     """A file that should be an image cannot be read as one: it is cut off, damaged, of another kind, or not there."""
 
 
-def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tuple[str, int]]]:
+def find_images(root: str | os.PathLike, operation: str) -> tuple[list[str], list[tuple[str, int]]]:
     """Return the names of the folders in a folder, sorted, and of each image below them its path and class.
 
     A folder without an image is a class too, with a warning: held-out images may lack a class.
@@ -30,7 +30,7 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
         DataError: there is no folder, or no image.
     """
     if not os.path.isdir(root):
-        raise DataError(asked, "there is no such folder", "a folder has a folder per class", _near(root))
+        raise DataError(operation, "there is no such folder", "a folder has a folder per class", _near(root))
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     found: list[tuple[str, int]] = []
     for label, name in enumerate(classes):
@@ -41,10 +41,10 @@ def find_images(root: str | os.PathLike, asked: str) -> tuple[list[str], list[tu
     if not found:
         rule = f"images are in a folder per class, with endings {', '.join(ENDINGS)}"
         seen = f"{len(classes)} folders, none with an image below it" if classes else "no folders in it"
-        raise DataError(asked, seen, rule, "another path")
+        raise DataError(operation, seen, rule, "another path")
     labels = {label for _, label in found}
     if empty := [name for i, name in enumerate(classes) if i not in labels]:
-        warn(f"{asked}: no image of class {', '.join(map(repr, empty[:5]))}", UserWarning)
+        warn(f"{operation}: no image of class {', '.join(map(repr, empty[:5]))}", UserWarning)
     return classes, found
 
 
@@ -73,7 +73,7 @@ def pixel_limit() -> int:
     return int(text[:30])
 
 
-def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None = None, asked: str = "") -> Any:
+def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None = None, operation: str = "") -> Any:
     """Return an image of Pillow, all of it read.
 
     Args:
@@ -81,7 +81,7 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
         mode: ``"RGB"`` or ``"L"``.
         at_least: a JPEG file is decoded at 1/2, 1/4 or 1/8 of its size as long as its shorter side keeps so many
             pixels, which takes a fraction of the time; None for its own size.
-        asked: the call that an error names.
+        operation: the call that an error names.
 
     Raises:
         ImageFileError: it is no image, not a whole one, or has more pixels than `pixel_limit`; nothing is decoded then.
@@ -116,10 +116,10 @@ def read_image(path: str | os.PathLike, mode: str = "RGB", at_least: int | None 
         if isinstance(error, bombs):
             rule = f"an image has at most {most:,} pixels: a small file can hold more than memory does"
             fix = f"{ENV_PIXELS}=N for more, if the file is meant to be so large"
-        raise ImageFileError(f"{asked or 'read_image'}, {os.fspath(path)}", f"{error}", rule, fix) from None
+        raise ImageFileError(f"{operation or 'read_image'}, {os.fspath(path)}", f"{error}", rule, fix) from None
 
 
-def checked_on_error(on_error: str, asked: str) -> str:
+def checked_on_error(on_error: str, operation: str) -> str:
     """Return what is done with files that cannot be read.
 
     Raises:
@@ -127,7 +127,7 @@ def checked_on_error(on_error: str, asked: str) -> str:
     """
     if on_error not in ON_ERROR:
         rule = f"on_error is one of {', '.join(map(repr, ON_ERROR))}"
-        raise DataError(f"{asked}(...)", f"on_error={on_error!r}", rule, "on_error='skip'")
+        raise DataError(f"{operation}(...)", f"on_error={on_error!r}", rule, "on_error='skip'")
     return on_error
 
 
@@ -149,6 +149,6 @@ def first_readable(read: Callable[[int], Any], index: int, count: int, on_error:
         except ImageFileError as error:
             if on_error == "raise" or other == count - 1:
                 raise
-            asked, told, *_ = str(error).splitlines()
-            warn(f"left out: {asked.partition(' (at ')[0]}: {told.strip()}")
+            operation, told, *_ = str(error).splitlines()
+            warn(f"left out: {operation.partition(' (at ')[0]}: {told.strip()}")
     raise IndexError(f"index {index} is outside an empty dataset")

@@ -58,7 +58,7 @@ class VocDetection(VisionDataset):
         on_error: str = "raise",
     ) -> None:
         super().__init__(transform, on_error)
-        self._asked = f"VocDetection({os.fspath(root)!r}, {image_set!r})"
+        self._operation = f"VocDetection({os.fspath(root)!r}, {image_set!r})"
         self.root, self.difficult, self.classes = os.fspath(root), difficult, classes
         path = os.path.join(root, "ImageSets", "Main", f"{image_set}.txt")
         try:
@@ -68,7 +68,9 @@ class VocDetection(VisionDataset):
             folder = os.path.dirname(path)
             there = sorted(name[:-4] for name in os.listdir(folder)) if os.path.isdir(folder) else []
             rule = "the lists of images are ImageSets/Main/….txt"
-            raise DataError(self._asked, f"{error}", rule, f"one of {there[:6]}" if there else "another root") from None
+            raise DataError(
+                self._operation, f"{error}", rule, f"one of {there[:6]}" if there else "another root"
+            ) from None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -76,7 +78,7 @@ class VocDetection(VisionDataset):
     def read(self, index: int) -> dict[str, Any]:
         """Return a sample."""
         name = self.names[index]
-        image = read_image(os.path.join(self.root, "JPEGImages", f"{name}.jpg"), asked=self._asked)
+        image = read_image(os.path.join(self.root, "JPEGImages", f"{name}.jpg"), operation=self._operation)
         tree = self._tree(os.path.join(self.root, "Annotations", f"{name}.xml"))
         boxes, labels, difficult = [], [], []
         for one in tree.findall("object"):
@@ -108,12 +110,12 @@ class VocDetection(VisionDataset):
             return builder.close()
         except (OSError, expat.ExpatError, AssertionError) as error:
             raise DataError(
-                f"{self._asked}, {path}", str(error), "annotations are a file of XML", "fetch it again"
+                f"{self._operation}, {path}", str(error), "annotations are a file of XML", "fetch it again"
             ) from None
 
     def _no_types(self, name: str, *_: Any) -> None:
         rule = "annotations declare no document type, whose entities could make a short file endless"
-        raise DataError(self._asked, f"<!DOCTYPE {name}>", rule, "remove the declaration from the file")
+        raise DataError(self._operation, f"<!DOCTYPE {name}>", rule, "remove the declaration from the file")
 
     def _box(self, one: ElementTree.Element, name: str) -> list[float]:
         sides = [one.findtext(f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
@@ -121,12 +123,12 @@ class VocDetection(VisionDataset):
             left, top, right, bottom = map(float, sides)  # type: ignore[arg-type]  # None is caught
         except (TypeError, ValueError):
             seen, rule = f"{name}: a bndbox of {sides}", "a bndbox has xmin, ymin, xmax and ymax"
-            raise DataError(self._asked, seen, rule, "correct the file of annotations") from None
+            raise DataError(self._operation, seen, rule, "correct the file of annotations") from None
         return [left - 1, top - 1, right, bottom]
 
     def _label(self, one: ElementTree.Element, name: str) -> int:
         kind = one.findtext("name", "").strip()
         if kind not in self.classes:
             rule = f"a class is one of {', '.join(self.classes)}"
-            raise DataError(self._asked, f"{name}: an object {kind!r}", rule, f"classes=(..., {kind!r})")
+            raise DataError(self._operation, f"{name}: an object {kind!r}", rule, f"classes=(..., {kind!r})")
         return self.classes.index(kind) + 1

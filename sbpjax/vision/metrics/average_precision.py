@@ -70,11 +70,11 @@ class AveragePrecision:
         """
         found = {name: _host(detections.get(name, ()), *shape) for name, shape in _KEYS.items()}
         true = {name: _host(truth.get(name, ()), *shape) for name, shape in _KEYS.items() if name != "scores"}
-        for asked, one in (("detections", found), ("truth", true)):
+        for requested, one in (("detections", found), ("truth", true)):
             lengths = {name: len(values) for name, values in one.items()}
             if len(set(lengths.values())) > 1:
                 rule = "each box has a label, and each detection a score"
-                raise DataError(f"AveragePrecision.update, {asked}", f"{lengths}", rule, "rows of one length")
+                raise DataError(f"AveragePrecision.update, {requested}", f"{lengths}", rule, "rows of one length")
         sides = true["boxes"][:, 2:] - true["boxes"][:, :2]
         true["area"] = _host(truth.get("area", sides.prod(1)), -1)
         true["iscrowd"] = _host(truth.get("iscrowd", np.zeros(len(sides))), -1).astype(bool)

@@ -42,8 +42,8 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
         >>> model = flow.vision.create_model("resnet18")
         >>> flow.vision.models.load_checkpoint(model, "resnet18.safetensors")  # doctest: +SKIP
     """
-    asked = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
-    arrays = _open_file(Path(path), asked)
+    operation = f"load_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
+    arrays = _open_file(Path(path), operation)
     own = _kept_tensors(model)
     # A file of `model.state_dict()` has the model's own names, whatever those of timm's files are.
     where = Part if own.keys() <= arrays.keys() else getattr(model, "weights_of", Part)
@@ -61,7 +61,7 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
     if wrong:
         shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         rule = f"the file has the {len(own)} parameters and buffers of the model, in their shapes"
-        raise CheckpointError(asked, shown, rule, _fix(model, wrong, where, arrays))
+        raise CheckpointError(operation, shown, rule, _fix(model, wrong, where, arrays))
     with flow.no_grad():
         for name, part in parts.items():
             if part.name in arrays:
@@ -93,10 +93,10 @@ def save_checkpoint(model: nn.Module, path: str | os.PathLike) -> None:
         ['blocks.0.attn.proj.bias', 'blocks.0.attn.proj.weight', 'blocks.0.attn.qkv.bias']
     """
     if Path(path).suffix in PICKLED:
-        asked = f"save_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
+        operation = f"save_checkpoint({type(model).__name__}, {os.fspath(path)!r})"
         fix = f"{Path(path).stem}.safetensors; or flow.save(model.state_dict(), path), by sbpjax's own names"
         raise CheckpointError(
-            asked, f"the ending {Path(path).suffix}", "weights are written as a file of safetensors", fix
+            operation, f"the ending {Path(path).suffix}", "weights are written as a file of safetensors", fix
         )
     model = model.body if isinstance(model, FeatureMaps) else model
     where = getattr(model, "weights_of", Part)
@@ -129,13 +129,15 @@ def _array(part: Part, array: Any) -> Any:
     return part.read(array) if array.ndim else np.asarray(array)
 
 
-def _open_file(path: Path, asked: str) -> Mapping[str, Any]:
+def _open_file(path: Path, operation: str) -> Mapping[str, Any]:
     if not path.exists():
-        raise CheckpointError(asked, "there is no such file", "checkpoint= is a file or a folder", "look at its path")
+        raise CheckpointError(
+            operation, "there is no such file", "checkpoint= is a file or a folder", "look at its path"
+        )
     if path.is_dir() and not any(path.glob("*.safetensors")):
         rule = "checkpoint= is a file of weights, or a folder with one of safetensors"
         fix = f"model.load_state_dict(sbpjax.load({str(path)!r})) of sbpjax.save, or save_checkpoint"
-        raise CheckpointError(asked, "a folder without a file of safetensors", rule, fix)
+        raise CheckpointError(operation, "a folder without a file of safetensors", rule, fix)
     if path.suffix not in PICKLED:
         return open_safetensors(path)
     found = read_torch(path)
@@ -145,5 +147,5 @@ def _open_file(path: Path, asked: str) -> Mapping[str, Any]:
         found = found[inner]
     if not isinstance(found, Mapping) or not all(hasattr(v, "shape") for v in found.values()):
         rule = f"a file of weights is a dict of names and tensors, or has one under {', '.join(INSIDE)}"
-        raise CheckpointError(asked, f"a {type(found).__name__} of other things", rule, "save model.state_dict()")
+        raise CheckpointError(operation, f"a {type(found).__name__} of other things", rule, "save model.state_dict()")
     return {name.removeprefix("module."): value for name, value in found.items()}

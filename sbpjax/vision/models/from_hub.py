@@ -62,42 +62,44 @@ def from_hub(
         >>> model = flow.vision.from_hub("timm/resnet18.a1_in1k", num_classes=10)  # doctest: +SKIP
     """
     where = {"repo_id": repository, "revision": revision, "endpoint": endpoint, "cache_dir": cache_dir}
-    asked = f"from_hub({repository!r})"
-    config = _config(_fetch_file("config.json", where, asked), asked)
+    operation = f"from_hub({repository!r})"
+    config = _config(_fetch_file("config.json", where, operation), operation)
     name = architecture or config.get("architecture")
     if name is None:
         seen = f"a config.json with {', '.join(sorted(config)[:6]) or 'nothing'}"
         seen += f", of the type {config['model_type']!r}" if "model_type" in config else ""
         rule = "config.json of timm's layout names an architecture"
-        raise HubError(asked, seen, rule, "architecture='...', or models.from_pretrained(directory) for transformers'")
+        raise HubError(
+            operation, seen, rule, "architecture='...', or models.from_pretrained(directory) for transformers'"
+        )
     classes = config.get("num_classes", config.get("pretrained_cfg", {}).get("num_classes"))
     classes = num_classes if classes is None else classes
-    weights = _first(WEIGHTS, where, asked)
+    weights = _first(WEIGHTS, where, operation)
     model = create_model(name, num_classes=classes, checkpoint=weights, **changes)
     if num_classes is not None and num_classes != classes:
         model.reset_classifier(num_classes)  # type: ignore[operator]
     return model
 
 
-def _config(path: Path, asked: str) -> dict[str, Any]:
+def _config(path: Path, operation: str) -> dict[str, Any]:
     rule = "config.json is a JSON object"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise HubError(asked, f"config.json: {error}", rule, "another repository or revision") from None
+        raise HubError(operation, f"config.json: {error}", rule, "another repository or revision") from None
     if not isinstance(found, dict):
-        raise HubError(asked, f"config.json is a {type(found).__name__}", rule, "another repository or revision")
+        raise HubError(operation, f"config.json is a {type(found).__name__}", rule, "another repository or revision")
     return found
 
 
-def _first(names: tuple[str, ...], where: dict[str, Any], asked: str) -> Path:
+def _first(names: tuple[str, ...], where: dict[str, Any], operation: str) -> Path:
     """Return the first of several files that the repository has."""
     from huggingface_hub.errors import EntryNotFoundError
 
     first: HubError | None = None
     for name in names:
         try:
-            return _fetch_file(name, where, asked)
+            return _fetch_file(name, where, operation)
         except HubError as error:
             if not isinstance(error.__cause__, EntryNotFoundError):
                 raise
@@ -106,14 +108,14 @@ def _first(names: tuple[str, ...], where: dict[str, Any], asked: str) -> Path:
     raise first
 
 
-def _fetch_file(name: str, where: dict[str, Any], asked: str) -> Path:
+def _fetch_file(name: str, where: dict[str, Any], operation: str) -> Path:
     """Return the path of a file of the repository in the cache, downloaded and checked if it was not there."""
     try:
         import huggingface_hub
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
     except ModuleNotFoundError as error:
         rule = "repositories are read by huggingface_hub"
-        raise HubError(asked, f"no module {error.name}", rule, "pip install huggingface_hub") from None
+        raise HubError(operation, f"no module {error.name}", rule, "pip install huggingface_hub") from None
     broken = HfHubHTTPError.__bases__[0]  # what its HTTP library raises, which differs between its versions
     place = {key: where[key] for key in ("repo_id", "revision", "cache_dir")}
     there = isinstance(huggingface_hub.try_to_load_from_cache(filename=name, **place), str)
@@ -124,21 +126,21 @@ def _fetch_file(name: str, where: dict[str, Any], asked: str) -> Path:
         rule = "a file is in the cache, or the server can be reached"
         if offline:
             fix = f"load it once with a connection; then it stays. Or unset {ENV_OFFLINE} and HF_HUB_OFFLINE"
-            raise HubError(asked, f"offline mode, and no {name} in the cache", rule, fix) from error
+            raise HubError(operation, f"offline mode, and no {name} in the cache", rule, fix) from error
         seen = f"no {name} in the cache, and no connection: {_line(error)}"
-        raise HubError(asked, seen, rule, "look at the connection, or HF_ENDPOINT; then call again") from error
+        raise HubError(operation, seen, rule, "look at the connection, or HF_ENDPOINT; then call again") from error
     except EntryNotFoundError as error:
         rule = f"the repository has config.json and one of {', '.join(WEIGHTS)}"
-        raise HubError(asked, f"no {name} in it", rule, "another repository or revision") from error
+        raise HubError(operation, f"no {name} in it", rule, "another repository or revision") from error
     except (broken, OSError, ValueError) as error:
         rule = "the repository can be read, and its files come whole"
-        raise HubError(asked, f"{name}: {_line(error)}", rule, "look at the name; then call again") from error
+        raise HubError(operation, f"{name}: {_line(error)}", rule, "look at the name; then call again") from error
     if not there:
-        _check(path, name, asked)
+        _check(path, name, operation)
     return path
 
 
-def _check(path: Path, name: str, asked: str) -> None:
+def _check(path: Path, name: str, operation: str) -> None:
     """Compare a file with the SHA-256 that the server has named it by, if it has; remove it where it is another.
 
     Raises:
@@ -156,7 +158,7 @@ def _check(path: Path, name: str, asked: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 one.unlink()
         seen = f"{name} with the SHA-256 {digest.hexdigest()[:12]}…, in place of {blob.name[:12]}…"
-        raise HubError(asked, seen, "a file has the hash that the server announces", "call again; it was removed")
+        raise HubError(operation, seen, "a file has the hash that the server announces", "call again; it was removed")
 
 
 def _line(error: Exception) -> str:

@@ -103,7 +103,7 @@ def model_config(name: str) -> Any:
     return _entry(name, f"model_config({name!r})").config
 
 
-def _entry(name: str, asked: str) -> Entry:
+def _entry(name: str, operation: str) -> Entry:
     if name in _ENTRIES:
         return _ENTRIES[name]
     tag = str(name).removeprefix("hf-hub:").removeprefix("hf_hub:").removeprefix("timm/")
@@ -111,11 +111,11 @@ def _entry(name: str, asked: str) -> Entry:
     if known in _ENTRIES:  # as timm names weights: "resnet50.a1_in1k"
         rule = "a name is that of the architecture, without that of the weights"
         fix = f"create_model({known!r}), or from_hub({f'timm/{tag}'!r}) with these weights"
-        raise ConfigError(asked, f"{name!r}", rule, fix)
+        raise ConfigError(operation, f"{name!r}", rule, fix)
     near = _near(name)
     seen = f"no model is called {name!r}" + (f"; near: {', '.join(near)}" if near else "")
     fix = f"create_model({near[0]!r})" if near else "vision.list_models() has all names"
-    raise ConfigError(asked, seen, f"a name is one of {len(_ENTRIES)} in vision.list_models()", fix)
+    raise ConfigError(operation, seen, f"a name is one of {len(_ENTRIES)} in vision.list_models()", fix)
 
 
 def _near(name: str) -> list[str]:
@@ -171,15 +171,15 @@ def create_model(
         >>> model(flow.zeros(1, 3, 64, 64)).shape
         sbpjax.Size([1, 10])
     """
-    asked = f"create_model({name!r})"
-    entry = _entry(name, asked)
+    operation = f"create_model({name!r})"
+    entry = _entry(name, operation)
     known = [f.name for f in dataclasses.fields(entry.config)]
     for field in changes:
         if field not in known:
             near = None if field == "drop_rate" else nearest(field, known)  # the nearest to dropout is another thing
             fix = _OTHER_NAMES.get(field) or (f"{near}=..." if near else "leave it out: there is nothing like it")
             seen, rule = f"{field}={changes[field]!r}", f"the fields of {name} are {', '.join(known)}"
-            raise ConfigError(asked, seen, rule, fix)
+            raise ConfigError(operation, seen, rule, fix)
     if num_classes is not None:
         changes["num_classes"] = num_classes
     if features_only and checkpoint is None and not pretrained:

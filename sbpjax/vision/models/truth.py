@@ -87,7 +87,7 @@ def check_boxes(boxes: np.ndarray, labels: np.ndarray, model: str, size: tuple[i
     real = labels != PADDING
     if not real.any():
         return
-    asked, (height, width) = f"{model}.loss(...)", size
+    operation, (height, width) = f"{model}.loss(...)", size
     left, top, right, bottom = (boxes[..., i] for i in range(4))
     units = "boxes are left, top, right, bottom in pixels of the image"
     wrong = [
@@ -104,7 +104,7 @@ def check_boxes(boxes: np.ndarray, labels: np.ndarray, model: str, size: tuple[i
         if which.any():
             image, row = (int(at[0]) for at in np.nonzero(which))
             seen = f"box {boxes[image, row].tolist()} of image {image} in the batch, which {told}"
-            raise DataError(asked, seen, units, fix)
+            raise DataError(operation, seen, units, fix)
     if max(right[real].max(), bottom[real].max()) <= 1 < min(size):
         seen = f"boxes up to {max(right[real].max(), bottom[real].max()):g} in a batch"
-        raise DataError(asked, seen, units, f"boxes * [{width}, {height}, {width}, {height}]")
+        raise DataError(operation, seen, units, f"boxes * [{width}, {height}, {width}, {height}]")

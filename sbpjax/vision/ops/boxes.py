@@ -20,7 +20,7 @@ from sbpjax.errors import OpError, OpValueError
 _FORMS = ("xyxy", "xywh", "cxcywh")
 
 
-def rows_of_boxes(asked: str, boxes: Tensor) -> None:
+def rows_of_boxes(operation: str, boxes: Tensor) -> None:
     """Check that the last dim of a tensor has the four numbers of a box.
 
     Raises:
@@ -28,7 +28,7 @@ def rows_of_boxes(asked: str, boxes: Tensor) -> None:
     """
     if boxes.ndim < 1 or boxes.shape[-1] != 4:
         fix = "boxes.reshape(-1, 4); a single box is box[None]"
-        raise OpError(asked, f"boxes {tuple(boxes.shape)}", "the last dim of boxes has 4 elements", fix)
+        raise OpError(operation, f"boxes {tuple(boxes.shape)}", "the last dim of boxes has 4 elements", fix)
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
@@ -50,11 +50,11 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
         >>> box_convert(flow.tensor([[1.0, 2.0, 3.0, 6.0]]), "xyxy", "cxcywh")
         tensor([[2., 4., 2., 4.]])
     """
-    asked = f"box_convert(boxes, {in_fmt!r}, {out_fmt!r})"
+    operation = f"box_convert(boxes, {in_fmt!r}, {out_fmt!r})"
     for name in (in_fmt, out_fmt):
         if name not in _FORMS:
-            raise OpValueError(asked, f"the form {name!r}", f"a form is one of {', '.join(_FORMS)}", "'xyxy'")
-    rows_of_boxes(asked, boxes)
+            raise OpValueError(operation, f"the form {name!r}", f"a form is one of {', '.join(_FORMS)}", "'xyxy'")
+    rows_of_boxes(operation, boxes)
     if in_fmt == out_fmt:
         return boxes.clone()
     a, b, c, d = boxes.unbind(-1)
@@ -182,11 +182,11 @@ def _wide(boxes: Tensor) -> Tensor:
     return boxes if boxes.is_floating_point() or boxes.dtype in (flow.int32, flow.int64) else boxes.int()
 
 
-def _pairs(asked: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+def _pairs(operation: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     for boxes in (boxes1, boxes2):
-        rows_of_boxes(asked, boxes)
+        rows_of_boxes(operation, boxes)
         if boxes.ndim < 2:
-            raise OpError(asked, f"boxes {tuple(boxes.shape)}", "boxes are (..., N, 4)", "box[None]")
+            raise OpError(operation, f"boxes {tuple(boxes.shape)}", "boxes are (..., N, 4)", "box[None]")
     return _wide(boxes1).unsqueeze(-2), _wide(boxes2).unsqueeze(-3)
 
 

@@ -36,8 +36,8 @@ def sigmoid_focal_loss(
         tensor([0.0433, 0.0057])
     """
     if alpha > 1:
-        asked = f"sigmoid_focal_loss(inputs, targets, alpha={alpha})"
-        raise OpValueError(asked, f"alpha={alpha}", "alpha is from 0 to 1, or negative for none", "alpha=0.25")
+        operation = f"sigmoid_focal_loss(inputs, targets, alpha={alpha})"
+        raise OpValueError(operation, f"alpha={alpha}", "alpha is from 0 to 1, or negative for none", "alpha=0.25")
     p = flow.sigmoid(inputs)
     loss = F.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
     loss = loss * (1 - (p * targets + (1 - p) * (1 - targets))) ** gamma
@@ -94,8 +94,8 @@ def _reduce_loss(loss: Tensor, reduction: str, name: str) -> Tensor:
     if reduction == "none":
         return loss
     if reduction not in ("mean", "sum"):
-        asked, rule = f"{name}(..., reduction={reduction!r})", "a reduction is 'none', 'mean' or 'sum'"
-        raise OpValueError(asked, f"reduction={reduction!r}", rule, "reduction='mean'")
+        operation, rule = f"{name}(..., reduction={reduction!r})", "a reduction is 'none', 'mean' or 'sum'"
+        raise OpValueError(operation, f"reduction={reduction!r}", rule, "reduction='mean'")
     if reduction == "mean" and not loss.numel():
         return 0.0 * loss.sum()  # no box in a batch is no error
     return loss.mean() if reduction == "mean" else loss.sum()

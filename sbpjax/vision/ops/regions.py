@@ -128,15 +128,15 @@ def _two(size: int | tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _number_boxes(asked: str, input: Tensor, boxes: Tensor | Sequence[Tensor]) -> Tensor:
+def _number_boxes(operation: str, input: Tensor, boxes: Tensor | Sequence[Tensor]) -> Tensor:
     """Return boxes ``(K, 5)`` with the number of the image in front."""
     if not isinstance(boxes, Tensor):
         if len(boxes) != input.shape[0] or any(one.ndim != 2 or one.shape[1] != 4 for one in boxes):
             seen = f"input {tuple(input.shape)}, boxes {[tuple(one.shape) for one in boxes]}"
-            raise OpError(asked, seen, "a list has boxes (L, 4) for each image", "one tensor per image")
+            raise OpError(operation, seen, "a list has boxes (L, 4) for each image", "one tensor per image")
         fronts = [flow.full_like(one[:, :1], float(i)) for i, one in enumerate(boxes)]
         boxes = flow.cat([flow.cat([front, one], 1) for front, one in zip(fronts, boxes, strict=True)])
     if input.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 5:
         seen = f"input {tuple(input.shape)}, boxes {tuple(boxes.shape)}"
-        raise OpError(asked, seen, "input is (N, C, H, W), boxes are (K, 5)", "put the image's number in front")
+        raise OpError(operation, seen, "input is (N, C, H, W), boxes are (K, 5)", "put the image's number in front")
     return boxes

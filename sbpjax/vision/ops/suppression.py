@@ -59,8 +59,8 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, *, size: int | None
         >>> nms(boxes, flow.tensor([0.8, 0.9, 0.3]), 0.5, size=3)
         (tensor([ 1,  2, -1]), tensor(2))
     """
-    asked = f"nms(boxes, scores, iou_threshold={iou_threshold})"
-    _check(asked, boxes, scores, iou_threshold, size)
+    operation = f"nms(boxes, scores, iou_threshold={iou_threshold})"
+    _check(operation, boxes, scores, iou_threshold, size)
     if size is None:
         return _of_any_number(boxes, scores, iou_threshold)
     return _PADDED(
@@ -90,11 +90,11 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
         >>> batched_nms(boxes, flow.tensor([0.8, 0.9]), flow.tensor([1, 2]), 0.5)
         tensor([1, 0])
     """
-    asked = f"batched_nms(boxes, scores, idxs, iou_threshold={iou_threshold})"
-    _check(asked, boxes, scores, iou_threshold, size)
+    operation = f"batched_nms(boxes, scores, idxs, iou_threshold={iou_threshold})"
+    _check(operation, boxes, scores, iou_threshold, size)
     if idxs.shape != scores.shape:
         seen = f"idxs {tuple(idxs.shape)}, scores {tuple(scores.shape)}"
-        raise OpError(asked, seen, "each box has one class", "idxs of the shape of scores")
+        raise OpError(operation, seen, "each box has one class", "idxs of the shape of scores")
     if size is not None:
         return _PADDED(boxes.detach(), scores.detach(), idxs.detach(), iou_threshold, size)
     on_host = [flow.tensor(x.detach().numpy()) for x in (boxes, scores)]
@@ -145,13 +145,13 @@ def suppress_padded(boxes, scores, classes, iou_threshold: float, size: int):
 _PADDED = flow.wrap_jax(suppress_padded, name="nms")
 
 
-def _check(asked: str, boxes: Tensor, scores: Tensor, iou_threshold: float, size: int | None) -> None:
-    rows_of_boxes(asked, boxes)
+def _check(operation: str, boxes: Tensor, scores: Tensor, iou_threshold: float, size: int | None) -> None:
+    rows_of_boxes(operation, boxes)
     if tuple(scores.shape) != tuple(boxes.shape[:-1]) or (size is None and boxes.ndim != 2):
         seen = f"boxes {tuple(boxes.shape)}, scores {tuple(scores.shape)}"
         rule = "boxes are (K, 4) and scores (K,); with size= both may have dims in front"
-        raise OpError(asked, seen, rule, "scores of the shape of boxes[..., 0]")
+        raise OpError(operation, seen, rule, "scores of the shape of boxes[..., 0]")
     if not 0 <= iou_threshold <= 1:
-        raise OpValueError(asked, f"iou_threshold={iou_threshold}", "a share of an area is from 0 to 1", "0.5")
+        raise OpValueError(operation, f"iou_threshold={iou_threshold}", "a share of an area is from 0 to 1", "0.5")
     if size is not None and size < 1:
-        raise OpValueError(asked, f"size={size}", "a result has one row at least", "size=100")
+        raise OpValueError(operation, f"size={size}", "a result has one row at least", "size=100")

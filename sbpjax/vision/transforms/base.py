@@ -79,15 +79,17 @@ class Transform:
 
     def run(self, sample: Any, random: np.random.Generator) -> Any:
         """Return a sample, transformed with a given randomness."""
-        asked = f"{type(self).__name__}(sample)"
+        operation = f"{type(self).__name__}(sample)"
         if not isinstance(sample, dict):
-            height, width = size_of(sample, asked)
+            height, width = size_of(sample, operation)
             return self.image(sample, self.draw(random, height, width))
         if "image" not in sample:
             near = next((key for key in sample if isinstance(key, str) and nearest(key, ["image"])), None)
             fix = f"sample['image'] = sample.pop({near!r})" if near else "{'image': image, 'boxes': boxes}"
-            raise DataError(asked, f"a dict of {sorted(map(str, sample))}", "a sample has its image under 'image'", fix)
-        height, width = size_of(sample["image"], asked)
+            raise DataError(
+                operation, f"a dict of {sorted(map(str, sample))}", "a sample has its image under 'image'", fix
+            )
+        height, width = size_of(sample["image"], operation)
         drawn = self.draw(random, height, width)
         found = {**sample, "image": self.image(sample["image"], drawn)}
         if self.moves and sample.get("boxes") is not None:

@@ -113,8 +113,8 @@ def equalize(image: Any) -> Any:
 
 def _at_least_0(name: str, factor: float) -> None:
     if factor < 0:
-        asked = f"{name}(image, factor)"
-        raise DataError(asked, f"factor={factor}", "a factor is 0 or more, 1 leaves the image", "factor=1.2")
+        operation = f"{name}(image, factor)"
+        raise DataError(operation, f"factor={factor}", "a factor is 0 or more, 1 leaves the image", "factor=1.2")
 
 
 def _enhance(image: Any, name: str, factor: float) -> Any:
@@ -123,6 +123,6 @@ def _enhance(image: Any, name: str, factor: float) -> Any:
     return with_pillow(image, name.lower(), lambda one: getattr(ImageEnhance, name)(one).enhance(factor))
 
 
-def _looked_up(image: Any, asked: str, table: np.ndarray) -> Any:
+def _looked_up(image: Any, operation: str, table: np.ndarray) -> Any:
     values = table.astype(np.uint8)
-    return with_pillow(image, asked, lambda one: one.point(values.tolist() * len(one.getbands())))
+    return with_pillow(image, operation, lambda one: one.point(values.tolist() * len(one.getbands())))

@@ -146,11 +146,11 @@ def check_boxes(boxes: Any, height: int, width: int) -> None:
     Raises:
         DataError: they are not ``(N, 4)``, or one lies outside of the image or is turned around.
     """
-    asked = "a transform of a sample with boxes"
+    operation = "a transform of a sample with boxes"
     values = np.asarray(boxes.numpy() if is_tensor(boxes) and hasattr(boxes, "numpy") else boxes)
     if values.ndim != 2 or values.shape[1] != 4:
         fix = "boxes.reshape(-1, 4); no box is np.zeros((0, 4))"
-        raise DataError(asked, f"boxes {values.shape}", "boxes are (N, 4): left, top, right, bottom", fix)
+        raise DataError(operation, f"boxes {values.shape}", "boxes are (N, 4): left, top, right, bottom", fix)
     slack = 1e-3 * max(height, width)  # files round
     wrong = (values[:, :2] < -slack).any(1) | (values[:, 2] > width + slack) | (values[:, 3] > height + slack)
     wrong |= (values[:, 2:] < values[:, :2]).any(1)
@@ -160,7 +160,7 @@ def check_boxes(boxes: Any, height: int, width: int) -> None:
         fix = (
             "ops.clip_boxes_to_image(boxes, (height, width)); ops.box_convert(boxes, 'xywh', 'xyxy') if they have sizes"
         )
-        raise DataError(asked, seen, "a box is left, top, right, bottom, in pixels of its image", fix)
+        raise DataError(operation, seen, "a box is left, top, right, bottom, in pixels of its image", fix)
 
 
 def shifted_boxes(boxes: Any, top: int, left: int, height: int, width: int) -> Any:

@@ -34,7 +34,7 @@ def is_tensor(image: Any) -> bool:
     return isinstance(image, flow.Tensor)
 
 
-def size_of(image: Any, asked: str = "transform(image)") -> tuple[int, int]:
+def size_of(image: Any, operation: str = "transform(image)") -> tuple[int, int]:
     """Return height and width.
 
     Raises:
@@ -46,15 +46,15 @@ def size_of(image: Any, asked: str = "transform(image)") -> tuple[int, int]:
     if not isinstance(image, np.ndarray) and not is_tensor(image):
         rule = "an image is one of Pillow, a NumPy array (H, W, C) or a tensor (..., C, H, W)"
         fix = "a sample is {'image': image, 'boxes': boxes}" if isinstance(image, (dict, tuple, list)) else "np.asarray"
-        raise DataTypeError(asked, f"a {type(image).__name__}", rule, fix)
+        raise DataTypeError(operation, f"a {type(image).__name__}", rule, fix)
     shape = tuple(image.shape)
     if is_tensor(image):
         if len(shape) < 3:
-            raise DataError(asked, f"a tensor {shape}", "a tensor is (..., C, H, W)", "image[None] for (H, W)")
+            raise DataError(operation, f"a tensor {shape}", "a tensor is (..., C, H, W)", "image[None] for (H, W)")
         return shape[-2], shape[-1]
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] > 4 and shape[0] <= 4):
         fix = "image.transpose(1, 2, 0), or flow.tensor(image), whose channels are in front"
-        raise DataError(asked, f"an array {shape}", "an array is (H, W) or (H, W, C), C from 1 to 4", fix)
+        raise DataError(operation, f"an array {shape}", "an array is (H, W) or (H, W, C), C from 1 to 4", fix)
     return shape[0], shape[1]
 
 
@@ -72,7 +72,7 @@ def pillow() -> Any:
     return Image
 
 
-def with_pillow(image: Any, asked: str, function: Callable[[Any], Any]) -> Any:
+def with_pillow(image: Any, operation: str, function: Callable[[Any], Any]) -> Any:
     """Return what a function of images of Pillow gives, for one or for an array of uint8; as what came.
 
     Raises:
@@ -81,18 +81,18 @@ def with_pillow(image: Any, asked: str, function: Callable[[Any], Any]) -> Any:
     if is_pil(image):
         if image.mode not in ("L", "RGB"):
             rule = "colours of images of Pillow are of the modes L or RGB"
-            raise DataTypeError(asked, f"an image of mode {image.mode}", rule, "image.convert('RGB')")
+            raise DataTypeError(operation, f"an image of mode {image.mode}", rule, "image.convert('RGB')")
         return function(image)
     if image.dtype != np.uint8 or (image.ndim == 3 and image.shape[2] not in (1, 3)):
         rule = "colours of an array are uint8, of one or three channels"
         fix = "(image * 255).astype(np.uint8) of floats from 0 to 1, or a tensor"
-        raise DataTypeError(asked, f"an array {image.shape} {image.dtype}", rule, fix)
+        raise DataTypeError(operation, f"an array {image.shape} {image.dtype}", rule, fix)
     flat = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
     found = np.asarray(function(pillow().fromarray(flat)))
     return found[..., None] if found.ndim < image.ndim else found
 
 
-def check_floats(image: Any, asked: str) -> None:
+def check_floats(image: Any, operation: str) -> None:
     """Check that values can be normalised: they are floating.
 
     Raises:
@@ -101,4 +101,4 @@ def check_floats(image: Any, asked: str) -> None:
     floating = not is_pil(image) and str(image.dtype).rpartition(".")[2].startswith(("float", "bfloat", "f"))
     if not floating:
         seen = "an image of Pillow" if is_pil(image) else f"values of {image.dtype}"
-        raise DataTypeError(asked, seen, "it takes floats from 0 to 1", "ToTensor() or ToDtype('float32') in front")
+        raise DataTypeError(operation, seen, "it takes floats from 0 to 1", "ToTensor() or ToDtype('float32') in front")

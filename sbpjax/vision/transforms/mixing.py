@@ -48,25 +48,25 @@ class _Mixing:
         Raises:
             DataError: shapes or dtypes do not fit, or there is no number, or one that a program traces.
         """
-        asked = f"{type(self).__name__}()(images, labels, number)"
+        operation = f"{type(self).__name__}()(images, labels, number)"
         if number is None:
             rule = "the mixture follows from the batch's number, the same on all ranks and after a resume"
-            raise DataError(asked, "no number", rule, "number=step")
+            raise DataError(operation, "no number", rule, "number=step")
         if images.ndim != 4 or not images.is_floating_point() or labels.shape[0] != images.shape[0]:
             seen = f"images {tuple(images.shape)} {images.dtype}, labels {tuple(labels.shape)}"
             rule = "images are (B, C, H, W), floating, and each has a label"
-            raise DataError(asked, seen, rule, "mix after ToTensor and batching")
+            raise DataError(operation, seen, rule, "mix after ToTensor and batching")
         if labels.ndim == 1 and (labels.is_floating_point() or labels.dtype == flow.bool):
             rule = "labels are whole numbers, one per image, or (B, num_classes) shares"
-            raise DataError(asked, f"labels {tuple(labels.shape)} {labels.dtype}", rule, "labels.long()")
+            raise DataError(operation, f"labels {tuple(labels.shape)} {labels.dtype}", rule, "labels.long()")
         if labels.ndim == 2 and labels.shape[1] != self.num_classes:
             seen, rule = f"labels {tuple(labels.shape)}", f"labels are (B,) or (B, {self.num_classes})"
-            raise DataError(asked, seen, rule, f"num_classes={labels.shape[1]}")
-        number = _on_host(number, asked)
+            raise DataError(operation, seen, rule, f"num_classes={labels.shape[1]}")
+        number = _on_host(number, operation)
         if _is_traced(images):
             seen = "a program is traced, in which the number is a constant"
             rule = "each number mixes otherwise; a traced program is kept, and would mix every batch alike"
-            warn(message(asked, seen, rule, BEFORE))
+            warn(message(operation, seen, rule, BEFORE))
         shares = labels if labels.ndim == 2 else F.one_hot(labels.long(), self.num_classes)
         random = generator(self.seed, number)
         images, share = self.mix_images(images, random.beta(self.alpha, self.alpha), random)
@@ -78,10 +78,10 @@ class _Mixing:
         raise NotImplementedError
 
 
-def _on_host(number: int | Tensor, asked: str) -> int:
+def _on_host(number: int | Tensor, operation: str) -> int:
     if isinstance(number, Tensor) and _is_traced(number):
         rule = "chance follows from the number on the host, before a program runs"
-        raise DataError(asked, "a number that a program traces", rule, BEFORE)
+        raise DataError(operation, "a number that a program traces", rule, BEFORE)
     return int(number)
 
 

@@ -19,10 +19,12 @@ from .tensors import largest, like
 _GREY = (0.2989, 0.587, 0.114)  # ITU-R BT.601, as Pillow and PyTorch have it
 
 
-def _floats(image: Any, asked: str) -> Any:
+def _floats(image: Any, operation: str) -> Any:
     if image.shape[-3] not in (1, 3):
         seen = f"a tensor {tuple(image.shape)}"
-        raise DataError(asked, seen, "colours are of one or three channels, (..., C, H, W)", "image.movedim(-1, -3)")
+        raise DataError(
+            operation, seen, "colours are of one or three channels, (..., C, H, W)", "image.movedim(-1, -3)"
+        )
     return image if image.is_floating_point() else image.float()
 
 
@@ -35,9 +37,9 @@ def _mix_images(image: Any, poorer: Any, factor: Any) -> Any:
     return _back(factor * _floats(image, "a change of colour") + (1 - factor) * poorer, image)
 
 
-def _grey(image: Any, asked: str) -> Any:
+def _grey(image: Any, operation: str) -> Any:
     """Return the grey picture ``(..., 1, H, W)`` in floats; that of whole numbers without fractions."""
-    x = _floats(image, asked)
+    x = _floats(image, operation)
     if x.shape[-3] == 1:
         return x
     red, green, blue = x.unbind(-3)

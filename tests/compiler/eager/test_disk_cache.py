@@ -33,7 +33,7 @@ def cache(tmp_path, monkeypatch):
     """Return an empty directory of programs; `forget` there makes this process a new one."""
     monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("SBPJAX_PROGRAM_CACHE", raising=False)
-    monkeypatch.setattr(disk_cache, "_asked", 0)
+    monkeypatch.setattr(disk_cache, "_lookups", 0)
     monkeypatch.setattr(global_ops, "_PROGRAMS", Recent(100))
     monkeypatch.setattr(ops, "_KEPT", Recent(100))
     return tmp_path / "eager"
@@ -199,7 +199,7 @@ def test_creation_inside_a_program_is_a_part_of_it(cache):
 
 
 def test_only_the_start_is_kept(cache, monkeypatch):
-    monkeypatch.setattr(disk_cache, "_asked", disk_cache._MOST_PER_PROCESS)
+    monkeypatch.setattr(disk_cache, "_lookups", disk_cache._MOST_PER_PROCESS)
     scaled(2.0)
     assert not cache.exists()
 

@@ -75,8 +75,8 @@ def test_below_a_cell_it_stays_and_says_how_long(terminal, monkeypatch):
 def test_graphs_show_it(monkeypatch):
     found = []
 
-    def shown(asked, doing):
-        found.append((asked.split("_")[0], doing))
+    def shown(requested, doing):
+        found.append((requested.split("_")[0], doing))
         return contextlib.nullcontext()
 
     monkeypatch.setattr(progress, "show_activity", shown)

@@ -47,11 +47,11 @@ def test_the_program_is_that_of_jit():
 def test_further_calls_do_not_ask_jit(monkeypatch):
     traced, traces = counted()
     jax.make_jaxpr(chain(traced))(X, X)
-    asked = []
-    monkeypatch.setattr(traced, "_call", lambda *args: asked.append(args))
+    requested = []
+    monkeypatch.setattr(traced, "_call", lambda *args: requested.append(args))
     eqns = jax.make_jaxpr(chain(traced, 9))(X, X).jaxpr.eqns
     assert [e.primitive.name for e in eqns] == ["jit"] * 9 and len({id(e.params["jaxpr"]) for e in eqns}) == 1
-    assert not asked and len(traces) == 1
+    assert not requested and len(traces) == 1
 
 
 def test_other_types_and_settings_are_other_calls():

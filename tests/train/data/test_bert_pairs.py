@@ -35,30 +35,30 @@ def test_windows_and_their_order(prefix):
     pairs = BertPretrainingDataset(prefix, LENGTH, SPECIAL, VOCABULARY, shuffle=False, samples=200)
     assert pairs.per_epoch == 5
     windows = [DOCUMENTS[0][:10], DOCUMENTS[0][10:20], DOCUMENTS[0][20:], DOCUMENTS[3], DOCUMENTS[4][:10]]
-    asked, cuts = [], set()
+    requested, cuts = [], set()
     for i, sample in enumerate(pairs):
         first, second = text(sample)
         assert (second + first if sample["next_sentence_label"] else first + second) == windows[i % 5]
-        asked.append(int(sample["next_sentence_label"]))
+        requested.append(int(sample["next_sentence_label"]))
         cuts.add(len(first))
         shapes = {name: value.shape for name, value in sample.items()}
         assert shapes == dict.fromkeys(("input_ids", "token_type_ids", "attention_mask", "labels"), (LENGTH,)) | {
             "next_sentence_label": ()
         }
-    assert 0.3 < np.mean(asked) < 0.7 and cuts == set(range(1, 10))
+    assert 0.3 < np.mean(requested) < 0.7 and cuts == set(range(1, 10))
 
 
 def test_the_next_sentence_is_of_another_document(prefix):
     home = {token: d for d, document in enumerate(DOCUMENTS) for token in document}
-    asked = []
+    requested = []
     for sample in BertPretrainingDataset(prefix, LENGTH, SPECIAL, VOCABULARY, pair_task="next", samples=300):
         first, second = text(sample)
-        asked.append(int(sample["next_sentence_label"]))
+        requested.append(int(sample["next_sentence_label"]))
         parted = len({home[token] for token in first + second}) == 2
-        assert parted == bool(asked[-1]) and len({home[token] for token in second}) == 1
+        assert parted == bool(requested[-1]) and len({home[token] for token in second}) == 1
         if not parted:
             assert second[0] == first[-1] + 1
-    assert 0.4 < np.mean(asked) < 0.6
+    assert 0.4 < np.mean(requested) < 0.6
 
 
 def test_sentences_of_the_file_are_kept_whole(tmp_path):

@@ -51,11 +51,11 @@ def test_loaders_go_on_anywhere(said):
 
 
 def test_a_place_far_away_computes_its_own_epoch_alone(said, monkeypatch):
-    batches, asked = Buckets(said, 4, WIDTHS, epochs=10**9), []
+    batches, requested = Buckets(said, 4, WIDTHS, epochs=10**9), []
     of_epoch = batches._of_epoch
-    monkeypatch.setattr(batches, "_epoch", lambda epoch: asked.append(epoch) or of_epoch(epoch))
+    monkeypatch.setattr(batches, "_epoch", lambda epoch: requested.append(epoch) or of_epoch(epoch))
     place = 5 * 10**8 * batches.per_epoch + 3
-    assert next(batches.starting_at(place)) == of_epoch(5 * 10**8)[3] and asked == [5 * 10**8]
+    assert next(batches.starting_at(place)) == of_epoch(5 * 10**8)[3] and requested == [5 * 10**8]
 
 
 def test_refused(said):

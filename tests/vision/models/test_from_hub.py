@@ -23,7 +23,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     """Serves repositories ``owner/WAY`` as a hub does, in the way that the name says; keeps what it was asked."""
 
     files: dict = {}
-    asked: list = []
+    requested: list = []
 
     def do_HEAD(self):
         self.answer(False)
@@ -34,7 +34,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     def answer(self, with_body):
         _, _, way, _, _, name = self.path.split("/")
         place = self.headers.get("Range")
-        Server.asked.append((self.command, way, name, place))
+        Server.requested.append((self.command, way, name, place))
         body = Server.files.get((way, name), Server.files.get(("any", name)))
         if body is None:
             self.send_response(404)
@@ -61,7 +61,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             for at in range(0, len(body), len(body) // 4 + 1):
                 self.wfile.write(body[at : at + len(body) // 4 + 1])
                 time.sleep(0.02)
-        elif way == "ends" or (way == "breaks" and len(bytes_asked(way, name)) < 3):
+        elif way == "ends" or (way == "breaks" and len(bytes_requested(way, name)) < 3):
             self.wfile.write(body[: len(body) // 2])
         else:
             self.wfile.write(body)
@@ -85,7 +85,7 @@ def options(weights, tmp_path, monkeypatch):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     files = {("any", "config.json"): json.dumps(CONFIG).encode(), ("any", "model.safetensors"): weights}
     monkeypatch.setattr(Server, "files", files)
-    monkeypatch.setattr(Server, "asked", [])
+    monkeypatch.setattr(Server, "requested", [])
     monkeypatch.setattr(file_download.time, "sleep", lambda seconds, wait=time.sleep: wait(min(seconds, 0.02)))
     for name in ("http_proxy", "HTTP_PROXY", "SBPJAX_HUB_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
@@ -94,18 +94,18 @@ def options(weights, tmp_path, monkeypatch):
     server.server_close()
 
 
-def bytes_asked(way, name="model.safetensors"):
-    return [place for *asked, place in Server.asked if asked == ["GET", way, name]]
+def bytes_requested(way, name="model.safetensors"):
+    return [place for *requested, place in Server.requested if requested == ["GET", way, name]]
 
 
 @pytest.mark.parametrize("way", ["good", "slow", "breaks"])
 def test_a_model_comes_once(way, options):
     model = vision.from_hub(f"owner/{way}", **options)
     assert model.fc.weight.shape == (4, 64)
-    assert len(bytes_asked(way)) == (3 if way == "breaks" else 1)
-    Server.asked.clear()
+    assert len(bytes_requested(way)) == (3 if way == "breaks" else 1)
+    Server.requested.clear()
     again = vision.from_hub(f"owner/{way}", **options)
-    assert not bytes_asked(way)
+    assert not bytes_requested(way)
     for name, value in model.state_dict().items():
         np.testing.assert_array_equal(again.state_dict()[name].numpy(), value.numpy())
 
@@ -119,12 +119,12 @@ def test_offline(options, monkeypatch):
     monkeypatch.setenv("SBPJAX_HUB_OFFLINE", "1")
     with pytest.raises(HubError, match=r"offline mode, and no config.json in the cache[\s\S]*unset SBPJAX_HUB_OFFLINE"):
         vision.from_hub("owner/good", **options)
-    assert not Server.asked
+    assert not Server.requested
     monkeypatch.delenv("SBPJAX_HUB_OFFLINE")
     vision.from_hub("owner/good", **options)
-    Server.asked.clear()
+    Server.requested.clear()
     monkeypatch.setenv("SBPJAX_HUB_OFFLINE", "1")
-    assert vision.from_hub("owner/good", **options).fc.weight.shape == (4, 64) and not Server.asked
+    assert vision.from_hub("owner/good", **options).fc.weight.shape == (4, 64) and not Server.requested
 
 
 def test_a_server_that_lies_or_ends_early_leaves_nothing(options, tmp_path):

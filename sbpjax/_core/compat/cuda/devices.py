@@ -123,27 +123,27 @@ def get_arch_list() -> list[str]:
     return sorted({"sm_" + "".join(map(str, get_device_capability(i))) for i in range(device_count())})
 
 
-def gpu(device: Any, asked: str) -> Any:
+def gpu(device: Any, operation: str) -> Any:
     """Return a GPU as JAX's device.
 
     Raises:
         NotInJaxError: there is none.
         PlacementError: there is no such one.
     """
-    _need(asked)
+    _need(operation)
     found = _gpus()
     index = _current if device is None else _index(device)
     if index >= len(found):
         rule = f"GPUs have the indices 0 to {len(found) - 1}"
-        raise PlacementError(f"cuda.{asked}", f"index {index}", rule, "cuda.device_count()")
+        raise PlacementError(f"cuda.{operation}", f"index {index}", rule, "cuda.device_count()")
     return found[index]
 
 
-def _need(asked: str) -> None:
+def _need(operation: str) -> None:
     if not is_available():
         rule = "JAX has no GPU in this process; " + ("it was built without" if not _has_plugin() else "none was found")
         fix = "check sbpjax.cuda.is_available() first; pip install 'jax[cuda12]' brings JAX the GPUs of a machine"
-        raise NotInJaxError(f"cuda.{asked}", "no GPU", rule, fix)
+        raise NotInJaxError(f"cuda.{operation}", "no GPU", rule, fix)
 
 
 def _has_plugin() -> bool:

@@ -45,8 +45,11 @@ class UntypedStorage(metaclass=_Untyped):
             FileNotFoundError: there is no such file.
         """
         if shared:
-            asked, rule = f"torch.UntypedStorage.from_file({filename!r}, shared=True)", "a file's bytes are read only"
-            raise NotInJaxError(asked, "writes that should reach the file", rule, "shared=False")
+            operation, rule = (
+                f"torch.UntypedStorage.from_file({filename!r}, shared=True)",
+                "a file's bytes are read only",
+            )
+            raise NotInJaxError(operation, "writes that should reach the file", rule, "shared=False")
         return FileStorage(filename, nbytes)
 
 

@@ -46,7 +46,7 @@ log = logging.getLogger("sbpjax.cache")
 _FORMAT = 2
 _MOST_PER_PROCESS = 400
 _MOST_FILES = 4096
-_asked = 0
+_lookups = 0
 _pruned = False
 
 
@@ -138,13 +138,13 @@ def _instructions() -> str:
 
 def key_of(kind: str, *parts: Any) -> str | None:
     """Return the key of a program or a fact made from these parts; None if it cannot be filed, or shall not."""
-    global _asked
-    if _asked >= _MOST_PER_PROCESS or directory() is None or jax.process_count() > 1:
+    global _lookups
+    if _lookups >= _MOST_PER_PROCESS or directory() is None or jax.process_count() > 1:
         return None
     text = text_of(parts)
     if text is None:
         return None
-    _asked += 1
+    _lookups += 1
     settings = [repr(value) for value in _config.trace_context()]
     known = [value for value in settings if " object at 0x" not in value]  # the axes of a `vmap` around: none, in an op
     # Parts of JAX that are loaded late, as Pallas, add theirs: off.

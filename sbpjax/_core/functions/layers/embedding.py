@@ -154,11 +154,11 @@ def embedding_bag(
         raise OpNotSupportedError("embedding_bag(...)", f"mode={mode!r}", rule, "mode='sum'")
     check_rows("embedding_bag(input, weight)", input, weight, 0)
     if offsets is not None and input.ndim == 1:
-        asked, fix = "embedding_bag(input, weight, offsets)", "offsets = lengths.cumsum(0) - lengths"
+        operation, fix = "embedding_bag(input, weight, offsets)", "offsets = lengths.cumsum(0) - lengths"
         rule = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0"
-        every(asked, offsets, lambda part: part.flat[0] == 0, rule, fix)
+        every(operation, offsets, lambda part: part.flat[0] == 0, rule, fix)
         rule = f"offsets[-1] can not be greater than input's length {input.shape[0]}"
-        every(asked, offsets, lambda part: bool(part.max() <= input.shape[0]), rule, fix)
+        every(operation, offsets, lambda part: bool(part.max() <= input.shape[0]), rule, fix)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
     if sparse and not scale_grad_by_freq and mode in ("sum", "mean", "max"):

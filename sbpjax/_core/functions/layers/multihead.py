@@ -118,15 +118,15 @@ def multi_head_attention_forward(
 
 
 def _check(query: Tensor, width: int, heads: int, attn_mask: Tensor | None, is_causal: bool) -> None:
-    asked = "multi_head_attention_forward(...)"
+    operation = "multi_head_attention_forward(...)"
     if query.ndim not in (2, 3):
         rule = f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor"
-        fail("shape", asked, f"query {tuple(query.shape)}", rule, "query of (L, N, E)")
+        fail("shape", operation, f"query {tuple(query.shape)}", rule, "query of (L, N, E)")
     if query.shape[-1] != width or width % heads:
         rule = (
             f"was expecting embedding dimension of {width}, which the {heads} heads divide, but got {query.shape[-1]}"
         )
-        fail("shape", asked, f"query {tuple(query.shape)}", rule, f"query of (L, N, {width})")
+        fail("shape", operation, f"query {tuple(query.shape)}", rule, f"query of (L, N, {width})")
     if is_causal and attn_mask is None:
         fail(
             "shape",
@@ -138,15 +138,15 @@ def _check(query: Tensor, width: int, heads: int, attn_mask: Tensor | None, is_c
 
 
 def _check_masks(key: Tensor, padding: Tensor | None, attention: Tensor | None) -> None:
-    asked = "multi_head_attention_forward(...)"
+    operation = "multi_head_attention_forward(...)"
     for name, mask in (("attn_mask", attention), ("key_padding_mask", padding)):
         if mask is not None and not (mask.dtype == dtypes.bool_ or mask.dtype.is_floating_point):
             rule = f"only bool and floating types of {name} are supported"
-            fail("assertion", asked, f"{name} of {mask.dtype.name}", rule, f"{name}.bool()")
+            fail("assertion", operation, f"{name} of {mask.dtype.name}", rule, f"{name}.bool()")
     wanted = tuple(reversed(key.shape[:-1]))  # (N, S), or (S,) without a batch
     if padding is not None and tuple(padding.shape) != wanted:
         rule = f"key_padding_mask has the shape {wanted}, a truth value for each key"
-        fail("assertion", asked, f"key_padding_mask {tuple(padding.shape)}", rule, "(input_ids == pad_id)")
+        fail("assertion", operation, f"key_padding_mask {tuple(padding.shape)}", rule, "(input_ids == pad_id)")
 
 
 def _join_masks(padding: Any, attention: Any, shape: tuple[int, ...], like: Tensor) -> Tensor | None:

@@ -14,8 +14,8 @@ from ..random import randn
 from . import linalg
 
 
-def _fail(asked: str, seen: str, rule: str, fix: str):
-    raise OpValueError(asked, seen, rule, fix)
+def _fail(operation: str, seen: str, rule: str, fix: str):
+    raise OpValueError(operation, seen, rule, fix)
 
 
 def lobpcg(
@@ -57,9 +57,9 @@ def lobpcg(
     Raises:
         OpValueError: A has fewer than 3 n rows.
     """
-    asked = "lobpcg(A)"
+    operation = "lobpcg(A)"
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        _fail(asked, f"A {list(A.shape)}", "A is a stack of square matrices", "slice it to a square")
+        _fail(operation, f"A {list(A.shape)}", "A is a stack of square matrices", "slice it to a square")
     if method not in (None, "ortho", "basic"):
         _fail(f"lobpcg(method={method!r})", repr(method), 'method is "ortho" or "basic"', 'method="ortho"')
     if tracker is not None:
@@ -69,7 +69,7 @@ def lobpcg(
     n = (k if n is None else n) if X is None else X.shape[-1]
     if size < 3 * n or k > n:
         rule = f"the matrix has at least 3 n = {3 * n} rows, and k <= n"
-        _fail(asked, f"A {list(A.shape)}, n={n}, k={k}", rule, "linalg.eigh(A)")
+        _fail(operation, f"A {list(A.shape)}, n={n}, k={k}", rule, "linalg.eigh(A)")
     largest = True if largest is None else largest
     if A.requires_grad or (B is not None and B.requires_grad):
         return _whole(A, B, k, largest)

@@ -20,13 +20,13 @@ def _heads(x: Tensor, layout: str, size: int | None, role: str) -> Tensor:
 
     In a layout, B is the batch, M the place in the sequence, H the head, K its width; names in brackets are one dim.
     """
-    asked = f"fused_multi_head_attention_inference_v2({role}_layout={layout!r})"
+    operation = f"fused_multi_head_attention_inference_v2({role}_layout={layout!r})"
     inner = layout[layout.find("(") + 1 : -1] if layout.endswith(")") else ""
     parts = 1
     if inner in ("HK", *_PACKED):
         if size is None:
             rule = "a layout with heads and widths in one dim needs query_head_size"
-            raise OpValueError(asked, f"shape {list(x.shape)}", rule, "query_head_size=64")
+            raise OpValueError(operation, f"shape {list(x.shape)}", rule, "query_head_size=64")
         parts = _PACKED.get(inner, 1)
         sizes = (-1, parts, size) if parts > 1 else (-1, size)
         x = x.unflatten(-1, sizes)
@@ -35,14 +35,14 @@ def _heads(x: Tensor, layout: str, size: int | None, role: str) -> Tensor:
             place = _PLACES[role].get(parts)
             if place is None:
                 rule = f"{role} is not in a tensor of {parts} parts"
-                raise OpValueError(asked, layout, rule, f'{role}_layout="BM(HK)"')
+                raise OpValueError(operation, layout, rule, f'{role}_layout="BM(HK)"')
             x = x.select(x.ndim - 2, place)
             letters = letters.replace("P", "")
     else:
         letters = layout
     if sorted(letters) != ["B", "H", "K", "M"]:
         rule = "layouts are BM(HK), MB(HK), BMHK, BHMK, MBHK, BM(H2K), MB(H2K), BM(H3K), MB(H3K)"
-        raise OpValueError(asked, f"shape {list(x.shape)}", rule, 'query_layout="BM(HK)"')
+        raise OpValueError(operation, f"shape {list(x.shape)}", rule, 'query_layout="BM(HK)"')
     return x.permute(*[letters.index(c) for c in "BHMK"])
 
 
@@ -89,13 +89,13 @@ def fused_multi_head_attention_inference_v2(
         attn_mask_type: ``"none"``, ``"causal_from_top_left"`` or ``"causal_from_bottom_right"``.
         causal_diagonal_offset: how many keys more a query may read.
     """
-    asked = "fused_multi_head_attention_inference_v2(...)"
+    operation = "fused_multi_head_attention_inference_v2(...)"
     if query_seq_start is not None or key_seq_start is not None:
         rule = "sequences of several lengths have a batch dim here"
-        raise OpValueError(asked, "query_seq_start or key_seq_start", rule, "pad them, and give key_seq_len")
+        raise OpValueError(operation, "query_seq_start or key_seq_start", rule, "pad them, and give key_seq_len")
     if output_layout not in ("BM(HK)", "MB(HK)"):
         rule = 'output_layout is "BM(HK)" or "MB(HK)"'
-        raise OpValueError(asked, f"output_layout={output_layout!r}", rule, 'output_layout="BM(HK)"')
+        raise OpValueError(operation, f"output_layout={output_layout!r}", rule, 'output_layout="BM(HK)"')
     key_layout = query_layout if key_layout is None else key_layout
     value_layout = key_layout if value_layout is None else value_layout
     key = query if key is None else key
@@ -108,7 +108,7 @@ def fused_multi_head_attention_inference_v2(
     offsets = {"none": None, "causal_from_top_left": 0, "causal_from_bottom_right": k.shape[2] - q.shape[2]}
     if mask_type not in offsets:
         rule = f"attn_mask_type is one of {', '.join(offsets)}"
-        raise OpValueError(asked, f"attn_mask_type={mask_type!r}", rule, 'attn_mask_type="none"')
+        raise OpValueError(operation, f"attn_mask_type={mask_type!r}", rule, 'attn_mask_type="none"')
     offset = offsets[mask_type]
     return dispatch.apply(
         _attend,

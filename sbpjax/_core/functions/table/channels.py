@@ -42,8 +42,8 @@ def channels(name: str, weight: bool = False, last: bool = True) -> Callable:
                 return function(*args, **options)
             if where != LAST or not last:
                 known = f"{FIRST!r} or {LAST!r}" if last else repr(FIRST)
-                asked = f"{function.__name__}({name}={where!r})"
-                fail("value", asked, repr(where), f"{name} is {known}", f"{name}={FIRST!r}, after x.movedim(-1, 1)")
+                operation = f"{function.__name__}({name}={where!r})"
+                fail("value", operation, repr(where), f"{name} is {known}", f"{name}={FIRST!r}, after x.movedim(-1, 1)")
             target = options.pop("out", None)
             given = own.bind(*args, **options).arguments
             for moved in list(given)[: 2 if weight else 1]:

@@ -15,9 +15,9 @@ from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 
 
-def _call(asked: str, *rest) -> str:
+def _call(operation: str, *rest) -> str:
     """Return a call as users write it: of a function ``gather(x, 0, index)``, of a method ``x.gather_(0, index)``."""
-    return f"{asked}({', '.join(map(str, rest if asked.startswith('x.') else ('x', *rest)))})"
+    return f"{operation}({', '.join(map(str, rest if operation.startswith('x.') else ('x', *rest)))})"
 
 
 NUMBERS = frozenset((bool, int, float, complex))
@@ -32,82 +32,82 @@ def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
     raise OpTypeError(f"{name}({', '.join(parameters)})", f"{parameters[place]}={values[place]!r}", rule, fix)
 
 
-def index_in_dim(asked: str, input, dim, index) -> None:
+def index_in_dim(operation: str, input, dim, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place in a dim, counted from the front."""
-    check_dim(_call(asked, dim, "index"), index, input, int(dim))
+    check_dim(_call(operation, dim, "index"), index, input, int(dim))
 
 
-def index_of_elements(asked: str, input, index) -> None:
+def index_of_elements(operation: str, input, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names an element, from either end."""
-    check_size(_call(asked, "index"), index, input.shape.numel(), 0, negative=True)
+    check_size(_call(operation, "index"), index, input.shape.numel(), 0, negative=True)
 
 
-def index_in_batch(asked: str, input, indices) -> None:
+def index_in_batch(operation: str, input, indices) -> None:
     """Raise `OpBoundsError` unless every number names a place in the dim after the batch."""
-    check_size(_call(asked, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
+    check_size(_call(operation, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
 
 
-def bounds_given(asked: str, input, min, max) -> None:
+def bounds_given(operation: str, input, min, max) -> None:
     """Raise `OpTypeError` unless one bound is given at least, and `OpError` for one that an integer dtype lacks."""
     if min is None and max is None:
         rule = "At least one of 'min' or 'max' must not be None"
-        raise OpTypeError(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)")
-    lower_bound(asked, input, min)
-    lower_bound(asked, input, max)
+        raise OpTypeError(f"{operation}(x)", "neither min nor max", rule, "x.clamp(min=0)")
+    lower_bound(operation, input, min)
+    lower_bound(operation, input, max)
 
 
-def lower_bound(asked: str, input, min) -> None:
+def lower_bound(operation: str, input, min) -> None:
     """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
     if min.__class__ is int and not (-128 <= min < 128) and isinstance(input, Tensor):
         if not (input.dtype.is_floating_point or input.dtype.is_complex):
-            check_fits(_call(asked, "min", "max"), min, input.dtype.np)
+            check_fits(_call(operation, "min", "max"), min, input.dtype.np)
 
 
-def upper_bound(asked: str, input, max) -> None:
+def upper_bound(operation: str, input, max) -> None:
     """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
-    lower_bound(asked, input, max)
+    lower_bound(operation, input, max)
 
 
-def value_fits(asked: str, input, value) -> None:
+def value_fits(operation: str, input, value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
     if not isinstance(input, Tensor):
         return
-    check_fits(_call(asked, "mask", "value"), value, input.dtype.np)
+    check_fits(_call(operation, "mask", "value"), value, input.dtype.np)
     if isinstance(value, Tensor) and value.dtype.is_complex and not input.dtype.is_complex:
         rule = f"value cannot be converted to type {input.dtype.name} without overflow"
-        raise OpError(_call(asked, "mask", "value"), f"a value of {value.dtype.name}", rule, "value.real")
+        raise OpError(_call(operation, "mask", "value"), f"a value of {value.dtype.name}", rule, "value.real")
 
 
-def fill_value_fits(asked: str, input, fill_value) -> None:
+def fill_value_fits(operation: str, input, fill_value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
-    check_fits(_call(asked, "value"), fill_value, input.dtype.np)
+    check_fits(_call(operation, "value"), fill_value, input.dtype.np)
 
 
-def padding_fits(asked: str, input, pad, value) -> None:
+def padding_fits(operation: str, input, pad, value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
     if isinstance(input, Tensor):
-        check_fits(_call(asked, "pad", "value"), value, input.dtype.np)
+        check_fits(_call(operation, "pad", "value"), value, input.dtype.np)
 
 
-def index_and_value(asked: str, input, dim, index, value) -> None:
+def index_and_value(operation: str, input, dim, index, value) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
-    index_in_dim_from_either_end(asked, input, dim, index)
-    check_fits(_call(asked, dim, "index", "value"), value, input.dtype.np)
+    index_in_dim_from_either_end(operation, input, dim, index)
+    check_fits(_call(operation, dim, "index", "value"), value, input.dtype.np)
 
 
-def index_and_source(asked: str, input, dim, index, src) -> None:
+def index_and_source(operation: str, input, dim, index, src) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless a number fits."""
-    index_in_dim(asked, input, dim, index)
+    index_in_dim(operation, input, dim, index)
     if not isinstance(src, Tensor):
-        check_fits(_call(asked, dim, "index", "value"), src, input.dtype.np)
+        check_fits(_call(operation, dim, "index", "value"), src, input.dtype.np)
 
 
-def unpooled_places(asked: str, input, indices, kernel_size, stride, padding, output_size) -> None:
+def unpooled_places(operation: str, input, indices, kernel_size, stride, padding, output_size) -> None:
     """Raise `OpBoundsError` unless every index names an element of the un-pooled image."""
-    n = int(asked[-2])  # of max_unpool2d
+    n = int(operation[-2])  # of max_unpool2d
     if isinstance(input, Tensor) and isinstance(indices, Tensor) and input.ndim in (n + 1, n + 2):
         sizes = unpooled_sizes(tuple(input.shape[-n:]), kernel_size, stride, padding, output_size)
-        check_size(_call(asked, "indices"), indices, math.prod(sizes), input.ndim - n)
+        check_size(_call(operation, "indices"), indices, math.prod(sizes), input.ndim - n)
 
 
 # ----------------------------------------------------------------------------------------------- values that are read
@@ -119,7 +119,7 @@ def _is_integer(x) -> bool:
     return x.__class__ in (int, bool)
 
 
-def divisor(asked: str, input, other) -> None:
+def divisor(operation: str, input, other) -> None:
     """Raise `OpValueError` if integers are divided by 0; a tensor of divisors is read where it is on the CPU."""
     if not (_is_integer(other) and _is_integer(input)):
         return
@@ -130,20 +130,20 @@ def divisor(asked: str, input, other) -> None:
     if zero:
         seen = f"{describe(input)} by {describe(other)}"
         rule = "ZeroDivisionError: an integer has no quotient by 0, and no remainder"
-        raise OpValueError(_call(asked, "other"), seen, rule, "x.float() / y gives inf and nan, or y.clamp(min=1)")
+        raise OpValueError(_call(operation, "other"), seen, rule, "x.float() / y gives inf and nan, or y.clamp(min=1)")
 
 
-def rounded_divisor(asked: str, input, other, rounding_mode) -> None:
+def rounded_divisor(operation: str, input, other, rounding_mode) -> None:
     """Raise `OpValueError` if integers are divided by 0, where the quotient is rounded."""
     if rounding_mode is not None:
-        divisor(asked, input, other)
+        divisor(operation, input, other)
 
 
-def every(asked: str, x, holds, rule: str, fix: str) -> None:
+def every(operation: str, x, holds, rule: str, fix: str) -> None:
     """Raise `OpValueError` unless a condition holds for all numbers of a tensor on the CPU.
 
     Args:
-        asked: the call.
+        operation: the call.
         x: the tensor; it is not checked on other devices.
         holds: takes an array and returns whether it holds.
         rule: the rule.
@@ -151,199 +151,203 @@ def every(asked: str, x, holds, rule: str, fix: str) -> None:
     """
     for part in bounds.parts_on_cpu(x):
         if part.size and not holds(part):
-            raise OpValueError(asked, f"{describe(x)}, {part.min()} to {part.max()}", rule, fix)
+            raise OpValueError(operation, f"{describe(x)}, {part.min()} to {part.max()}", rule, fix)
 
 
 def _is_probability(part: np.ndarray) -> bool:
     return bool(part.min() >= 0 and part.max() <= 1)  # neither holds of NaN
 
 
-def probabilities(asked: str, input, target) -> None:
+def probabilities(operation: str, input, target) -> None:
     """Raise `OpValueError` unless inputs and targets on the CPU are between 0 and 1."""
     fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
     for name, x in (("input", input), ("target", target)):
         rule = f"all elements of {name} should be between 0 and 1"
-        every(_call(asked, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
+        every(_call(operation, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
 
 
-def observation_weights(asked: str, fweights, aweights) -> None:
+def observation_weights(operation: str, fweights, aweights) -> None:
     """Raise `OpValueError` if a weight of an observation, if on the CPU, is negative."""
     for name, x in (("fweights", fweights), ("aweights", aweights)):
         if x is not None:
             rule = f"cov(): {name} cannot be negative"
-            every(f"{asked}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
+            every(f"{operation}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
 
 
-def class_weights(asked: str, input, target, weight, ignore_index) -> None:
+def class_weights(operation: str, input, target, weight, ignore_index) -> None:
     """Raise unless every target is a class, or ignored, and the weights are one per class."""
     if isinstance(weight, Tensor) and isinstance(input, Tensor) and input.ndim:
         count = input.shape[1 if input.ndim > 1 else 0]
         if tuple(weight.shape) != (count,):
             rule = f"weight tensor should be defined either for all {count} classes or no classes"
-            raise OpError(_call(asked, "target", "weight"), f"weight {describe(weight)}", rule, "one weight per class")
-    class_numbers(asked, input, target, ignore_index)
+            raise OpError(
+                _call(operation, "target", "weight"), f"weight {describe(weight)}", rule, "one weight per class"
+            )
+    class_numbers(operation, input, target, ignore_index)
 
 
-def margin_classes(asked: str, input, target, weight, reduction) -> None:
+def margin_classes(operation: str, input, target, weight, reduction) -> None:
     """Raise unless every target is a class, weights are one per class, and the reduction exists."""
     if reduction not in ("mean", "sum", "none"):
         rule = f"{reduction} is not a valid value for reduction"
-        raise OpValueError(f"{asked}(reduction={reduction!r})", repr(reduction), rule, "reduction='mean'")
+        raise OpValueError(f"{operation}(reduction={reduction!r})", repr(reduction), rule, "reduction='mean'")
     if isinstance(weight, Tensor):
         if weight.ndim != 1:
-            raise OpValueError(f"{asked}(weight=...)", describe(weight), "weight must be one-dimensional", "weight[0]")
+            raise OpValueError(
+                f"{operation}(weight=...)", describe(weight), "weight must be one-dimensional", "weight[0]"
+            )
         if weight.shape[0] != input.shape[-1]:
             rule = f"inconsistent weight size, expected {input.shape[-1]} but got {weight.shape[0]}"
-            raise OpError(f"{asked}(weight=...)", describe(weight), rule, "one weight per class")
+            raise OpError(f"{operation}(weight=...)", describe(weight), rule, "one weight per class")
     if isinstance(target, Tensor) and not target.dtype.is_floating_point:
-        check_rows(f"{asked}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
+        check_rows(f"{operation}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
 
 
-def listed_classes(asked: str, input, target) -> None:
+def listed_classes(operation: str, input, target) -> None:
     """Raise `OpValueError` unless every number of a list of labels is a class, or the -1 that ends it."""
     if isinstance(input, Tensor):
         count = input.shape[-1] if input.ndim else 1
         rule = f"target is out of range: every label is in [0, {count}), and -1 ends a list"
         holds = lambda part: bool(part.min() >= -1 and part.max() < count)  # noqa: E731
-        every(_call(asked, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
+        every(_call(operation, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
 
 
 # ------------------------------------------------------------------------------------------------------------ options
 
 
-def tolerances(asked: str, rtol, atol) -> None:
+def tolerances(operation: str, rtol, atol) -> None:
     """Raise `OpValueError` for a negative tolerance."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             rule = f"{name} must be greater than or equal to zero, but got {value}"
-            raise OpValueError(_call(asked, "y", f"{name}={value}"), f"{name}={value}", rule, f"{name}={-value}")
+            raise OpValueError(_call(operation, "y", f"{name}={value}"), f"{name}={value}", rule, f"{name}={-value}")
 
 
-def positive_margin(asked: str, margin) -> None:
+def positive_margin(operation: str, margin) -> None:
     """Raise `OpValueError` unless a margin is above 0."""
     if not margin > 0:
         rule = f"margin must be greater than 0, got {margin}"
-        raise OpValueError(f"{asked}(...)", f"margin={margin}", rule, "margin=1.0")
+        raise OpValueError(f"{operation}(...)", f"margin={margin}", rule, "margin=1.0")
 
 
-def positive_lambda(asked: str, lambd) -> None:
+def positive_lambda(operation: str, lambd) -> None:
     """Raise `OpValueError` if a threshold is negative."""
     if lambd < 0:
         rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
-        raise OpValueError(_call(asked, f"lambd={lambd}"), f"lambd={lambd}", rule, f"lambd={-lambd}")
+        raise OpValueError(_call(operation, f"lambd={lambd}"), f"lambd={lambd}", rule, f"lambd={-lambd}")
 
 
-def some_dims(asked: str, dims) -> None:
+def some_dims(operation: str, dims) -> None:
     """Raise `OpTypeError` unless a dim is named."""
     if not dims:
-        raise OpTypeError(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))")
+        raise OpTypeError(f"{operation}(x)", "no dims", "dims is a required argument", f"{operation}(x, (0,))")
 
 
-def index_in_dim_from_either_end(asked: str, input, dim, index) -> None:
+def index_in_dim_from_either_end(operation: str, input, dim, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place in a dim, from either end."""
-    check_dim(_call(asked, dim, "index"), index, input, int(dim), negative=True)
+    check_dim(_call(operation, dim, "index"), index, input, int(dim), negative=True)
 
 
-def indices_along_dim(asked: str, input, indices, dim) -> None:
+def indices_along_dim(operation: str, input, indices, dim) -> None:
     """Raise `OpBoundsError` unless every number names a place in a dim from either end, or in the flattened tensor."""
     if dim is None:
-        check_size(_call(asked, "indices"), indices, input.shape.numel(), 0)
+        check_size(_call(operation, "indices"), indices, input.shape.numel(), 0)
     else:
-        check_dim(_call(asked, "indices", dim), indices, input, int(dim), negative=True)
+        check_dim(_call(operation, "indices", dim), indices, input, int(dim), negative=True)
 
 
-def index_of_tuples(asked: str, input, index) -> None:
+def index_of_tuples(operation: str, input, index) -> None:
     """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a tensor."""
-    check_tuples(_call(asked, "index"), index, tuple(input.shape))
+    check_tuples(_call(operation, "index"), index, tuple(input.shape))
 
 
-def indices_of_tuples(asked: str, tensor, indices) -> None:
+def indices_of_tuples(operation: str, tensor, indices) -> None:
     """Raise `OpBoundsError` unless every row of indices names a place in the first dims of a tensor."""
-    check_tuples(_call(asked, "indices", "updates"), indices, tuple(tensor.shape))
+    check_tuples(_call(operation, "indices", "updates"), indices, tuple(tensor.shape))
 
 
-def index_of_tuples_in(asked: str, index, shape) -> None:
+def index_of_tuples_in(operation: str, index, shape) -> None:
     """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a shape."""
-    check_tuples(f"{asked}(index, update, shape)", index, tuple(shape))
+    check_tuples(f"{operation}(index, update, shape)", index, tuple(shape))
 
 
-def enough_elements(asked: str, input, mask, source) -> None:
+def enough_elements(operation: str, input, mask, source) -> None:
     """Raise `OpError` if a mask on the CPU, broadcast to the tensor, takes more elements than there are."""
     own = tuple(input.shape)
-    shape = own if asked.startswith("x.") else np.broadcast_shapes(own, mask.shape)
-    asked = _call(asked, "mask", "source")
+    shape = own if operation.startswith("x.") else np.broadcast_shapes(own, mask.shape)
+    operation = _call(operation, "mask", "source")
     repeats = math.prod(shape) // max(mask.shape.numel(), 1)
     taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
     if taken > source.shape.numel():
         raise OpError(
-            asked,
+            operation,
             f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
             "the source has at least one element for every place",
             "make the source larger, or masked_fill to write one number",
         )
 
 
-def size_is_natural(asked: str, size) -> None:
+def size_is_natural(operation: str, size) -> None:
     """Raise `OpError` if a size is negative."""
     if size < 0:
-        rule = f"{asked}: 'size' must be an non-negative integer"
-        raise OpError(f"{asked}(size={size})", str(size), rule, "size=1")
+        rule = f"{operation}: 'size' must be an non-negative integer"
+        raise OpError(f"{operation}(size={size})", str(size), rule, "size=1")
 
 
-def class_numbers(asked: str, input, target, ignore_index) -> None:
+def class_numbers(operation: str, input, target, ignore_index) -> None:
     """Raise `OpIndexError` unless every target is a class of logits (C,) or (N, C, ...), or is `ignore_index`."""
     dim = 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
-    check_rows(f"{asked}(input, target)", target, input, dim, ignore_index)
+    check_rows(f"{operation}(input, target)", target, input, dim, ignore_index)
 
 
-def linear_class_numbers(asked: str, linear_weight, target, ignore_index) -> None:
+def linear_class_numbers(operation: str, linear_weight, target, ignore_index) -> None:
     """Raise `OpIndexError` unless every target is a row of weights (C, D), or is `ignore_index`."""
     ignored = -100 if ignore_index is None else ignore_index
-    check_rows(f"{asked}(input, linear_weight, target)", target, linear_weight, 0, ignored)
+    check_rows(f"{operation}(input, linear_weight, target)", target, linear_weight, 0, ignored)
 
 
-def depth_is_classes(asked: str, logits, depth) -> None:
+def depth_is_classes(operation: str, logits, depth) -> None:
     """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
     if depth is not None and depth != logits.shape[-1]:
         seen, rule = f"logits with {logits.shape[-1]} classes", "depth is the number of classes"
-        raise OpError(f"{asked}(depth={depth})", seen, rule, "leave depth out")
+        raise OpError(f"{operation}(depth={depth})", seen, rule, "leave depth out")
 
 
-def floating_maps(asked: str, theta) -> None:
+def floating_maps(operation: str, theta) -> None:
     """Raise `OpValueError` unless affine maps are of floats."""
     if not theta.dtype.is_floating_point:
         rule = "Expected theta to have floating point type"
-        raise OpValueError(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
+        raise OpValueError(f"{operation}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
 
 
-def distance_mode(asked: str, compute_mode) -> None:
+def distance_mode(operation: str, compute_mode) -> None:
     """Raise `OpValueError` for a way to compute distances that PyTorch has not; all that it has give the same here."""
     known = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in (None, 0, 1, 2, *known):
         rule = f"{compute_mode} is not a valid value for compute_mode"
-        raise OpValueError(f"{asked}(compute_mode={compute_mode!r})", repr(compute_mode), rule, "leave it out")
+        raise OpValueError(f"{operation}(compute_mode={compute_mode!r})", repr(compute_mode), rule, "leave it out")
 
 
-def pivots_of_rows(asked: str, LU, pivots) -> None:
+def pivots_of_rows(operation: str, LU, pivots) -> None:
     """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
     if isinstance(LU, Tensor) and LU.ndim > 1:
         most = LU.shape[-2]
-        rule = f"Pivots given to {asked} must all be between 1 and LU.size(-2) = {most}"
+        rule = f"Pivots given to {operation} must all be between 1 and LU.size(-2) = {most}"
         holds = lambda part: bool(part.min() >= 1 and part.max() <= most)  # noqa: E731
-        every(f"{asked}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
+        every(f"{operation}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
 
 
-def unpacked_pivots(asked: str, LU_data, LU_pivots, unpack_pivots) -> None:
+def unpacked_pivots(operation: str, LU_data, LU_pivots, unpack_pivots) -> None:
     """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
     if unpack_pivots:
-        pivots_of_rows(asked, LU_data, LU_pivots)
+        pivots_of_rows(operation, LU_data, LU_pivots)
 
 
-def pivoting(asked: str, pivot) -> None:
+def pivoting(operation: str, pivot) -> None:
     """Raise `OpError` for an LU factorisation without pivoting."""
     if not pivot:
         rule = "LU without pivoting is not implemented on the CPU, and not here"
-        raise OpError(f"{asked}(A, pivot=False)", "pivot=False", rule, "pivot=True")
+        raise OpError(f"{operation}(A, pivot=False)", "pivot=False", rule, "pivot=True")
 
 
 def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:

@@ -263,10 +263,10 @@ class Form:
             are = which.join(f"{t}.__class__ not in _NUMBERS" for t in here)
             lines.append(f"{are} or _no_number({row.name!r}, {tuple(self.tensors)}, ({first}, {others[0]}))")
         if row.check:
-            asked = f"x.{row.name}_" if kind.startswith("inplace") else row.name
+            requested = f"x.{row.name}_" if kind.startswith("inplace") else row.name
             wanted = inspect.signature(_check_of(row)).parameters
             given = [f"{p}={first if p == self.tensors[0] else p}" for p in list(wanted)[1:]]
-            lines.append(f"_check({', '.join([repr(asked), *given])})")
+            lines.append(f"_check({', '.join([repr(requested), *given])})")
         if "size_average" in row.ignores:
             lines.append("reduction = _reduced_by(size_average, reduce, reduction)")
         if self.attributes:
@@ -289,9 +289,9 @@ class Form:
             lines += ["if inplace:", f"    return _write_into({first}, op, ({rest}))"]
         lines.append(f"result = _run(op, {inputs})")
         if row.fails:
-            asked_for = f"{row.path.removesuffix('_ex')}({', '.join(self.tensors)})"
-            asked = "if check_errors: " if any(p.name == "check_errors" for p in self.parameters) else ""
-            lines.append(f"{asked}_fails({asked_for!r}, result[-1])")
+            strategy_name = f"{row.path.removesuffix('_ex')}({', '.join(self.tensors)})"
+            requested = "if check_errors: " if any(p.name == "check_errors" for p in self.parameters) else ""
+            lines.append(f"{requested}_fails({strategy_name!r}, result[-1])")
             if "info" not in row.result:
                 lines.append("result = result[:-1]" if row.result else "result = result[0]")
         if row.result:

@@ -12,30 +12,30 @@ from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import LinAlgError
 
 
-def _check(asked: str, info: Tensor, rule: str, fix: str) -> None:
+def _check(operation: str, info: Tensor, rule: str, fix: str) -> None:
     for part in bounds.parts_on_cpu(info):
         if part.any():
             where = "" if part.ndim == 0 else f"(Batch element {tuple(int(i) for i in np.argwhere(part)[0])}): "
-            raise LinAlgError(asked, f"info {part.tolist()}", f"{where}{rule}", fix)
+            raise LinAlgError(operation, f"info {part.tolist()}", f"{where}{rule}", fix)
 
 
-def not_positive(asked: str, info: Tensor) -> None:
+def not_positive(operation: str, info: Tensor) -> None:
     """Raise `LinAlgError` where a matrix has no Cholesky factor."""
     rule = "the factorization could not be completed because the input is not positive-definite"
-    _check(asked, info, rule, "A + eps * sbpjax.eye(n), or linalg.cholesky_ex(A)")
+    _check(operation, info, rule, "A + eps * sbpjax.eye(n), or linalg.cholesky_ex(A)")
 
 
-def singular(asked: str, info: Tensor) -> None:
+def singular(operation: str, info: Tensor) -> None:
     """Raise `LinAlgError` where a matrix has no inverse."""
     rule = "The solver failed because the input matrix is singular: a pivot of its LU decomposition is zero"
-    _check(asked, info, rule, "linalg.pinv(A), or linalg.lstsq")
+    _check(operation, info, rule, "linalg.pinv(A), or linalg.lstsq")
 
 
-def zero_in_u(asked: str, info: Tensor) -> None:
+def zero_in_u(operation: str, info: Tensor) -> None:
     """Raise `LinAlgError` where the U of an LU factorisation is singular."""
-    _check(asked, info, "U has a zero on its diagonal", "linalg.lu_factor_ex(A)")
+    _check(operation, info, "U has a zero on its diagonal", "linalg.lu_factor_ex(A)")
 
 
-def zero_in_d(asked: str, info: Tensor) -> None:
+def zero_in_d(operation: str, info: Tensor) -> None:
     """Raise `LinAlgError` where the D of an LDL factorisation is singular."""
-    _check(asked, info, "D has a zero on its diagonal", "linalg.ldl_factor_ex(A)")
+    _check(operation, info, "D has a zero on its diagonal", "linalg.ldl_factor_ex(A)")

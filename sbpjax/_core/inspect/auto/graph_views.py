@@ -32,7 +32,7 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     Raises:
         MixedTensorError: it runs on one device, or on several placements.
     """
-    if program.plan is None or program.placement is None or program.asked_codes is None:
+    if program.plan is None or program.placement is None or program.requested_codes is None:
         raise MixedTensorError(
             f"{graph.name}.auto_parallel_report(...)",
             "a program on one device" if program.pipeline is None else "a pipeline over several placements",
@@ -47,7 +47,7 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     free = {*(1 + number for number in program.free_slots), *program.local_arguments} - set(laid)
     avals = program.jaxpr.in_avals
     found = named_inputs(state, program.slots, avals, len(program.number_names), named)
-    facts = zip(found, avals, program.asked_codes, strict=True)
+    facts = zip(found, avals, program.requested_codes, strict=True)
     inputs = tuple(
         Input(name, kind, tuple(aval.shape), aval.dtype, laid.get(i, codes), parent, i in free, members)
         for i, ((name, kind, parent, members), aval, codes) in enumerate(facts)

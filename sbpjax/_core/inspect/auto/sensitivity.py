@@ -38,7 +38,7 @@ class Why:
         name: the tensor's name, or a pattern.
         names: the tensors.
         before: their nd-sbps in the plan.
-        asked: the requested nd-sbp.
+        requested: the requested nd-sbp.
         plan: the plan with that pin.
         found: the figures of the plan before.
         forced: the figures with the pin.
@@ -50,7 +50,7 @@ class Why:
     name: str
     names: tuple[str, ...]
     before: tuple[Codes, ...]
-    asked: Codes
+    requested: Codes
     plan: Plan
     found: Totals
     forced: Totals
@@ -76,7 +76,7 @@ class Why:
     def __str__(self) -> str:
         was = " | ".join(dict.fromkeys(map(algebra.nd_name, self.before)))
         count = f" ({len(self.names)} tensors)" if len(self.names) > 1 else ""
-        lines = [f"{self.name}{count}: {was} → {algebra.nd_name(self.asked)}"]
+        lines = [f"{self.name}{count}: {was} → {algebra.nd_name(self.requested)}"]
         for what, now, then, text in (
             ("time", self.found.time_us, self.forced.time_us, microseconds),
             ("bytes", self.found.bytes, self.forced.bytes, bytes_text),

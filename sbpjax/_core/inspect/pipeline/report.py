@@ -162,7 +162,7 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
     program.compile(to_run=True)
     body = pipeline.body
     own = [_seconds(task, rounds) if here(task.task.placement) else 0.0 for task in body.tasks]
-    every = processes.current().exchange(f"pipeline_report of {program.asked}", own).values()
+    every = processes.current().exchange(f"pipeline_report of {program.operation}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retime_schedule(body.schedule, works)
     peak = [waiting(pipeline, place) for place in pipeline.stages]

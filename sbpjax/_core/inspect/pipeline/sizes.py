@@ -76,7 +76,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
         program.compile()
     pipeline = program.pipeline
     kinds = state.kinds()
-    title = f"{program.asked} on {len(pipeline.stages)} stages"
+    title = f"{program.operation} on {len(pipeline.stages)} stages"
     found = []
     for place in pipeline.stages:
         count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
@@ -84,7 +84,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
             if t.layout is not None and t.layout.placement == place:
                 count[kind] += local_bytes(t.layout)
         given = program.in_layouts[1 + len(state.tensors) :]
-        asked = compiled and here(place)
+        requested = compiled and here(place)
         found.append(
             Memory(
                 **count,
@@ -92,8 +92,8 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
                 results=_results(program, place),
                 activations=waiting(pipeline, place),
                 gradients=_sums(pipeline, place),
-                temporaries=max(_temporaries(t, asked) for t in pipeline.compiled if t.task.placement == place),
-                compiled=asked,
+                temporaries=max(_temporaries(t, requested) for t in pipeline.compiled if t.task.placement == place),
+                compiled=requested,
                 capacity=capacity_of(place),
                 title=title,
             )

@@ -353,10 +353,10 @@ def pixel_shuffle(x, /, upscale_factor: int | tuple[int, int]):
     a, b = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
     *lead, c, h, w = x.shape
     if a * b <= 0 or c % (a * b):
-        asked = f"pixel_shuffle({upscale_factor})"
+        operation = f"pixel_shuffle({upscale_factor})"
         product = "(upscale_factor * upscale_factor) or (h_upscale_factor * w_upscale_factor)"
         rule = f"The channels of input tensor must be divisible by {product}: {a * b} here"
-        fail("shape", asked, f"x {x.shape}", rule, "another factor")
+        fail("shape", operation, f"x {x.shape}", rule, "another factor")
     n = len(lead)
     x = lax.reshape(x, (*lead, c // (a * b), a, b, h, w))
     x = lax.transpose(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))

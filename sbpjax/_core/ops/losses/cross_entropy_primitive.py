@@ -119,11 +119,11 @@ def _derive(primitive, grad, tangent) -> None:
     def transpose(cts, *operands, wanted, **how):
         count = len(operands) - len(wanted)
         known, tangents = operands[:count], operands[count:]
-        asked = [i for i, t in zip(wanted, tangents, strict=True) if ad.is_undefined_primal(t)]
+        requested = [i for i, t in zip(wanted, tangents, strict=True) if ad.is_undefined_primal(t)]
         if type(cts[0]) is ad.Zero:
-            found = iter([ad.Zero(known[i].aval) for i in asked])
+            found = iter([ad.Zero(known[i].aval) for i in requested])
         else:
-            dtypes = tuple(known[i].dtype if i in asked else None for i in range(count - 1))
+            dtypes = tuple(known[i].dtype if i in requested else None for i in range(count - 1))
             found = iter(grad.bind(*known, cts[0], dtypes=dtypes, **how)[1:])
         return [*[None] * count, *(next(found) if ad.is_undefined_primal(t) else None for t in tangents)]
 

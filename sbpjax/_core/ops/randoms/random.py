@@ -133,8 +133,8 @@ def randint(key, low, high, shape, dtype=INT64):
 def integer_bounds(low: int, high: int, shape) -> tuple[int, int]:
     """Return the bounds of integers in [low, high) if they are some, and 64-bit integers."""
     if not low < high:
-        asked, seen = f"randint({low}, {high})", f"shape {tuple(shape)}"
-        fail("value", asked, seen, "low is below high", f"randint({low}, {low + 1})")
+        operation, seen = f"randint({low}, {high})", f"shape {tuple(shape)}"
+        fail("value", operation, seen, "low is below high", f"randint({low}, {low + 1})")
     if low < -(2**63) or high > 2**63 - 1:
         rule = "bounds are integers of 64 bits, from -2^63 to 2^63 - 1"
         fail("value", "randint(low, high)", f"low {low:.6g}, high {high:.6g}", rule, f"randint(0, {2**63 - 1})")

@@ -282,8 +282,8 @@ def products_us(model: CostModel, eqn) -> float:
 
 def _passes(eqn) -> int:
     precision = eqn.params.get("precision")
-    asked = precision if isinstance(precision, tuple) else (precision,)
-    return max(_PASSES.get(getattr(p, "name", str(p)), 1) for p in asked)
+    requested = precision if isinstance(precision, tuple) else (precision,)
+    return max(_PASSES.get(getattr(p, "name", str(p)), 1) for p in requested)
 
 
 _PASSES = {"HIGH": 3, "HIGHEST": 6, "BF16_BF16_F32_X3": 3, "BF16_BF16_F32_X6": 6}

@@ -172,19 +172,19 @@ def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
     if find is None and eqn.primitive.name not in _ANNOUNCED:
         _ANNOUNCED.add(eqn.primitive.name)
         log.info("no rule for primitive %r: its inputs are boxed to broadcast", eqn.primitive.name)
-    asked = asked_for(eqn, axis)
-    if asked:
-        found = [strategy for strategy in found if strategy.name == asked] or found
+    requested = strategy_name(eqn, axis)
+    if requested:
+        found = [strategy for strategy in found if strategy.name == requested] or found
     # Always legal, so every program has a plan. It is last: on one axis the first of equal cost is taken.
     everything = Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
     unique = dict.fromkeys(strategy for strategy in found if strategy != everything)
     return [*unique, everything]
 
 
-def asked_for(eqn, axis: int) -> str:
+def strategy_name(eqn, axis: int) -> str:
     """Return the name of the strategy that an equation requests on an axis, or ""."""
-    asked = eqn.params.get("across", ())
-    return asked[axis] if axis < len(asked) else ""
+    requested = eqn.params.get("across", ())
+    return requested[axis] if axis < len(requested) else ""
 
 
 def is_refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
@@ -194,8 +194,8 @@ def is_refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool
     """
     if not any(eqn.params.get("across", ())):
         return False
-    asked = ((strategy, asked_for(eqn, a), a) for strategy, a in zip(chosen, axes, strict=True))
-    return any(name not in ("", s.name) and _is_there(eqn, name, a) for s, name, a in asked)
+    requested = ((strategy, strategy_name(eqn, a), a) for strategy, a in zip(chosen, axes, strict=True))
+    return any(name not in ("", s.name) and _is_there(eqn, name, a) for s, name, a in requested)
 
 
 def _is_there(eqn, name: str, axis: int) -> bool:

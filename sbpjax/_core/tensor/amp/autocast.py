@@ -114,7 +114,7 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """Return the dtype of autocasting, or its default."""
     casting = mode.autocast
     _check_device(device_type)
-    return casting.asked if is_autocast_enabled(device_type) else _DEFAULTS[device_type]
+    return casting.requested if is_autocast_enabled(device_type) else _DEFAULTS[device_type]
 
 
 def is_autocast_available(device_type: str) -> bool:

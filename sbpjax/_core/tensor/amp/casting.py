@@ -44,7 +44,7 @@ class Casting:
         around: the casting of the surrounding block, whose kept casts are shared.
     """
 
-    __slots__ = ("_kept", "asked", "device_type", "dtype", "keep", "key", "lists")
+    __slots__ = ("_kept", "requested", "device_type", "dtype", "keep", "key", "lists")
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Casting:
         keep: bool = True,
         around: Casting | None = None,
     ) -> None:
-        self.asked = dtype
+        self.requested = dtype
         self.dtype = dtypes.bfloat16 if dtype is dtypes.float8_e4m3fn else dtype
         self.lists = lists
         self.device_type = device_type
@@ -65,7 +65,7 @@ class Casting:
 
     def again(self) -> Casting:
         """Return the same casting with nothing kept, for a trace of its own."""
-        return Casting(self.asked, self.lists, self.device_type, self.keep)
+        return Casting(self.requested, self.lists, self.device_type, self.keep)
 
     def inputs(self, op: Op, inputs: tuple) -> tuple:
         """Return the inputs of an op, cast as its list requires."""
@@ -87,7 +87,7 @@ class Casting:
     def given(self, op: Op, inputs: tuple) -> tuple[Op, tuple]:
         """Return the op that runs for one, and its inputs."""
         inputs = self.inputs(op, inputs)
-        if self.asked is dtypes.float8_e4m3fn and op.name == "linear" and inputs[0].dtype is dtypes.bfloat16:
+        if self.requested is dtypes.float8_e4m3fn and op.name == "linear" and inputs[0].dtype is dtypes.bfloat16:
             if fp8.takes(inputs[0].shape, inputs[1].shape):
                 return op_of(fp8.linear_fp8, ()), inputs
         return op, inputs

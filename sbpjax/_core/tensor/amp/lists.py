@@ -79,15 +79,15 @@ class Lists:
             >>> lists = sbpjax._core.tensor.amp.lists.ACCELERATOR.changed(lower=["softmax"])
             >>> with sbpjax.autocast("cuda", dtype=sbpjax.bfloat16, lists=lists): ...
         """
-        asked = [set(lower), set(float32), set(widest), set(as_it_comes)]
-        moved = set().union(*asked)
+        requested = [set(lower), set(float32), set(widest), set(as_it_comes)]
+        moved = set().union(*requested)
         for name in sorted(moved):
-            times = sum(name in names for names in asked)
+            times = sum(name in names for names in requested)
             if times > 1:
                 raise _wrong(name, f"named {times} times", "an op is in one list")
             if not is_op(name):
                 raise _wrong(name, "no op of this name", "a name is that of a function in sbpjax._core.ops")
-        lower, float32, widest, _ = asked
+        lower, float32, widest, _ = requested
         return Lists(*(frozenset((own - moved) | new) for own, new in
                        ((self.lower, lower), (self.float32, float32), (self.widest, widest))))  # fmt: skip
 

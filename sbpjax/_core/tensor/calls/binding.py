@@ -36,14 +36,17 @@ def must_be_tensor(name: str, value) -> None:
         raise _wants_tensor(name, value)
 
 
-def list_tensors(tensors, asked: str) -> tuple:
+def list_tensors(tensors, operation: str) -> tuple:
     """Return the tensors of a list argument; raise for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
         raise OpTypeError(
-            asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
+            operation,
+            f"a {type(tensors).__name__}",
+            "the tensors come as one list or tuple",
+            f"{operation[:-5]}([x, y])",
         )
     for position, x in enumerate(tensors):
         if not hasattr(x, "shape"):
             rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
-            raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
+            raise OpTypeError(operation, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
     return tuple(tensors)

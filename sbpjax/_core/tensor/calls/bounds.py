@@ -80,7 +80,7 @@ def _within(part: np.ndarray, low: int, high: int) -> bool:
     return bool(part.min() >= low and part.max() < high)
 
 
-def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -> None:
+def check_rows(operation: str, index, table, dim: int, ignored: int | None = None) -> None:
     """Raise unless every element of an index names a place in a dim of a table, or is the ignored number.
 
     Raises:
@@ -95,18 +95,18 @@ def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -
         parts = [part[part != ignored] if ignored is not None else part for part in parts_on_cpu(index)]
         least, most = min(int(p.min()) for p in parts if p.size), max(int(p.max()) for p in parts if p.size)
         raise OpIndexError(
-            asked,
+            operation,
             f"{bad} among {index.dtype.name}{list(index.shape)}, whose numbers are {least} to {most}",
             f"index out of range: every number is in [0, {size}){but}",
             f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input {most + 1} in dim {dim}",
         )
 
 
-def check_dim(asked: str, index, x, dim: int, negative: bool = False) -> None:
+def check_dim(operation: str, index, x, dim: int, negative: bool = False) -> None:
     """Raise unless every element of an index names a place in a dim of ``x``.
 
     Args:
-        asked: the op, for the message.
+        operation: the op, for the message.
         index: the index; anything that is no tensor is left to the op.
         x: the tensor that is read or written.
         dim: a dim of ``x``; one that it has not is left to the op.
@@ -116,10 +116,10 @@ def check_dim(asked: str, index, x, dim: int, negative: bool = False) -> None:
         OpBoundsError: an element is outside.
     """
     if isinstance(x, Tensor) and -max(x.ndim, 1) <= dim < max(x.ndim, 1):
-        check_size(asked, index, x.shape[dim] if x.ndim else 1, dim % max(x.ndim, 1), negative)
+        check_size(operation, index, x.shape[dim] if x.ndim else 1, dim % max(x.ndim, 1), negative)
 
 
-def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -> None:
+def check_size(operation: str, index, size: int, dim: int, negative: bool = False) -> None:
     """Raise unless every element of an index names a place in a dim of a size; see `check_dim`."""
     low = -size if negative else 0
     bad = outside(index, low, size)
@@ -130,14 +130,14 @@ def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -
         if low <= bad + size < size and not negative:
             fix = f"this op does not count from the end: index % {size}"
         raise OpBoundsError(
-            asked,
+            operation,
             f"{bad} among {index.dtype.name}{list(index.shape)}",
             f"index {bad} is out of bounds for dimension {dim} with size {size}: every number is in [{low}, {size})",
             fix,
         )
 
 
-def check_natural(asked: str, x, what: str) -> None:
+def check_natural(operation: str, x, what: str) -> None:
     """Raise if an integer tensor in host memory holds a negative number.
 
     Raises:
@@ -146,14 +146,14 @@ def check_natural(asked: str, x, what: str) -> None:
     bad = outside(x, 0, 1 << 62)
     if bad is not None:
         raise OpBoundsError(
-            asked,
+            operation,
             f"{bad} among {x.dtype.name}{list(x.shape)}",
             f"{what} are non-negative",
             "x - x.min() counts from the smallest",
         )
 
 
-def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
+def check_tuples(operation: str, index, shape: tuple[int, ...]) -> None:
     """Raise unless every row of an index of n-tuples names a place in the first n dims of a shape.
 
     Raises:
@@ -171,7 +171,7 @@ def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
             place = tuple(np.argwhere(bad)[0])
             dim = int(place[-1])
             raise OpBoundsError(
-                asked,
+                operation,
                 f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
                 f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
                 f"number of column {dim} is in [0, {shape[dim]})",

@@ -132,7 +132,7 @@ def translate(error: Exception, op, inputs) -> Exception:
     return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)
 
 
-def mixed_error(asked: str, inputs) -> errors.MixedTensorError:
+def mixed_error(operation: str, inputs) -> errors.MixedTensorError:
     """Return the error for inputs on different placements, or of which some are local and some global."""
     from ..handle.tensor import Tensor
 
@@ -144,7 +144,7 @@ def mixed_error(asked: str, inputs) -> errors.MixedTensorError:
         where = x.device if x._layout is None else repr(x.placement)
         seen.append(f"input {i}: {what}{kind} {tuple(x.shape)} on {where}")
     rule = "all inputs of one op are local, or on one placement (hierarchy included)"
-    return errors.MixedTensorError(asked, "; ".join(seen), rule, _joining(tensors))
+    return errors.MixedTensorError(operation, "; ".join(seen), rule, _joining(tensors))
 
 
 def _is_parameter(x) -> bool:

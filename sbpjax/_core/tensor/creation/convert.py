@@ -137,7 +137,7 @@ def to_global(
         return grad.to_global(layout.placement, _gradient_sbp(layout, grad._layout.sbp, as_source=True))
 
     out = wrap_any(conversions.move(self._array, layout, target), target)
-    return _record(self, out._as_asked(), back)
+    return _record(self, out._as_requested(), back)
 
 
 def _in_trace(x: Tensor) -> Tensor:
@@ -241,10 +241,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
         made = process_local.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
-        out = wrap_any(*made)._as_asked()
+        out = wrap_any(*made)._as_requested()
     else:
         # One process has all ranks: its tensor is the whole, and each rank takes its part.
-        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._as_asked()
+        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._as_requested()
     # The gradient goes back to the device of the tensor, which need not be the first of the placement.
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
@@ -359,8 +359,8 @@ def _of_a_late_error(x: Tensor, error: Exception) -> Exception:
 def _of_a_read(error: DistributedError) -> DistributedError:
     """Return the error of ranks that do not all read a value, with a message about reading."""
     seen = next((line[8:] for line in str(error).splitlines() if line.startswith("  seen: ")), str(error))
-    asked = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
-    return type(error)(message(asked, seen, *(ENDS_ALIKE if AT_ITS_END in seen else READ_BY_ALL)))
+    operation = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
+    return type(error)(message(operation, seen, *(ENDS_ALIKE if AT_ITS_END in seen else READ_BY_ALL)))
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:

@@ -45,7 +45,7 @@ UNBOUND: Any = object()
 _SMALL = 1 << 24
 
 
-def where_to(device, placement, sbp, asked: str):
+def where_to(device, placement, sbp, operation: str):
     """Check the device, placement and sbp of a new tensor; return ``(device, placement, sbp)``, resolved.
 
     Raises:
@@ -65,7 +65,7 @@ def where_to(device, placement, sbp, asked: str):
         return (None if device is None else Device(device).jax()), None, None
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(
-            asked,
+            operation,
             f"placement of type {type(placement).__name__}",
             "placement is a sbpjax.placement",
             'placement=sbpjax.placement("cpu", [0, 1])',
@@ -73,7 +73,7 @@ def where_to(device, placement, sbp, asked: str):
     if placement is None or sbp is None or device is not None:
         given = [n for n, v in (("device", device), ("placement", placement), ("sbp", sbp)) if v is not None]
         raise SbpTypeError(
-            asked,
+            operation,
             f"only {' and '.join(given)} given" if device is None else f"{', '.join(given)} given together",
             "a global tensor needs placement and sbp together, a local one takes device",
             'placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.broadcast',
@@ -81,13 +81,15 @@ def where_to(device, placement, sbp, asked: str):
     return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
 
 
-def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, requires_grad: bool = False) -> Tensor:
+def make(
+    fn, static: tuple, inputs, options: tuple[Any, Any, Any], operation: str, requires_grad: bool = False
+) -> Tensor:
     """Run a creation function on ``options = (device, placement, sbp)``, and return its tensor."""
-    device, placement, sbp = where_to(*options, asked)
+    device, placement, sbp = where_to(*options, operation)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     free = _has_free_size(static)
     if not free:
-        _check_size(static, device, placement, sbp, asked)
+        _check_size(static, device, placement, sbp, operation)
     # In a trace it is part of the program: as a constant it would be broadcast, and held from the trace on.
     if free:
         out = wrap_any(fn(*inputs, **dict(static)))
@@ -103,7 +105,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         (array,), (layout,) = global_ops.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
-        out = wrap_any(array, layout)._as_asked()
+        out = wrap_any(array, layout)._as_requested()
     else:
         op = op_of(fn, static)
         inputs = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
@@ -116,7 +118,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     return out.requires_grad_() if requires_grad else out
 
 
-def _check_size(static: tuple, device, placement, sbp, asked: str) -> None:
+def _check_size(static: tuple, device, placement, sbp, operation: str) -> None:
     """Raise `OutOfMemoryError` unless a tensor of the size in the static attributes fits at this place."""
     options = dict(static)
     shape = options.get("shape")
@@ -126,13 +128,13 @@ def _check_size(static: tuple, device, placement, sbp, asked: str) -> None:
     if count and (count if placement is None else count * placement.size) < _SMALL:
         return
     dtype = options.get("dtype") or np.dtype(np.float32)
-    sizes.check_bytes(asked, shape, dtype)
+    sizes.check_bytes(operation, shape, dtype)
     if without_data(device, placement) or mode.capture is not None:
         return
     if placement is not None:
-        sizes.check_layouts(asked, [Layout(placement, sbp, shape, dtype)])
+        sizes.check_layouts(operation, [Layout(placement, sbp, shape, dtype)])
     elif (jax.default_backend() if device is None else device.platform) == "cpu":
-        sizes.check_memory(asked, [(shape, dtype)])
+        sizes.check_memory(operation, [(shape, dtype)])
 
 
 def _has_free_size(static: tuple) -> bool:
@@ -158,7 +160,7 @@ def without_data(device, placement) -> bool:
     return mode.abstract and mode.capture is None
 
 
-def size_of(size: tuple, asked: str) -> tuple[int, ...]:
+def size_of(size: tuple, operation: str) -> tuple[int, ...]:
     """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
@@ -166,9 +168,9 @@ def size_of(size: tuple, asked: str) -> tuple[int, ...]:
         # The batch of a program with a free batch stays a symbol.
         shape = tuple(n if is_symbolic_dim(n) else int(n.__index__()) for n in size)
     except AttributeError:
-        raise OpTypeError(asked, f"size {size!r}", "a size is made of integers", "e.g. zeros(2, 3)") from None
+        raise OpTypeError(operation, f"size {size!r}", "a size is made of integers", "e.g. zeros(2, 3)") from None
     if any(n < 0 for n in shape):
-        raise OpError(asked, f"size {shape}", "no dim is negative", "use sizes of at least 0")
+        raise OpError(operation, f"size {shape}", "no dim is negative", "use sizes of at least 0")
     return shape
 
 
@@ -247,10 +249,10 @@ def _float_dtype(dtype) -> np.dtype:
     return dtypes.of(dtype).np if dtype is not None else dtypes.get_default_dtype().np
 
 
-def _fill_tensor(value, size, dtype, options, requires_grad, asked) -> Tensor:
-    shape = size_of(size, asked)
+def _fill_tensor(value, size, dtype, options, requires_grad, operation) -> Tensor:
+    shape = size_of(size, operation)
     static = (("shape", shape), ("dtype", _float_dtype(dtype)), ("value", value))
-    return make(_constant, static, (), options, asked, requires_grad)
+    return make(_constant, static, (), options, operation, requires_grad)
 
 
 def zeros(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
@@ -325,9 +327,9 @@ def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, re
     return make(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
 
 
-def number_of(value, dtype: np.dtype, asked: str):
+def number_of(value, dtype: np.dtype, operation: str):
     """Return a number as an input of a program that makes a tensor of a dtype, which can hold it."""
-    check_fits(asked, value, dtype)
+    check_fits(operation, value, dtype)
     large = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63  # no 64-bit integer holds it
     return float(value) if large and dtype.kind not in "iub" else value
 
@@ -393,19 +395,19 @@ def arange(
     return make(_arange, static, (start, step), (device, placement, sbp), "arange(...)", requires_grad)
 
 
-def _check_count(asked: str, name: str, value) -> None:
+def _check_count(operation: str, name: str, value) -> None:
     if not hasattr(value, "__index__"):
         rule = f"{name} is an int"
-        raise OpTypeError(asked, f"{name}={value!r} of type {type(value).__name__}", rule, f"{name}=100")
+        raise OpTypeError(operation, f"{name}={value!r} of type {type(value).__name__}", rule, f"{name}=100")
     if value < 0:
-        raise OpError(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
+        raise OpError(operation, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
 
 
-def _end(asked: str, value):
+def _end(operation: str, value):
     """Return an end of a range as a number."""
     if isinstance(value, Tensor) and value.ndim:
         rule = "it only supports 0-dimensional start and end tensors"
-        raise OpError(asked, f"a tensor of shape {tuple(value.shape)}", rule, "a number, or x[0]")
+        raise OpError(operation, f"a tensor of shape {tuple(value.shape)}", rule, "a number, or x[0]")
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
 
 

@@ -144,7 +144,7 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
             out = out.to_global(placement, sbp)
         elif device is not None and not out.is_meta:
             out = out.to(device)
-        out = wrap_any(out._array, out._layout)._as_asked()
+        out = wrap_any(out._array, out._layout)._as_requested()
     elif isinstance(data, jax.Array):
         out = wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
     else:
@@ -154,7 +154,7 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         elif placement is not None and not trace_state_clean():
             out = pin(wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
         elif placement is not None:
-            out = wrap_any(*conversions.from_logical(array, placement, sbp))._as_asked()
+            out = wrap_any(*conversions.from_logical(array, placement, sbp))._as_requested()
         else:
             # `jnp.asarray` would lower a program that copies, one for each shape.
             free = target is None and not trace_state_clean()

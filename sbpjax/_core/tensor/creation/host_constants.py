@@ -192,4 +192,4 @@ def _put(values: np.ndarray, device, placement, sbp) -> Tensor:
     if placement is None:
         # Aliased (JAX's default on CPU), donated memory would be NumPy's.
         return wrap(jax.device_put(values, device, may_alias=False))
-    return wrap_any(*conversions.from_logical(values, placement, sbp))._as_asked()
+    return wrap_any(*conversions.from_logical(values, placement, sbp))._as_requested()

@@ -46,16 +46,16 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
     return None, placement, sbp
 
 
-def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked) -> Tensor:
+def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, operation) -> Tensor:
     if not isinstance(x, Tensor):
-        raise OpTypeError(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor")
+        raise OpTypeError(operation, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor")
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _constant(**dict(static)), requires_grad)
     if x.is_meta and device is None:
         with abstract.abstract():
-            return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
-    return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
+            return make(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
+    return make(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
 
 
 def zeros_like(

@@ -54,7 +54,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
     return kind != "i" and not math.isfinite(value)
 
 
-def check_fits(asked: str, value: Any, dtype: np.dtype) -> None:
+def check_fits(operation: str, value: Any, dtype: np.dtype) -> None:
     """Raise unless a number can become one of a dtype; tensors are not checked.
 
     Raises:
@@ -65,7 +65,7 @@ def check_fits(asked: str, value: Any, dtype: np.dtype) -> None:
         return
     too_long = isinstance(value, int) and not -(1 << 63) <= value < 1 << 64
     raise (OpOverflowError if too_long else OpError)(
-        asked,
+        operation,
         f"{value} for {dtype.name}",
         f"value cannot be converted to type {dtype.name} without overflow",
         "use a dtype that holds the value, or a value within its range",

@@ -59,7 +59,7 @@ def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
     if placement is None:
         return wrap_any(Abstract(shape, dtype))
     layout = Layout(placement, sbp, shape, dtype)
-    return wrap_any(of_layout(layout), layout)._as_asked()
+    return wrap_any(of_layout(layout), layout)._as_requested()
 
 
 def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
@@ -85,12 +85,12 @@ def run(op, inputs: tuple, out_sbps=None):
     return outs[0] if isinstance(out, Abstract) else outs
 
 
-def needs_data(asked: str, x: Tensor):
+def needs_data(operation: str, x: Tensor):
     """Return the error for a reader of an abstract tensor's elements."""
-    return no_data(asked, describe(x))
+    return no_data(operation, describe(x))
 
 
-def check_runnable(asked: str, placement, tensors) -> None:
+def check_runnable(operation: str, placement, tensors) -> None:
     """Raise if a program would run on tensors without data, or on devices that do not exist here.
 
     Raises:
@@ -100,8 +100,8 @@ def check_runnable(asked: str, placement, tensors) -> None:
     if not lacking and (placement is None or placement.is_present):
         return
     if placement is not None and not placement.is_present:
-        raise absent(f"running {asked}", f"{len(lacking)} abstract tensors", placement)
-    raise needs_data(f"running {asked}", lacking[0])
+        raise absent(f"running {operation}", f"{len(lacking)} abstract tensors", placement)
+    raise needs_data(f"running {operation}", lacking[0])
 
 
 attach(is_meta=property(is_abstract))

@@ -155,10 +155,10 @@ META = "meta"
 def _unknown(type, index) -> PlacementError:
     import jax
 
-    asked = f"device({type!r}, {index!r})" if index is not None else f"device({type!r})"
+    operation = f"device({type!r}, {index!r})" if index is not None else f"device({type!r})"
     here = [f"{kind} ({n} of them)" for kind in ("cpu", "cuda", "tpu") if (n := _count(kind))]
     seen = f"JAX's default backend is {jax.default_backend()}"
-    return PlacementError(asked, seen, f"devices here are {', '.join(here)} and meta", 'e.g. sbpjax.device("cpu")')
+    return PlacementError(operation, seen, f"devices here are {', '.join(here)} and meta", 'e.g. sbpjax.device("cpu")')
 
 
 def _count(type: str) -> int:

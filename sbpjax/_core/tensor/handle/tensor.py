@@ -60,11 +60,11 @@ class Meta:
         row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.
         whole: of a local tensor that a step made: whether it is the same in every process.
         zeroed: an array of zeros that `zero_grads` gave the gradient, which is never written.
-        asked_sum: whether the user requested ``partial_sum`` for the storage; a partial sum of an op may be converted.
+        requested_sum: whether the user requested ``partial_sum`` for the storage; one of an op may be converted.
     """
 
     __slots__ = (
-        "asked_sum",
+        "requested_sum",
         "base",
         "by_rows",
         "data_alias",
@@ -89,7 +89,7 @@ class Meta:
     def __init__(self) -> None:
         self.grad = self.base = self.kept = self.pending = self.zeroed = self.row_table = None
         self.steps = ()
-        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = self.by_rows = self.whole = False
+        self.multi = self.data_alias = self.no_grad_view = self.requested_sum = self.by_rows = self.whole = False
 
 
 # Methods and operators are attached to the class by the other modules; `make stubs` lists them.
@@ -369,11 +369,11 @@ class Tensor(Attached):
             self._meta = Meta()
         return self._meta
 
-    def _as_asked(self) -> Tensor:
+    def _as_requested(self) -> Tensor:
         """Mark the layout as the user's own; a partial sum then allows linear in-place ops only."""
         layout = self._layout
         if layout is not None and layout.shape is not None and layout.partial_axes:
-            self._own_meta().asked_sum = True
+            self._own_meta().requested_sum = True
         return self
 
     def _fresh(self) -> Tensor:
@@ -464,6 +464,6 @@ def attach(*functions, **members) -> None:
         setattr(Tensor, name, member)
 
 
-def inplace_error(asked: str, seen: str, rule: str, fix: str) -> InplaceError:
+def inplace_error(operation: str, seen: str, rule: str, fix: str) -> InplaceError:
     """Return the error for a write that is not allowed."""
-    return InplaceError(asked, seen, rule, fix)
+    return InplaceError(operation, seen, rule, fix)

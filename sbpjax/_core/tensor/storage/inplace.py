@@ -46,7 +46,7 @@ _HARMLESS = frozenset(
 )
 
 
-def check_writable(x: Tensor, asked: str) -> None:
+def check_writable(x: Tensor, operation: str) -> None:
     """Raise unless ``x`` may be written in place now.
 
     Raises:
@@ -57,7 +57,7 @@ def check_writable(x: Tensor, asked: str) -> None:
         leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's term
         if x._edge.__class__ is AccumulateGrad:
             raise inplace_error(
-                asked,
+                operation,
                 f"{seen}, a leaf with requires_grad=True",
                 f"a leaf {leaf} that requires grad is being used in an in-place operation",
                 "write under sbpjax.no_grad(), or to x.clone()",
@@ -67,51 +67,51 @@ def check_writable(x: Tensor, asked: str) -> None:
             meta = x._meta
             if base._edge.__class__ is AccumulateGrad and not meta.no_grad_view:
                 raise inplace_error(
-                    asked,
+                    operation,
                     f"{seen}, a view of a leaf with requires_grad=True",
                     f"a view of a leaf {leaf} that requires grad is being used in an in-place operation",
                     "write under sbpjax.no_grad(), or to x.clone()",
                 )
             if meta.no_grad_view:
                 raise inplace_error(
-                    asked,
+                    operation,
                     f"{seen}, a view made under no_grad() of a tensor that requires grad",
                     "such a view is not on the tape, so a recorded write to it would be lost",
                     "make the view outside no_grad(), or write under no_grad()",
                 )
             if meta.multi:
                 raise inplace_error(
-                    asked,
+                    operation,
                     f"{seen}, one of several views that one op returned",
                     "an output of a function that returns multiple views must not be modified in place while "
                     "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
-    by = None if asked in _HARMLESS else repeated_by(x)
+    by = None if operation in _HARMLESS else repeated_by(x)
     if by is not None:
         raise inplace_error(
-            asked,
+            operation,
             f"{seen}, a view by {by}",
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
             "x.clone() the tensor before the operation",
         )
 
 
-def fits(x: Tensor, out: Tensor, asked: str) -> None:
+def fits(x: Tensor, out: Tensor, operation: str) -> None:
     """Raise unless a result can become the value of ``x``."""
     if out.shape != x.shape:
         raise inplace_error(
-            asked,
+            operation,
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}",
             "the result of an in-place op has the shape of the tensor",
             "use the out-of-place op",
         )
-    if asked == "abs_" and x.dtype.is_complex:
+    if operation == "abs_" and x.dtype.is_complex:
         rule = "In-place abs is not supported for complex tensors."
-        raise inplace_error(asked, f"a tensor of {x.dtype.name}", rule, "x.abs()")
+        raise inplace_error(operation, f"a tensor of {x.dtype.name}", rule, "x.abs()")
     if category(out.dtype.np) > category(x.dtype.np):
         raise inplace_error(
-            asked,
+            operation,
             f"result type {out.dtype.name} can't be cast to the desired output type {x.dtype.name}",
             "the result's kind (bool < integer < float < complex) is at most the tensor's",
             f"x.to({out.dtype!r}) first, or use the out-of-place op",
@@ -147,19 +147,19 @@ def _to_dtype(x, /, dtype):
 
 def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     """Run ``op(x, *others)`` and make its result the value of ``x``; return ``x``."""
-    asked = f"{op.name}_"
+    operation = f"{op.name}_"
     if not isinstance(x, Tensor):
-        raise _no_tensor(x, asked)
+        raise _no_tensor(x, operation)
     x._fresh()
-    check_writable(x, asked)
+    check_writable(x, operation)
     layout = x._layout
     pins = None
     partial = layout is not None and layout.shape is not None and layout.partial_axes
     # As an input of every rank a number would be added to every summand. Where the user requested the sum that is an
     # error; where the planner chose it, it is reduced first.
     number = op.name in ("add", "sub", "rsub") and not (isinstance(others[0], Tensor) and others[0]._layout is not None)
-    if partial and number and _is_asked_sum(x):
-        raise _not_linear(x, asked, "a number would be added")
+    if partial and number and _is_requested_sum(x):
+        raise _not_linear(x, operation, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
         # This converts the other term (from broadcast at no cost) and never ``x``.
         pins = (layout.sbp,)
@@ -177,22 +177,22 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     # ``x.eq_(y)`` of a y that requires grad makes x require grad in PyTorch.
     if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
         out = dispatch.run(_BESIDE, (out, others[0]))
-    return _become(x, out, asked, op.check == "outputs")
+    return _become(x, out, operation, op.check == "outputs")
 
 
-def _no_tensor(x, asked: str) -> OpTypeError:
+def _no_tensor(x, operation: str) -> OpTypeError:
     rule = "its first argument is a tensor, which it writes to"
-    return OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
+    return OpTypeError(operation, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
 
 
-def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
+def into(x: Tensor, result: Tensor, operation: str = "an in-place op") -> Tensor:
     """Make ``result``, just computed from ``x``, the value of ``x``; return ``x``."""
     if not isinstance(x, Tensor):
-        raise _no_tensor(x, asked)
+        raise _no_tensor(x, operation)
     x._fresh()
-    check_writable(x, asked)
+    check_writable(x, operation)
     edge = result._edge
-    return _become(x, result, asked, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
+    return _become(x, result, operation, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
 
 
 def assign_out(out: Tensor, result: Tensor) -> Tensor:
@@ -213,18 +213,18 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
     return _become(out, result, "out=...", False)
 
 
-def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
+def _become(x: Tensor, out: Tensor, operation: str, saves_result: bool) -> Tensor:
     layout: Any = x._layout
     if layout is not None and layout.shape is None:  # of a trace
         layout = None
-    fits(x, out, asked)
+    fits(x, out, operation)
     if out.dtype != x.dtype:
         pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
     if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
         # A sum that the user requested stays one, or the write is an error; a layout of the planner is converted.
-        if layout.partial_axes and _is_asked_sum(x):
-            out = _still_partial(x, out, asked)
+        if layout.partial_axes and _is_requested_sum(x):
+            out = _still_partial(x, out, operation)
         else:
             out = out.to_global(layout.placement, layout.sbp)
     # The old value has no influence any more: its gradient is zero.
@@ -241,20 +241,20 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
     return x
 
 
-def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
+def _still_partial(x: Tensor, out: Tensor, operation: str) -> Tensor:
     layout, got = x._layout, out._layout
     if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
-        raise _not_linear(x, asked, f"the result is in {got.sbp}")
+        raise _not_linear(x, operation, f"the result is in {got.sbp}")
     return out if got is layout else out.to_global(layout.placement, layout.sbp)
 
 
-def _is_asked_sum(x: Tensor) -> bool:
-    return x._meta is not None and x._meta.asked_sum
+def _is_requested_sum(x: Tensor) -> bool:
+    return x._meta is not None and x._meta.requested_sum
 
 
-def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
+def _not_linear(x: Tensor, operation: str, seen: str) -> SbpError:
     return SbpError(
-        asked,
+        operation,
         f"a tensor in {x._layout.sbp}; {seen}",
         "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
         "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
@@ -365,7 +365,7 @@ def zero_(self: Tensor) -> Tensor:
     return self if _filled_on_host(self, 0, "zero_") else inplace(self, ZERO)
 
 
-def _filled_on_host(x: Tensor, value, asked: str) -> bool:
+def _filled_on_host(x: Tensor, value, operation: str) -> bool:
     """Write a number into a tensor without a program of its shape; return whether that was done."""
     if not isinstance(x, Tensor):
         return False
@@ -374,17 +374,17 @@ def _filled_on_host(x: Tensor, value, asked: str) -> bool:
         return False
     layout = x._layout
     if undrawn:
-        place = where_to(*place_to_fill(x), asked)
+        place = where_to(*place_to_fill(x), operation)
     else:
         place = (None, layout.placement, layout.sbp) if layout is not None else (host_constants.bound_to(x._array),)
     made = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
     if made is None:
         return False
-    check_writable(x, asked)
+    check_writable(x, operation)
     if undrawn:
         replace(x, lambda: made)
     else:
-        _become(x, made, asked, False)
+        _become(x, made, operation, False)
     return True
 
 

@@ -106,7 +106,7 @@ def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
     return cell.options if cell.__class__ is Undrawn else place_like(x, None, None, None)
 
 
-def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str, then=None) -> bool:
+def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation: str, then=None) -> bool:
     """Fill a tensor with random numbers; return False where a program of their shape has to draw them.
 
     Args:
@@ -115,10 +115,10 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, asked: str
         static: its attributes.
         inputs: a key, and numbers.
         options: the result of `place_to_fill`.
-        asked: the user's call.
+        operation: the user's call.
         then: see `host_constants.draw`.
     """
-    draw = host_constants.draw(fn, static, list(inputs), *where_to(*options, asked), then)
+    draw = host_constants.draw(fn, static, list(inputs), *where_to(*options, operation), then)
     if draw is None:
         return False
     sure, at_once = _is_sure(fn, static), _traces()

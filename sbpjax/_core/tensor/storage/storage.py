@@ -86,7 +86,7 @@ def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
     alias._ver = alias._cell.version
     meta = alias._own_meta()
     meta.steps = (x._meta.steps if x._meta is not None else ()) + steps
-    meta.asked_sum = x._meta is not None and x._meta.asked_sum
+    meta.requested_sum = x._meta is not None and x._meta.requested_sum
 
 
 def alias_of(cell: Cell, steps: tuple) -> Tensor:

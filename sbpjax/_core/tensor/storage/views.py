@@ -367,8 +367,8 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
     begin = as_int(start)
     if not -n <= begin <= n:
         rule = f"Dimension out of range (expected to be in range of [{-n}, {n}], but got {begin}): the start"
-        asked = f"narrow({dim}, {start}, {length})"
-        raise OpIndexError(asked, f"a dim of size {n}", rule, "a start inside the dim")
+        operation = f"narrow({dim}, {start}, {length})"
+        raise OpIndexError(operation, f"a dim of size {n}", rule, "a start inside the dim")
     begin = begin + n if begin < 0 else begin
     if length < 0 or begin < 0 or begin + length > n:
         raise OpError(

@@ -55,7 +55,7 @@ class Packed:
             _stack.hooks = held
         self._values = values
 
-    def unpack_payloads(self, asked: str) -> tuple:
+    def unpack_payloads(self, operation: str) -> tuple:
         """Return the payloads for the backward of this name."""
         found = []
         for packed in self._values:
@@ -65,7 +65,7 @@ class Packed:
             tensor = self._unpack(packed)
             if not isinstance(tensor, Tensor):
                 raise AutogradError(
-                    f"backward through {asked}",
+                    f"backward through {operation}",
                     f"an unpack hook that returned a {type(tensor).__name__}",
                     "unpack returns a tensor of the value that pack was given",
                     "return a tensor",

@@ -45,14 +45,16 @@ def pad_targets(targets: Sequence[dict[str, Any]], size: int) -> tuple[np.ndarra
     for i, target in enumerate(targets):
         mine = np.asarray(target["boxes"], np.float32).reshape(-1, 4)
         kinds = np.asarray(target["labels"], np.int64).reshape(-1)
-        asked = f"pad_targets(targets, size={size})"
+        operation = f"pad_targets(targets, size={size})"
         if len(mine) != len(kinds) or len(mine) > size:
             seen = f"image {i} with {len(mine)} boxes and {len(kinds)} labels"
-            raise DataError(asked, seen, f"an image has {size} boxes at most, each with a label", f"size={len(mine)}")
+            raise DataError(
+                operation, seen, f"an image has {size} boxes at most, each with a label", f"size={len(mine)}"
+            )
         flat = (mine[:, 2:] <= mine[:, :2]).any(1)
         if flat.any():
             seen = f"image {i}, box {mine[flat][0].tolist()}"
-            raise DataError(asked, seen, "a box has an area", "SanitizeBoxes() after the other transforms")
+            raise DataError(operation, seen, "a box has an area", "SanitizeBoxes() after the other transforms")
         boxes[i, : len(mine)], labels[i, : len(mine)] = mine, kinds
     return boxes, labels
 

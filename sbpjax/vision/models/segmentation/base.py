@@ -61,15 +61,15 @@ class SegmentationModel(nn.Module):
 
     def __init__(self, num_classes: int = 21, backbone: str | ImageModel = "resnet50", *, auxiliary: bool = True):
         super().__init__()
-        asked = f"{type(self).__name__}({num_classes})"
+        operation = f"{type(self).__name__}({num_classes})"
         if num_classes < 1:
-            raise ConfigError(asked, f"num_classes={num_classes}", "there is one class at least", "num_classes=21")
+            raise ConfigError(operation, f"num_classes={num_classes}", "there is one class at least", "num_classes=21")
         if isinstance(backbone, str):
             backbone = create_model(backbone, num_classes=0, output_stride=8)  # type: ignore[assignment]
         channels = getattr(backbone, "channels", ())
         if len(channels) < 2:
             seen, rule = f"a {type(backbone).__name__} with {len(channels)} maps", "a backbone has two maps or more"
-            raise ConfigError(asked, seen, rule, "backbone='resnet50'")
+            raise ConfigError(operation, seen, rule, "backbone='resnet50'")
         backbone.reset_classifier(0)  # type: ignore[union-attr]
         self.num_classes, self.backbone = num_classes, backbone
         self.classifier = self.head(channels[-1], num_classes)
