@@ -21,7 +21,22 @@ def as_tuple(value: Any, length: int) -> tuple:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * length
 
 
-class _Conv(Module):
+class Spatial(Module):
+    """Base of layers over some dims after the channels, whose number is an option: ``class Conv2d(_Conv, dims=2)``.
+
+    The docstring of such a class is completed by that of its base, which explains the arguments.
+    """
+
+    _spatial = 0
+
+    def __init_subclass__(cls, dims: int = 0, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if dims:
+            cls._spatial = dims
+            cls.__doc__ = WithBase(cls.__doc__, cls.__mro__[1])  # type: ignore[assignment]
+
+
+class _Conv(Spatial):
     """Convolve an `(N, C, ...)` input with learned kernels.
 
     Args:
@@ -40,8 +55,6 @@ class _Conv(Module):
     `weight` is `(out_channels, in_channels / groups, ...)`: ``split(0)`` divides the output channels over the
     ranks, ``split(1)`` the input channels (the result is a partial sum).
     """
-
-    _spatial = 0
 
     def __init__(
         self,
@@ -133,7 +146,7 @@ class _Conv(Module):
         return text
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1):
     """Convolution of `(N, C, L)`.
 
     Example:
@@ -141,11 +154,8 @@ class Conv1d(_Conv):
         sbpjax.Size([2, 4, 6])
     """
 
-    __doc__ = WithBase(__doc__, _Conv)
-    _spatial = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2):
     """Convolution of `(N, C, H, W)`.
 
     Example:
@@ -155,12 +165,6 @@ class Conv2d(_Conv):
         (sbpjax.Size([2, 4, 8, 8]), (sbpjax.sbp.split(dim=0),))
     """
 
-    __doc__ = WithBase(__doc__, _Conv)
-    _spatial = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3):
     """Convolution of `(N, C, D, H, W)`."""
-
-    __doc__ = WithBase(__doc__, _Conv)
-    _spatial = 3

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn.layers.conv import _Conv, as_tuple
@@ -106,14 +105,11 @@ class _ConvTranspose(_Conv):
         return text if self.bias is not None else f"{text}, bias=False"
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose, dims=1):
     """Transposed convolution of `(N, C, L)`."""
 
-    __doc__ = WithBase(__doc__, _ConvTranspose)
-    _spatial = 1
 
-
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose, dims=2):
     """Transposed convolution of `(N, C, H, W)`.
 
     Example:
@@ -121,12 +117,6 @@ class ConvTranspose2d(_ConvTranspose):
         sbpjax.Size([1, 4, 8, 8])
     """
 
-    __doc__ = WithBase(__doc__, _ConvTranspose)
-    _spatial = 2
 
-
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose, dims=3):
     """Transposed convolution of `(N, C, D, H, W)`."""
-
-    __doc__ = WithBase(__doc__, _ConvTranspose)
-    _spatial = 3

@@ -7,18 +7,16 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.layers.conv import as_tuple
-from sbpjax.nn.module import Module
+from sbpjax.nn.layers.conv import Spatial, as_tuple
 
 
-class _Pad(Module):
+class _Pad(Spatial):
     """Add cells around the dims after the channels.
 
     Args:
         padding: cells at every end, or ``(before, after)`` of the last dim, then of the one before it, and so on.
     """
 
-    _spatial = 0
     _mode = "constant"
 
     def __init__(self, padding: Any):
@@ -65,31 +63,23 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, dims=1):
     """Constants around the last dim."""
 
-    _spatial = 1
 
-
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPad, dims=2):
     """Constants around the last 2 dims."""
 
-    _spatial = 2
 
-
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPad, dims=3):
     """Constants around the last 3 dims."""
 
-    _spatial = 3
 
-
-class ZeroPad1d(_ZeroPad, ConstantPad1d):
+class ZeroPad1d(_ZeroPad, ConstantPad1d, dims=1):
     """Zeros around the last dim."""
 
-    _spatial = 1
 
-
-class ZeroPad2d(_ZeroPad, ConstantPad2d):
+class ZeroPad2d(_ZeroPad, ConstantPad2d, dims=2):
     """Zeros around the last 2 dims.
 
     Args:
@@ -103,13 +93,9 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
         [[[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]]
     """
 
-    _spatial = 2
 
-
-class ZeroPad3d(_ZeroPad, ConstantPad3d):
+class ZeroPad3d(_ZeroPad, ConstantPad3d, dims=3):
     """Zeros around the last 3 dims."""
-
-    _spatial = 3
 
 
 class _ReflectionPad(_Pad):
@@ -118,13 +104,11 @@ class _ReflectionPad(_Pad):
     _mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPad):
+class ReflectionPad1d(_ReflectionPad, dims=1):
     """The mirrored edge around the last dim."""
 
-    _spatial = 1
 
-
-class ReflectionPad2d(_ReflectionPad):
+class ReflectionPad2d(_ReflectionPad, dims=2):
     """The mirrored edges around the last 2 dims.
 
     Args:
@@ -138,13 +122,9 @@ class ReflectionPad2d(_ReflectionPad):
         [[[2.0, 1.0, 2.0, 1.0]]]
     """
 
-    _spatial = 2
 
-
-class ReflectionPad3d(_ReflectionPad):
+class ReflectionPad3d(_ReflectionPad, dims=3):
     """The mirrored edges around the last 3 dims."""
-
-    _spatial = 3
 
 
 class _ReplicationPad(_Pad):
@@ -153,22 +133,16 @@ class _ReplicationPad(_Pad):
     _mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPad):
+class ReplicationPad1d(_ReplicationPad, dims=1):
     """The repeated edge around the last dim."""
 
-    _spatial = 1
 
-
-class ReplicationPad2d(_ReplicationPad):
+class ReplicationPad2d(_ReplicationPad, dims=2):
     """The repeated edges around the last 2 dims."""
 
-    _spatial = 2
 
-
-class ReplicationPad3d(_ReplicationPad):
+class ReplicationPad3d(_ReplicationPad, dims=3):
     """The repeated edges around the last 3 dims."""
-
-    _spatial = 3
 
 
 class _CircularPad(_Pad):
@@ -187,19 +161,13 @@ class _CircularPad(_Pad):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPad, dims=1):
     """The opposite edge around the last dim."""
 
-    _spatial = 1
 
-
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPad, dims=2):
     """The opposite edges around the last 2 dims."""
 
-    _spatial = 2
 
-
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPad, dims=3):
     """The opposite edges around the last 3 dims."""
-
-    _spatial = 3

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.texts import WithBase
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.layers.conv import as_tuple
-from sbpjax.nn.module import Module
+from sbpjax.nn.layers.conv import Spatial, as_tuple
 
 
-class _MaxPool(Module):
+class _MaxPool(Spatial):
     """Take the largest element of every window.
 
     Args:
@@ -37,8 +35,10 @@ class _MaxPool(Module):
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
-    def _options(self) -> tuple:
-        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+    def forward(self, input: Tensor) -> Any:
+        options = self.padding, self.dilation, self.ceil_mode, self.return_indices
+        pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self._spatial - 1]
+        return pool(input, self.kernel_size, self.stride, *options)
 
     def extra_repr(self) -> str:
         return (
@@ -47,16 +47,11 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, dims=1):
     """Max pooling of `(N, C, L)`."""
 
-    __doc__ = WithBase(__doc__, _MaxPool)
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, *self._options())
-
-
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool, dims=2):
     """Max pooling of `(N, C, H, W)`.
 
     Returns:
@@ -68,13 +63,8 @@ class MaxPool2d(_MaxPool):
                   [13., 15.]]]])
     """
 
-    __doc__ = WithBase(__doc__, _MaxPool)
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, *self._options())
-
-
-class _AvgPool(Module):
+class _AvgPool(Spatial):
     """Base of the layers of mean pooling."""
 
     def extra_repr(self) -> str:
@@ -135,12 +125,13 @@ class _SpatialAvgPool(_AvgPool):
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
-    def _options(self) -> tuple:
-        sizes = self.kernel_size, self.stride, self.padding
-        return *sizes, self.ceil_mode, self.count_include_pad, self.divisor_override
+    def forward(self, input: Tensor) -> Tensor:
+        options = self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+        pool = F.avg_pool2d if self._spatial == 2 else F.avg_pool3d
+        return pool(input, self.kernel_size, self.stride, *options)
 
 
-class AvgPool2d(_SpatialAvgPool):
+class AvgPool2d(_SpatialAvgPool, dims=2):
     """Mean pooling of `(N, C, H, W)`.
 
     Returns:
@@ -151,13 +142,8 @@ class AvgPool2d(_SpatialAvgPool):
         [[[[2.5, 4.5], [10.5, 12.5]]]]
     """
 
-    __doc__ = WithBase(__doc__, _SpatialAvgPool)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(input, *self._options())
-
-
-class _AdaptivePool(Module):
+class _AdaptivePool(Spatial):
     """Pool to a given output size, with windows as even as possible.
 
     Args:
@@ -173,19 +159,22 @@ class _AdaptivePool(Module):
 
 
 class _AdaptiveAvgPool(_AdaptivePool):
-    """Pool to a given output size by means."""
+    """Pool to a given output size by means, with windows as even as possible.
 
-
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """Mean pooling of `(N, C, L)` to a given L."""
-
-    __doc__ = WithBase(__doc__, _AdaptivePool)
+    Args:
+        output_size: the output size per dim; None keeps the input's.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
+        pool = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[self._spatial - 1]
+        return pool(input, self.output_size)
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, dims=1):
+    """Mean pooling of `(N, C, L)` to a given L."""
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, dims=2):
     """Mean pooling of `(N, C, H, W)` to a given H and W.
 
     Returns:
@@ -195,11 +184,6 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
         >>> flow.nn.AdaptiveAvgPool2d(1)(flow.arange(16.0).reshape(1, 1, 4, 4)).tolist()
         [[[[7.5]]]]
     """
-
-    __doc__ = WithBase(__doc__, _AdaptivePool)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
@@ -214,56 +198,30 @@ class _AdaptiveMaxPool(_AdaptivePool):
         super().__init__(output_size)
         self.return_indices = return_indices
 
+    def forward(self, input: Tensor) -> Any:
+        pool = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)[self._spatial - 1]
+        return pool(input, self.output_size, self.return_indices)
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, dims=2):
     """Max pooling of `(N, C, H, W)` to a given H and W."""
 
-    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
-
-
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPool, dims=3):
     """Max pooling of `(N, C, D, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _MaxPool)
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, *self._options())
-
-
-class AvgPool3d(_SpatialAvgPool):
+class AvgPool3d(_SpatialAvgPool, dims=3):
     """Mean pooling of `(N, C, D, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _SpatialAvgPool)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(input, *self._options())
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, dims=3):
     """Mean pooling of `(N, C, D, H, W)` to given sizes."""
 
-    __doc__ = WithBase(__doc__, _AdaptivePool)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool3d(input, self.output_size)
-
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, dims=1):
     """Max pooling of `(N, C, L)` to a given L."""
 
-    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, dims=3):
     """Max pooling of `(N, C, D, H, W)` to given sizes."""
-
-    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
-
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -8,11 +8,10 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
-from sbpjax.nn.layers.conv import as_tuple
-from sbpjax.nn.module import Module
+from sbpjax.nn.layers.conv import Spatial, as_tuple
 
 
-class _MaxUnpool(Module):
+class _MaxUnpool(Spatial):
     """Put pooled values back at their original places, zeros elsewhere.
 
     Args:
@@ -20,8 +19,6 @@ class _MaxUnpool(Module):
         stride: its step; None takes `kernel_size`.
         padding: its padding.
     """
-
-    _spatial = 0
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         super().__init__()
@@ -44,25 +41,19 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpool, dims=1):
     """The inverse of `MaxPool1d`."""
 
-    _spatial = 1
 
-
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpool, dims=2):
     """The inverse of `MaxPool2d`."""
 
-    _spatial = 2
 
-
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpool, dims=3):
     """The inverse of `MaxPool3d`."""
 
-    _spatial = 3
 
-
-class _LPPool(Module):
+class _LPPool(Spatial):
     """Take the p-norm of every window.
 
     Args:
@@ -76,8 +67,9 @@ class _LPPool(Module):
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
-    def _options(self) -> tuple:
-        return float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+    def forward(self, input: Tensor) -> Tensor:
+        pool = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self._spatial - 1]
+        return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -86,28 +78,19 @@ class _LPPool(Module):
         )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, dims=1):
     """Power pooling of `(N, C, L)`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, *self._options())
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, dims=2):
     """Power pooling of `(N, C, H, W)`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, *self._options())
 
-
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPool, dims=3):
     """Power pooling of `(N, C, D, H, W)`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, *self._options())
 
-
-class _FractionalMaxPool(Module):
+class _FractionalMaxPool(Spatial):
     """Take maxima of windows that begin at random, increasing places.
 
     Args:
@@ -117,8 +100,6 @@ class _FractionalMaxPool(Module):
         return_indices: return also the flat place of each maximum.
         _random_samples: `(N, C, dims)` numbers in [0, 1) instead of random ones.
     """
-
-    _spatial = 0
 
     def __init__(
         self,
@@ -150,13 +131,9 @@ class _FractionalMaxPool(Module):
         return pool(input, self.kernel_size, *options)
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(_FractionalMaxPool, dims=2):
     """Fractional max pooling of `(N, C, H, W)`."""
 
-    _spatial = 2
 
-
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(_FractionalMaxPool, dims=3):
     """Fractional max pooling of `(N, C, D, H, W)`."""
-
-    _spatial = 3
