@@ -33,7 +33,7 @@ from sbpjax._core.planner.prices import local_work
 from sbpjax._core.planner.prices.cost import CostModel
 from sbpjax._core.planner.problem import Problem, total_us
 from sbpjax._core.planner.program import _plan, _search
-from sbpjax.graph.auto.planning_problem import Subject
+from sbpjax.graph.auto.planning_problem import PlanningProblem
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 SMALL, LARGE = "v5p:2x2x2", "v5p:4x4x4"
@@ -117,7 +117,7 @@ def options_of(machine: str, model: str, sizes: dict) -> SimpleNamespace:
     return SimpleNamespace(machine=machine, model=model, latency=False, **{**usual, **sizes})
 
 
-def planned(case: Subject, graph, price: str) -> tuple:
+def planned(case: PlanningProblem, graph, price: str) -> tuple:
     """Return what is chosen without a price, and its time by the prices that are left."""
     removal = PRICES[price] if price else Price()
     with contextlib.ExitStack() as stack:

@@ -130,7 +130,7 @@ def optimal_seconds(compiled, machine: str) -> float | None:
     return found
 
 
-def told_seconds(compiled, case: Case) -> str:
+def estimated_seconds(compiled, case: Case) -> str:
     """Return the compiler's estimate of a step, the bodies of loops counted once; empty where it gives none."""
     found = optimal_seconds(compiled, case.machine)
     return "" if found is None else f"optimal_seconds {found * 1e3:.2f} ms"
@@ -171,7 +171,7 @@ def run_ours(case: Case, name: str, folder: str | None) -> None:
     print(f"compiler: {figures(compiled)}")
     print(f"report / compiler {found.total / whole:.4f}, estimate / compiler {guess.total / whole:.3f}")
     print(graph.traffic())
-    if told := told_seconds(compiled, case):
+    if told := estimated_seconds(compiled, case):
         print(told, flush=True)
     saved(compiled, folder, name)
 
@@ -194,7 +194,7 @@ def run_peer(case: Case, name: str, folder: str | None) -> None:
     for c in hlo.collectives(compiled.as_text()):
         kinds[c.kind] = kinds.get(c.kind, 0) + c.interconnect_bytes
     print(f"peer: {', '.join(f'{k} {bytes_text(n)}' for k, n in kinds.items())}; {bytes_text(sum(kinds.values()))}")
-    if told := told_seconds(compiled, case):
+    if told := estimated_seconds(compiled, case):
         print(f"peer: {told}", flush=True)
     saved(compiled, folder, f"{name}-by-hand")
 

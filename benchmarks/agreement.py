@@ -68,10 +68,10 @@ def switch(on: bool) -> None:
     """Let calls be noted and compared, or not: what ``off`` leaves out, within one process."""
     collective_trace.Call.note = NOTE if on else lambda self, numbers=(): None
     collective_trace.wake.set = WAKE if on else lambda: None
-    collective_trace.look.__globals__["trails"] = TRAILS if on else {}
+    collective_trace.look.__globals__["trails"] = TRACES if on else {}
 
 
-NOTE, WAKE, TRAILS = collective_trace.Call.note, collective_trace.wake.set, collective_trace.trails
+NOTE, WAKE, TRACES = collective_trace.Call.note, collective_trace.wake.set, collective_trace.trails
 
 
 def background_s() -> float:
@@ -91,15 +91,15 @@ def compared(step, blocks: int, seconds: float) -> dict[bool, list[tuple[float, 
     flow.distributed.all_gather_object(told, max(5, int(seconds / ((time.perf_counter() - begun) / 10))))
     count = min(told)
     found: dict[bool, list] = {True: [], False: []}
-    trail = collective_trace.trail_of(tuple(range(flow.env.get_world_size())))
+    trace = collective_trace.trail_of(tuple(range(flow.env.get_world_size())))
     for block in range(2 * blocks):
         on = bool((block + block // 2) % 2)  # on off off on: a machine that slows down disturbs both
         flow.distributed.barrier()
         switch(on)
-        wall, processor, background, noted = time.perf_counter(), time.process_time(), background_s(), trail.count
+        wall, processor, background, noted = time.perf_counter(), time.process_time(), background_s(), trace.count
         for _ in range(count):
             step()
-        now = time.perf_counter(), time.process_time(), background_s(), trail.count
+        now = time.perf_counter(), time.process_time(), background_s(), trace.count
         before = wall, processor, background, noted
         found[on].append(tuple((a - b) / count for a, b in zip(now, before, strict=True)))
         switch(True)
@@ -130,7 +130,7 @@ def report(name: str, found: dict) -> None:
 
 def noted_ns(depth: int) -> float:
     """Return what noting a call takes, called through so many functions of the library."""
-    call = collective_trace.Call(collective_trace.Trail((0, 1)), "add")
+    call = collective_trace.Call(collective_trace.CollectiveTrace((0, 1)), "add")
     source = "def inner(note, n):\n    for _ in range(n): note()\n"
     for k in range(depth):
         source += f"def f{k}(note, n): return {'inner' if k == 0 else f'f{k - 1}'}(note, n)\n"

@@ -37,7 +37,7 @@ from sbpjax._core.inspect.auto.cost_summary import totals
 from sbpjax._core.planner.prices.cost import PRESETS, CostModel
 from sbpjax._core.planner.prices.launches import launches
 from sbpjax._core.programs.plan import Plan
-from sbpjax.graph.auto.planning_problem import Subject, subject_of
+from sbpjax.graph.auto.planning_problem import PlanningProblem, planning_problem_of
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax
@@ -77,10 +77,10 @@ def in_bfloat16(step: models_jax.Step) -> models_jax.Step:
     return models_jax.Step(fn, step.names, half, step.state, step.vocab)
 
 
-def subject(step: models_jax.Step, where: placement, cost: CostModel, title: str) -> Subject:
+def problem(step: models_jax.Step, where: placement, cost: CostModel, title: str) -> PlanningProblem:
     """Return a step as a subject of auto parallelism."""
     kinds = [KINDS[n.partition(".")[0]] for n in step.names]
-    return subject_of(
+    return planning_problem_of(
         step.fn, step.avals, where, names=step.names, kinds=kinds, returned=step.state, cost=cost, title=title
     )
 
@@ -111,7 +111,7 @@ def optimal_seconds(compiled, peak: float) -> float | None:
     return found
 
 
-def by_partitioner(case: Subject, fn: Callable, pins: dict, judge: Callable = figures) -> tuple[str, Figures]:
+def by_partitioner(case: PlanningProblem, fn: Callable, pins: dict, judge: Callable = figures) -> tuple[str, Figures]:
     """Return text and figures of a hand plan by XLA's partitioner."""
     layouts = [layout_of(case.placement, pins[i], x.shape, x.dtype) for i, x in enumerate(case.inputs)]
     shardings = [x.sharding for x in layouts]
@@ -123,7 +123,7 @@ def by_partitioner(case: Subject, fn: Callable, pins: dict, judge: Callable = fi
     return judge(lowered, case.cost.flops_bf16)
 
 
-def by_sbpjax(case: Subject, plan: Plan, judge: Callable = figures) -> tuple[str, Figures]:
+def by_sbpjax(case: PlanningProblem, plan: Plan, judge: Callable = figures) -> tuple[str, Figures]:
     """Return text and figures of a plan as sbpjax compiles it."""
     repeats = "calls" if case.placement.type == "cpu" else "copies"
     state = sum(isinstance(pin, int) for pin in case.out_pins)
@@ -143,7 +143,7 @@ def spearman(a: list[float], b: list[float]) -> float:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def compare(case: Subject, fn: Callable) -> None:
+def compare(case: PlanningProblem, fn: Callable) -> None:
     """Print a row per hand plan and for the found one, then the ratios that count.
 
     Args:
@@ -179,7 +179,7 @@ def compare_launches() -> None:
     for width, time_, vocab in ((128, 64, 512), (512, 256, 4096)):
         step = models_jax.gpt(4, 8, time_, width, 8, vocab)
         for ranks in (np.arange(8), np.arange(8).reshape(2, 4)):
-            case = subject(step, placement("cpu", ranks), priced.with_latency(0.0), "")
+            case = problem(step, placement("cpu", ranks), priced.with_latency(0.0), "")
             by_bytes, by_time = case.plan(), replace(case, cost=priced).plan()
             print(f"\nGPT of 4 layers, B8 T{time_} D{width} V{vocab} on {list(ranks.shape)}")
             for name, plan, extra in (("by bytes", by_bytes, priced.alpha_us), ("with latency", by_time, 0.0)):
@@ -210,7 +210,7 @@ def main() -> None:
     for title, make, where in cases:
         if only in f"{title} {where.hierarchy}":
             step = make()
-            compare(subject(step, where, PRESETS["h100"].with_latency(0.0), title), step.fn)
+            compare(problem(step, where, PRESETS["h100"].with_latency(0.0), title), step.fn)
 
 
 if __name__ == "__main__":

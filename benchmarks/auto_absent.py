@@ -41,7 +41,7 @@ from sbpjax._core.inspect.auto.baseline import hand_pins
 from sbpjax._core.inspect.auto.cost_summary import totals
 from sbpjax._core.planner.prices.cost import PRESETS
 from sbpjax._core.planner.prices.links import of_placement
-from sbpjax.graph.auto.planning_problem import Subject
+from sbpjax.graph.auto.planning_problem import PlanningProblem
 from sbpjax.sbp.placement import placement
 from tests import models_jax
 
@@ -81,13 +81,13 @@ def step_of(options) -> tuple[models_jax.Step, str]:
     return step, f"wide & deep, 26 ids of {options.rows} x 64, batch {batch}, hidden 1024, float32"
 
 
-def case_of(options, plan: str) -> tuple[Subject, models_jax.Step]:
+def case_of(options, plan: str) -> tuple[PlanningProblem, models_jax.Step]:
     """Return the subject on the grid of a plan, and the step in plain JAX."""
     where = placement.topology(options.machine, grid_of(options.machine, plan))
     cost = of_placement(where, PRESETS[options.machine.partition(":")[0]])
     cost = cost if options.latency else cost.with_latency(0.005)
     step, title = step_of(options)
-    return five.subject(step, where, cost, f"{title}, {options.machine}"), step
+    return five.problem(step, where, cost, f"{title}, {options.machine}"), step
 
 
 # -- one plan ----------------------------------------------------------------------------------------------------------

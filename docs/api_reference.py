@@ -40,7 +40,7 @@ def modules(path: str = PACKAGE) -> list[str]:
 
 
 @dataclass
-class Room:
+class PublicModule:
     """A public module and its names.
 
     Attributes:
@@ -75,43 +75,43 @@ def public(path: str) -> dict[str, Any]:
     return {name: v for name, v in found.items() if name in named or getattr(v, "__module__", None) == path}
 
 
-def rooms() -> list[Room]:
+def namespaces() -> list[PublicModule]:
     """Return all public modules; every public name is in one or more of them."""
     described: dict[int, str] = {}
     found = []
     for path in modules():
-        room = Room(path)
+        namespace = PublicModule(path)
         for name, value in public(path).items():
             full = f"{path}.{name}"
             if not callable(value) or (not inspect.isclass(value) and not inspect.isroutine(value)):
-                room.values.append(name)
+                namespace.values.append(name)
             elif id(value) in described:
-                room.elsewhere[name] = described[id(value)]
+                namespace.elsewhere[name] = described[id(value)]
             else:
                 described[id(value)] = full
-                (room.classes if inspect.isclass(value) else room.functions).append(name)
-        if room.all():
-            found.append(room)
+                (namespace.classes if inspect.isclass(value) else namespace.functions).append(name)
+        if namespace.all():
+            found.append(namespace)
     return found
 
 
-def page(room: Room) -> str:
+def page(namespace: PublicModule) -> str:
     """Return the page of a module, as reStructuredText."""
-    lines = [room.path, "=" * len(room.path), "", f".. currentmodule:: {room.path}", ""]
+    lines = [namespace.path, "=" * len(namespace.path), "", f".. currentmodule:: {namespace.path}", ""]
     lines += ["Stage: alpha where a name says no other; :doc:`features and their stages </reference/stages>`.", ""]
-    if room.values:
-        lines += ["Values: " + ", ".join(f"``{name}``" for name in room.values) + ".", ""]
-    if room.elsewhere:
+    if namespace.values:
+        lines += ["Values: " + ", ".join(f"``{name}``" for name in namespace.values) + ".", ""]
+    if namespace.elsewhere:
         lines += ["Described elsewhere:", ""]
-        lines += [f"* ``{name}``: :py:obj:`{full}`" for name, full in sorted(room.elsewhere.items())] + [""]
+        lines += [f"* ``{name}``: :py:obj:`{full}`" for name, full in sorted(namespace.elsewhere.items())] + [""]
     for title, names, directive in (
-        ("Classes", room.classes, "autoclass"),
-        ("Functions", room.functions, "autofunction"),
+        ("Classes", namespace.classes, "autoclass"),
+        ("Functions", namespace.functions, "autofunction"),
     ):
         if names:
             lines += [title, "-" * len(title), ""]
         for name in names:
-            lines += [f".. {directive}:: {room.path}.{name}"]
+            lines += [f".. {directive}:: {namespace.path}.{name}"]
             lines += ["   :members:", "   :show-inheritance:"] if directive == "autoclass" else []
             lines += [""]
     return "\n".join(lines)
@@ -126,11 +126,13 @@ def summary(path: str) -> str:
 def write(folder: Path) -> None:
     """Write all pages and their index; pages that are as before keep their time, so that they are not built again."""
     folder.mkdir(exist_ok=True)
-    found = sorted(rooms(), key=lambda room: room.path)
-    pages = {f"{room.path}.rst": page(room) for room in found}
-    names = [f"   {room.path}" for room in found]
+    found = sorted(namespaces(), key=lambda namespace: namespace.path)
+    pages = {f"{namespace.path}.rst": page(namespace) for namespace in found}
+    names = [f"   {namespace.path}" for namespace in found]
     head = ["API", "===", "", "Every public name, by module; the search finds single names.", "", ".. list-table::", ""]
-    rows = [line for room in found for line in (f"   * - :doc:`{room.path}`", f"     - {summary(room.path)}")]
+    rows = [
+        line for namespace in found for line in (f"   * - :doc:`{namespace.path}`", f"     - {summary(namespace.path)}")
+    ]
     pages["index.rst"] = "\n".join([*head, *rows, "", ".. toctree::", "   :hidden:", *["", *names], ""])
     for name, text in pages.items():
         target = folder / name

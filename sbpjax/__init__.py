@@ -108,17 +108,17 @@ from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip
 from . import sbp as sbp  # isort: skip
 from ._core.naming import VERSION as __version__  # isort: skip  # noqa: F401
-from ._core.compat import rooms as _rooms  # isort: skip  # from here on its modules can be imported
+from ._core.compat import reexports as _reexports  # isort: skip  # from here on its modules can be imported
 from ._core.compat import upper_rows as _upper_rows  # isort: skip
 from ._core.functions.table.table import face as _face  # isort: skip
-from ._core.tensor.calls.argument_errors import tell as _tell  # isort: skip
+from ._core.tensor.calls.argument_errors import add_argument_errors as _add_argument_errors  # isort: skip
 
 _MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed
  distributions fft func fx=_core.compat.no_effect.fx graph GradScaler=amp:GradScaler hub linalg mock_oneflow
  mock_torch models nn one_embedding optim pipeline profiler run serving special testing train unittest utils vision"""
 __getattr__, __dir__ = _face("", globals(), modules=_MODULES)
-_tell(globals())
-_tell(Tensor)
+_add_argument_errors(globals())
+_add_argument_errors(Tensor)
 
 
-del _face, _resting, _tell, _MODULES, _Pause, _rooms, _settings, _upper_rows
+del _face, _resting, _add_argument_errors, _MODULES, _Pause, _reexports, _settings, _upper_rows

@@ -104,7 +104,7 @@ NOT_FAST = tuple(
     compat/test_compat_programs compat/test_library_names graph/pipeline/test_processes models/test_generate
     models/test_pretrained models/test_processes models/test_training""".split()
 )
-ALL_FAST = ("test_rooms.py", "support")
+ALL_FAST = ("test_imports.py", "support")
 
 
 def _choose_the_fast():

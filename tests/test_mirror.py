@@ -6,7 +6,7 @@ What has no mirror stands in `tests/support/mirror.py`, with the tests that hold
 from pathlib import Path
 
 from tests.support.mirror import TESTED_BY
-from tests.support.rooms import room
+from tests.support.packages import package_of
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "sbpjax"
@@ -15,7 +15,7 @@ SOURCE = TESTS.parent / "sbpjax"
 def without_mirror():
     for path in sorted(SOURCE.rglob("*.py")):
         file = Path(path.relative_to(SOURCE).as_posix().removeprefix("_core/"))
-        is_face = room(path.relative_to(SOURCE.parent).as_posix()) == "faces"
+        is_face = package_of(path.relative_to(SOURCE.parent).as_posix()) == "faces"
         if path.name == "__init__.py" or is_face or file.parts[0] == "utils":
             continue  # names alone: tests/api asks for every one
         if not (TESTS / file.with_name(f"test_{file.name}")).exists():

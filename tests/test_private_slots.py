@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sbpjax._core.tensor import Tensor
-from tests.support.rooms import room
+from tests.support.packages import package_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = {name for name in Tensor.__slots__ if not name.startswith("__")}
@@ -43,7 +43,7 @@ def test_no_other_room_reads_them():
     found = {}
     for path in sorted((ROOT / "sbpjax").rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        if room(file) != "tensor":
+        if package_of(file) != "tensor":
             for line, name in uses(path.read_text()):
                 found[f"{file}:{line} {name}"] = name
     print(f"\nprivate slots of tensors read in other rooms: {len(found)} {dict(Counter(found.values()))}")

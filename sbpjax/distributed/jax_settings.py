@@ -38,7 +38,7 @@ def _enable_cache() -> None:
         signing.private_folder(chosen if given else os.path.dirname(chosen))
         signing.private_folder(chosen)
     except UnsafeFileError as error:
-        signing.say_once(f"compiled programs are not kept: {error}")
+        signing.warn_once(f"compiled programs are not kept: {error}")
         return
     except OSError:  # a read-only home: run without the cache
         return

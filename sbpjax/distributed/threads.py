@@ -34,7 +34,7 @@ class _EndedError(BaseException):
     """Raised in the threads of the other ranks when one failed; only `simulate` catches it."""
 
 
-class _Turns:
+class _RankScheduler:
     """Scheduler of the ranks: the running rank, the waiting ones, and the values that they exchange."""
 
     def __init__(self, size: int) -> None:
@@ -108,11 +108,11 @@ class Threads(processes.World):
         turns: the scheduler that the ranks share.
     """
 
-    def __init__(self, rank: int, turns: _Turns) -> None:
+    def __init__(self, rank: int, turns: _RankScheduler) -> None:
         super().__init__()
         self.rank = self.local_rank = rank
         self.size = turns.size
-        self._turns = turns
+        self._scheduler = turns
         self._board, self._posted = turns.board, turns.posted
 
     def come_along(self, operation):
@@ -132,7 +132,7 @@ class Threads(processes.World):
 
     def exchange(self, operation, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        return processes.agree_values(self._turns.rendezvous(self.rank, members, operation, value))
+        return processes.agree_values(self._scheduler.rendezvous(self.rank, members, operation, value))
 
     def share(self, operation, value, run, members=None):
         members = tuple(range(self.size)) if members is None else members
@@ -188,7 +188,7 @@ def _check(ranks: int) -> None:
 
 
 def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:
-    turns, results = _Turns(count), [None] * count
+    turns, results = _RankScheduler(count), [None] * count
     kept = _stream()
 
     def body(rank: int) -> None:

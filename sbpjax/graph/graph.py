@@ -42,7 +42,7 @@ from .graph_reports import Reports
 from .graph_state import Internals, internals_of
 from .module_proxy import ProxyModule
 from .program import runtime
-from .program.fast_path import MISSED, repeat_of
+from .program.fast_path import CACHE_MISS, fast_path_of
 from .program.program import Program
 
 if TYPE_CHECKING:
@@ -237,12 +237,12 @@ class Graph(Reports):
         return result
 
     def _step(self, own: Internals, args: tuple, kwargs: dict, done: list | None) -> Any:
-        last, result = own.last, MISSED
+        last, result = own.last, CACHE_MISS
         if last is not None and last.repeat is not None:
             result = last.repeat.again(args, kwargs, done)
-            if result is not MISSED:
+            if result is not CACHE_MISS:
                 last.missed = 0
-        return self._run(Call(args, kwargs), done) if result is MISSED else result
+        return self._run(Call(args, kwargs), done) if result is CACHE_MISS else result
 
     def _run(self, call: Call, done: list | None) -> Any:
         """Run the program of a call, and record whether such a call can be repeated on the fast path."""
@@ -257,7 +257,7 @@ class Graph(Reports):
             # for both ways.
             mark, steady = changes.now, last.missed < _MOST_MISSED
             if steady and last.mark is mark:  # nothing moves it in every step
-                last.repeat = repeat_of(program, state, call, last.static, mark)
+                last.repeat = fast_path_of(program, state, call, last.static, mark)
             else:
                 last.mark, last.repeat = mark, None
         return result

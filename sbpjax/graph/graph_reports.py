@@ -14,7 +14,7 @@ from sbpjax.errors import GraphError
 
 from .fitting import find_program, owners_of, prepared_or_last
 from .program.program import Program
-from .report_registry import SHOWN
+from .report_registry import REPORTS
 
 if TYPE_CHECKING:
     from sbpjax._core.inspect.memory import Memory
@@ -31,7 +31,7 @@ class Reports:
         build_graph: Callable[..., None]
 
     def __repr__(self) -> str:
-        return SHOWN["text"](self)
+        return REPORTS["text"](self)
 
     def memory(self, *args: Any, compiled: bool = True, **kwargs: Any) -> Memory:
         """Return the memory that a step needs on one device, by kind; nothing runs.
@@ -47,7 +47,7 @@ class Reports:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["memory"](find_program(self, "memory"), State(owners_of(self)), compiled)
+        return REPORTS["memory"](find_program(self, "memory"), State(owners_of(self)), compiled)
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
         """Return the bytes that a step moves between devices, planned and compiled, by kind; nothing runs.
@@ -58,7 +58,7 @@ class Reports:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return SHOWN["traffic"](find_program(self, "traffic"))
+        return REPORTS["traffic"](find_program(self, "traffic"))
 
     def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
         """Return the traffic of a step: every boxing with its module, source line, collective and bytes.
@@ -77,7 +77,7 @@ class Reports:
         Example:
             >>> print(graph.explain(x, y))
         """
-        return SHOWN["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check)
+        return REPORTS["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check)
 
     def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
         """Return the working and idle times of each pipeline stage, the bubble, and the memory of each stage.
@@ -95,7 +95,7 @@ class Reports:
         Example:
             >>> graph.pipeline_report().save("step.svg")
         """
-        return SHOWN["pipeline_report"](self, prepared_or_last(self, "pipeline_report", args, kwargs)[1], rounds)
+        return REPORTS["pipeline_report"](self, prepared_or_last(self, "pipeline_report", args, kwargs)[1], rounds)
 
     def profile(
         self, *args: Any, steps: int = 10, directory: str | os.PathLike | None = None, **kwargs: Any
@@ -121,7 +121,7 @@ class Reports:
         Example:
             >>> print(graph.profile(x, y, steps=5, directory="traces"))
         """
-        return SHOWN["profile"](self, args, kwargs, steps, directory)
+        return REPORTS["profile"](self, args, kwargs, steps, directory)
 
     def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
         """Return the layouts of the tensors of a step and their cost, beside the usual strategies; nothing runs.
@@ -146,11 +146,11 @@ class Reports:
         Example:
             >>> graph.auto_parallel_report(x, y).save("plan.html")
         """
-        return SHOWN["auto_parallel_report"](
+        return REPORTS["auto_parallel_report"](
             self, *prepared_or_last(self, "auto_parallel_report", args, kwargs), against
         )
 
-    def why(self, name: str, sbp: Any) -> Any:
+    def sensitivity(self, name: str, sbp: Any) -> Any:
         """Return the cost of another layout for one tensor of the last program, and the layouts that would follow.
 
         Args:
@@ -161,9 +161,9 @@ class Reports:
             SbpError: no tensor has that name, or the layout does not fit it.
 
         Example:
-            >>> print(graph.why("model.blocks.*.up.weight", "B"))
+            >>> print(graph.sensitivity("model.blocks.*.up.weight", "B"))
         """
-        return SHOWN["why"](self, *prepared_or_last(self, "auto_parallel_report", (), {}), name, sbp)
+        return REPORTS["why"](self, *prepared_or_last(self, "auto_parallel_report", (), {}), name, sbp)
 
     def stablehlo(self, *args: Any, **kwargs: Any) -> str:
         """Return the text of the program that goes to the compiler; nothing is compiled.
@@ -207,4 +207,4 @@ class Reports:
         return program
 
     def _repr_html_(self) -> str:
-        return SHOWN["page"](self)
+        return REPORTS["page"](self)

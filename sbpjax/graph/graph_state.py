@@ -16,9 +16,9 @@ from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 
 from .module_proxy import GraphModule, ProxyModule
-from .program.fast_path import Repeat
+from .program.fast_path import FastPath
 from .program.program import Program
-from .report_registry import SHOWN
+from .report_registry import REPORTS
 
 
 class OptimizerEntry(NamedTuple):
@@ -54,7 +54,7 @@ class LastCall:
     attributes: list
     program: Program
     mark: Any = None
-    repeat: Repeat | None = None
+    repeat: FastPath | None = None
     missed: int = 0
 
 
@@ -75,7 +75,7 @@ class Internals:
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
         self.last: LastCall | None = None
-        self.debug = SHOWN["Debug"]()
+        self.debug = REPORTS["Debug"]()
 
     def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:
         """Check and add an optimizer; see `Graph.add_optimizer`."""

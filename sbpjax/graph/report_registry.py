@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-SHOWN: dict[str, Callable[..., Any]] = {}
+REPORTS: dict[str, Callable[..., Any]] = {}
 
 
-def shows(function: Callable[..., Any]) -> Callable[..., Any]:
+def register_report(function: Callable[..., Any]) -> Callable[..., Any]:
     """Register a function, or a class, under its name as the implementation of the method of that name."""
-    SHOWN[function.__name__] = function
+    REPORTS[function.__name__] = function
     return function

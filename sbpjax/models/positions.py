@@ -22,7 +22,7 @@ from .parallel import CONTEXT_BY, Parallel
 
 
 @dataclass(frozen=True)
-class Across:
+class SplitAttention:
     """A hook of a model: how axes of its placement divide its attention.
 
     Attributes:
@@ -47,17 +47,17 @@ class Across:
 
 
 @dataclass(frozen=True)
-class Positions:
+class SplitPositions:
     """A hook of a layer: the positions of its result `(B, T, D)` are split over axes.
 
     Attributes:
         axes: the mesh axes.
 
     Example:
-        >>> from sbpjax.models.positions import Positions
+        >>> from sbpjax.models.positions import SplitPositions
         >>> place, whole = flow.placement("cpu", [0, 1]), flow.sbp.broadcast
         >>> norm = flow.nn.LayerNorm(4).to_global(place, whole)
-        >>> handle = norm.register_forward_hook(Positions((0,)))
+        >>> handle = norm.register_forward_hook(SplitPositions((0,)))
         >>> norm(flow.ones(1, 6, 4).to_global(place, whole)).sbp
         (sbpjax.sbp.split(dim=1),)
     """
@@ -83,18 +83,20 @@ def divide_positions(model: nn.Module, spec: Parallel, writers: list[nn.Module])
     """
     for module in model.modules():
         for table in (module._forward_pre_hooks, module._forward_hooks):
-            for key in [k for k, (hook, *_) in table.items() if isinstance(_owner(hook), (Across, Positions))]:
+            for key in [
+                k for k, (hook, *_) in table.items() if isinstance(_owner(hook), (SplitAttention, SplitPositions))
+            ]:
                 del table[key]
     if spec.context > 1:
         names = tuple(CONTEXT_BY[spec.context_by] if axis == "context" else "" for axis in spec.axes)
-        hook = Across(names, spec.tensor if spec.context_by == "ulysses" else 1)
+        hook = SplitAttention(names, spec.tensor if spec.context_by == "ulysses" else 1)
         model.register_forward_pre_hook(hook.before)
         model.register_forward_hook(hook.after, always_call=True)
     divided = {"context", "tensor"} if spec.sequence else {"context"}
     axes = tuple(a for a, axis in enumerate(spec.axes) if axis in divided)
     if axes:
         for module in writers:
-            module.register_forward_hook(Positions(axes))
+            module.register_forward_hook(SplitPositions(axes))
 
 
 def _owner(hook) -> Any:

@@ -5,7 +5,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 _resting = _Pause()
 
 from sbpjax._core.functions.table.table import face as _face
-from sbpjax._core.tensor.calls.argument_errors import tell_constructors as _tell
+from sbpjax._core.tensor.calls.argument_errors import add_constructor_errors as _add_argument_errors
 from sbpjax._core.tracing.from_flax import from_flax as from_flax
 from sbpjax._core.tracing.pure import to_pure as to_pure
 
@@ -176,7 +176,7 @@ from .parameter_containers import ParameterDict as ParameterDict
 from .parameter_containers import ParameterList as ParameterList
 
 # Rarely used layers are imported on first access: importing sbpjax stays quick.
-_LATER = {
+_LAZY_NAMES = {
     "layers.adaptive": """AdaptiveLogSoftmaxWithLoss""",
     "datapipe": """CoinFlip CropMirrorNormalize""",
     "lazy": """LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
@@ -187,14 +187,16 @@ _LATER = {
     "layers.transformer": """Transformer TransformerDecoder
  TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
 }
-_CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
+_CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LAZY_NAMES.items() for name in names.split()]
 # Of higher packages, so they are imported on first access.
 _CLASSES.append("DataParallel=distributed.data_parallel:DataParallel")
 _CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")
 _MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
-__getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
+__getattr__, __dir__ = _face(
+    "nn", globals(), modules=_MODULES, add_argument_errors=lambda named: _add_argument_errors(named, Module)
+)
 
-_tell(globals(), Module)
+_add_argument_errors(globals(), Module)
 
 
 def _repr_html_(self: Module) -> str:
@@ -204,4 +206,4 @@ def _repr_html_(self: Module) -> str:
 
 
 Module._repr_html_ = _repr_html_  # type: ignore[attr-defined]
-del _repr_html_, _resting, _CLASSES, _LATER, _MODULES, _Pause
+del _repr_html_, _resting, _CLASSES, _LAZY_NAMES, _MODULES, _Pause

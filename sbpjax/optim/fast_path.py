@@ -43,7 +43,7 @@ def _kind(param: Tensor) -> int:
     return -id(param) if param.grad.__class__ is RowGrad else id(param)
 
 
-class Repeat:
+class FastUpdate:
     """The update of an optimizer's last step; copies and pickles of it are empty."""
 
     __slots__ = ("_mark", "_updated", "_updates", "_versions", "_written")
@@ -56,7 +56,7 @@ class Repeat:
         self._versions: list[int] = []
 
     def __reduce__(self) -> tuple:
-        return Repeat, ()
+        return FastUpdate, ()
 
     def keep(self, mark: object, updated: Sequence[Tensor], updates: list[Update]) -> None:
         """Store a step.

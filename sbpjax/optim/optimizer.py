@@ -38,7 +38,7 @@ from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError, warn
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
-from sbpjax.optim.fast_path import Repeat, Update
+from sbpjax.optim.fast_path import FastUpdate, Update
 from sbpjax.optim.options import Choices, Item, clips, plain_option
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.sbp.layout import Layout
@@ -104,7 +104,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = Items()
         self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
         self._skip: Tensor | None = None
-        self._repeat = Repeat()
+        self._repeat = FastUpdate()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         expect_backward(partial(background_compile.compile_update, weakref.ref(self)))

@@ -32,7 +32,7 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
 from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
-from sbpjax._core.tensor.storage.offloaded import Elsewhere
+from sbpjax._core.tensor.storage.offloaded import OffloadedPayload
 from sbpjax._core.tensor.storage.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
 from sbpjax._core.tensor.tape.row_grad import RowGrad
 from sbpjax.optim import rules
@@ -62,7 +62,7 @@ class Job(NamedTuple):
 def place_of(tensor: Tensor) -> Any:
     """Return the common place of the tensors of one update: the placement, the device, or the trace."""
     array, layout = facts(tensor), tensor.layout
-    if array.__class__ is ArrayImpl or array.__class__ is Elsewhere:
+    if array.__class__ is ArrayImpl or array.__class__ is OffloadedPayload:
         if layout is not None:
             return layout.placement
         sharding = array.sharding

@@ -20,7 +20,7 @@ from . import algebra
 from .algebra import B, P
 from .layout import Layout, axes_of_dims, layout_of
 from .placement import placement as Placement
-from .shape_check import misfit
+from .shape_check import find_shape_mismatch
 
 
 def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sbp) -> tuple[jax.Array, Layout]:
@@ -99,7 +99,7 @@ def _check_parts(operation: str, given: dict, layout: Layout) -> None:
     }
     if any(given[r].shape != e for r, e in expected.items()):
         seen = {r: b.shape for r, b in given.items()}
-        raise OpError(operation, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes))
+        raise OpError(operation, f"shapes by rank {seen}", *find_shape_mismatch(seen, expected, layout.codes))
 
 
 def _place(given: dict, layout: Layout) -> jax.Array:

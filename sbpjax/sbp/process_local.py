@@ -28,7 +28,7 @@ from . import algebra, multi_host
 from .algebra import B
 from .layout import Layout, axes_of_dims, layout_of
 from .placement import placement as Placement
-from .shape_check import misfit
+from .shape_check import find_shape_mismatch
 
 Index = tuple[int, ...]
 
@@ -168,7 +168,7 @@ def _layout(operation: str, facts: dict, grid: np.ndarray, placement: Placement,
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
     expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:
-        raise OpError(operation, f"shapes by rank {shapes}", *misfit(shapes, expected, codes))
+        raise OpError(operation, f"shapes by rank {shapes}", *find_shape_mismatch(shapes, expected, codes))
     return layout
 
 

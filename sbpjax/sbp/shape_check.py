@@ -16,7 +16,7 @@ from . import algebra
 Shapes = dict[int, tuple[int, ...]]
 
 
-def misfit(shapes: Shapes, expected: Shapes, codes: Sequence[int]) -> tuple[str, str]:
+def find_shape_mismatch(shapes: Shapes, expected: Shapes, codes: Sequence[int]) -> tuple[str, str]:
     """Return rule and fix of the error.
 
     Args:

@@ -33,8 +33,8 @@ WITHOUT_EFFECT = {
 def taken() -> list[tuple[str, str, str]]:
     """Return ``(function, name there, name here)`` for the arguments that have another name, or none, here."""
     found = [
-        (f"{room}{name}", there, here)
-        for room, forms in FORMS.items()
+        (f"{namespace}{name}", there, here)
+        for namespace, forms in FORMS.items()
         for form, names in forms.items()
         for name in names.split()
         for there, here in parts(form)

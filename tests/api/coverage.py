@@ -118,8 +118,8 @@ def has_spec(op: str) -> bool:
     if "." in name:
         return False
     forms = (name, name.removesuffix("_"))
-    rooms = ("", "Tensor.", "nn.functional.", "linalg.")
-    return any(f"{room}{form}" in specs for room in rooms for form in forms)
+    namespaces = ("", "Tensor.", "nn.functional.", "linalg.")
+    return any(f"{namespace}{form}" in specs for namespace in namespaces for form in forms)
 
 
 @functools.cache

@@ -9,8 +9,8 @@ import types
 
 import sbpjax
 
-ROOMS = {"": "sbpjax", "nn.functional.": "sbpjax.nn.functional", "linalg.": "sbpjax.linalg", "fft.": "sbpjax.fft"}
-ROOMS["special."] = "sbpjax.special"
+NAMESPACES = {"": "sbpjax", "nn.functional.": "sbpjax.nn.functional", "linalg.": "sbpjax.linalg", "fft.": "sbpjax.fft"}
+NAMESPACES["special."] = "sbpjax.special"
 
 
 def _table(**groups) -> dict[str, str]:
@@ -66,16 +66,16 @@ NOT_OPS = _table(
 def public_ops() -> tuple[str, ...]:
     """Return the dotted names of all public callables that may be ops."""
     found = []
-    for prefix, module in ROOMS.items():
-        room = importlib.import_module(module)
-        found += [f"{prefix}{n}" for n in sorted(dir(room)) if _may_be_op(_member(room, n), n, module)]
+    for prefix, module in NAMESPACES.items():
+        namespace = importlib.import_module(module)
+        found += [f"{prefix}{n}" for n in sorted(dir(namespace)) if _may_be_op(_member(namespace, n), n, module)]
     found += [f"Tensor.{n}" for n in sorted(dir(sbpjax.Tensor)) if _may_be_op(getattr(sbpjax.Tensor, n), n, "")]
     return tuple(found)
 
 
-def _member(room, name: str):
+def _member(namespace, name: str):
     try:
-        return getattr(room, name, None)
+        return getattr(namespace, name, None)
     except ImportError:  # a room that needs what is not installed
         return None
 

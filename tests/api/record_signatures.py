@@ -26,7 +26,7 @@ PRIORITIES = ("1", "2")
 KINDS = ("function", "class", "method", "other")
 
 # Builtins whose errors do not tell, some of which end the process: what their docstrings say.
-TOLD = {
+MESSAGES = {
     "oneflow.Size.numel": "self",
     "oneflow.Tensor.cast": "self, dtype",
     "oneflow.Tensor.cuda": "self, device?",
@@ -251,8 +251,8 @@ def signatures(path: str) -> list[str] | None:
     f = resolve(path)
     if not callable(f) or path.endswith("__") or path in SKIPPED:  # operators are called by their sign
         return None
-    if path in TOLD:
-        return [TOLD[path]]
+    if path in MESSAGES:
+        return [MESSAGES[path]]
     method = path.startswith("oneflow.Tensor.")
     try:
         text = of_python(inspect.signature(f))

@@ -80,7 +80,7 @@ exist, or where a stage lacks a condition.
 | stage | meaning |
 | --- | --- |
 """
-WHY = """
+REASON = """
 Nothing is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
 virtual ones of a CPU, or were compiled ahead of time for other machines. In the
 reference, names below the stage of their feature are marked. This page is written by `make api`.
@@ -89,7 +89,7 @@ reference, names below the stage of their feature are marked. This page is writt
 
 def page() -> str:
     """Return the page."""
-    text = HEAD + "".join(f"| {stage} | {meaning} |\n" for stage, meaning in STAGES.items()) + WHY
+    text = HEAD + "".join(f"| {stage} | {meaning} |\n" for stage, meaning in STAGES.items()) + REASON
     for area, features in itertools.groupby(FEATURES, lambda feature: feature.area):
         text += f"\n## {area}\n\n| feature | stage | page | benchmark | tests |\n| --- | --- | --- | --- | --- |\n"
         text += "".join(map(_row, features))

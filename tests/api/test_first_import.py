@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.rooms import ROOMS, room
+from tests.support.packages import PACKAGES, package_of
 
 ROOT = Path(__file__).resolve().parents[2]
-FIRST = {*ROOMS[: ROOMS.index("functions") + 1], "distributed"}
+FIRST = {*PACKAGES[: PACKAGES.index("functions") + 1], "distributed"}
 ALSO = {
     "__init__.py",
     "_core/compat/__init__.py",
     "_core/compat/upper_rows.py",
-    "_core/compat/rooms.py",
+    "_core/compat/reexports.py",
 }  # they list the late names
 CODE = """
 import json, sys, jax
@@ -37,7 +37,7 @@ def loaded():
 def test_only_the_rooms_of_an_eager_op_are_loaded(loaded):
     ours = [Path(file).relative_to(ROOT).as_posix() for name, file in loaded.items() if name.startswith("sbpjax")]
     assert {"sbpjax/_core/functions/table/table.py", "sbpjax/_core/planner/exact.py"} <= set(ours)
-    late = [file for file in ours if room(file) not in FIRST and file.removeprefix("sbpjax/") not in ALSO]
+    late = [file for file in ours if package_of(file) not in FIRST and file.removeprefix("sbpjax/") not in ALSO]
     assert not late, f"import sbpjax loads these, which no eager op needs: {sorted(late)}"
 
 

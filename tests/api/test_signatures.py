@@ -33,10 +33,10 @@ def test_exceptions_are_still_needed():
 
 
 def test_every_function_of_a_form_exists():
-    for room, forms in FORMS.items():
+    for namespace, forms in FORMS.items():
         for names in forms.values():
             for name in names.split():
-                assert coverage.resolve(f"{room}{name}") is not None, f"{room}{name}"
+                assert coverage.resolve(f"{namespace}{name}") is not None, f"{namespace}{name}"
 
 
 def test_the_page_lists_what_is_ignored():

@@ -39,7 +39,7 @@ OPEN = {
     "what a user defines or hands in": "nn.Module.forward nn.Graph.build nn.Graph.trace nn.Graph.build_graph "
     "nn.Graph.set_grad_scaler optim.Optimizer.step optim.Optimizer.add_param_group",
 }
-WHY = {name: reason for reason, names in OPEN.items() for name in names.split()}
+REASON = {name: reason for reason, names in OPEN.items() for name in names.split()}
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +117,8 @@ def test_the_most_used_functions_say_their_types():
     paths = list(most_used())
     assert len(paths) >= 300
     vague = {path: form for path in paths for form in said(path) if leaves_open(form)}
-    assert {path: form for path, form in vague.items() if path not in WHY} == {}
-    assert set(WHY) <= set(paths)
+    assert {path: form for path, form in vague.items() if path not in REASON} == {}
+    assert set(REASON) <= set(paths)
 
 
 def test_what_leaves_types_open_is_told_apart():

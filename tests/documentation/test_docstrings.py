@@ -46,8 +46,8 @@ NAMES = {
 }
 # Which hold others: no tensor comes in or out.
 WITHOUT_LAYOUT = {"nn.Module", "nn.ModuleDict", "nn.ModuleList", "nn.Parameter", "nn.Sequential"}
-PATHS = [f"{room}.{name}".lstrip(".") for room, names in NAMES.items() for name in names.split()]
-SAID_OF_LAYOUTS = re.compile(r"\bsplits?\b|\bsbp\b|\bbroadcast\b|\blayout\b|partial sum|partial_sum", re.IGNORECASE)
+PATHS = [f"{namespace}.{name}".lstrip(".") for namespace, names in NAMES.items() for name in names.split()]
+LAYOUT_WORDS = re.compile(r"\bsplits?\b|\bsbp\b|\bbroadcast\b|\blayout\b|partial sum|partial_sum", re.IGNORECASE)
 
 
 def found(path):
@@ -83,7 +83,7 @@ def test_every_argument_is_explained(texts):
 
 
 def test_every_layout_is_explained(texts):
-    said = {path for path, text in texts.items() if SAID_OF_LAYOUTS.search(text.partition("\nExample:")[0])}
+    said = {path for path, text in texts.items() if LAYOUT_WORDS.search(text.partition("\nExample:")[0])}
     assert set(PATHS) - said == WITHOUT_LAYOUT
 
 

@@ -23,7 +23,7 @@ from sbpjax.graph.config import GraphConfig
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # Pages whose code other tests run, which know more about it.
-ELSEWHERE = {
+DEFINED_ELSEWHERE = {
     "adding_a_rule": "tests/test_readme.py",
     "absent": "tests/documentation/test_pages.py",
     "adding_an_op": "tests/functions/test_adding_an_op.py",
@@ -36,7 +36,7 @@ GENERATED = DOCS / "reference" / "image_models"
 PAGES = sorted(
     page
     for page in DOCS.rglob("*.md")
-    if "```python" in page.read_text() and page.stem not in ELSEWHERE and page.parent != GENERATED
+    if "```python" in page.read_text() and page.stem not in DEFINED_ELSEWHERE and page.parent != GENERATED
 )
 NEEDS_TRANSFORMERS = re.compile(r"^from transformers import", re.MULTILINE)
 
@@ -46,7 +46,7 @@ def blocks(page):
 
 
 def test_other_tests_run_the_other_pages():
-    for name, test in ELSEWHERE.items():
+    for name, test in DEFINED_ELSEWHERE.items():
         assert name in (ROOT / test).read_text()
 
 

@@ -58,21 +58,23 @@ def test_links_stay_inside_the_site(conf):
 
 
 def test_every_public_name_is_in_the_reference_and_described_once(reference):
-    rooms = reference.rooms()
-    described = [f"{room.path}.{name}" for room in rooms for name in (*room.classes, *room.functions)]
+    namespaces = reference.namespaces()
+    described = [
+        f"{namespace.path}.{name}" for namespace in namespaces for name in (*namespace.classes, *namespace.functions)
+    ]
     assert len(described) == len(set(described)) > 1000
-    for room in rooms:
-        assert room.all() == set(reference.public(room.path)), room.path
-        assert set(room.elsewhere.values()) <= set(described)
-    by_path = {room.path: room for room in rooms}
+    for namespace in namespaces:
+        assert namespace.all() == set(reference.public(namespace.path)), namespace.path
+        assert set(namespace.elsewhere.values()) <= set(described)
+    by_path = {namespace.path: namespace for namespace in namespaces}
     assert {"Linear", "Module", "Graph", "LSTM"} <= set(by_path["sbpjax.nn"].classes)
     assert {"relu", "cross_entropy"} <= by_path["sbpjax.nn.functional"].all()
     assert {"Tensor", "matmul", "load_graph", "wrap_jax", "float32"} <= by_path["sbpjax"].all()
 
 
 def test_a_page_describes_its_names(reference):
-    room = reference.Room("sbpjax.nn", ["Linear"], ["from_flax"], ["ONE"], {"relu": "sbpjax.relu"})
-    page = reference.page(room)
+    namespace = reference.PublicModule("sbpjax.nn", ["Linear"], ["from_flax"], ["ONE"], {"relu": "sbpjax.relu"})
+    page = reference.page(namespace)
     assert ".. autoclass:: sbpjax.nn.Linear\n   :members:" in page and ".. autofunction:: sbpjax.nn.from_flax" in page
     assert "``relu``: :py:obj:`sbpjax.relu`" in page and "``ONE``" in page
 

@@ -25,7 +25,7 @@ NAMES = ["squareplus", "nn.functional.squareplus"]
 @pytest.fixture
 def row():
     """Add the op, and take it away again."""
-    rows, shown = len(table.ROWS), {room: dict(names) for room, names in table._SHOWN.items()}
+    rows, shown = len(table.ROWS), {namespace: dict(names) for namespace, names in table._PUBLIC_ROWS.items()}
     exec(PURE, vars(activation))
     exec(ROW, vars(activations))
     exec(SPEC, dict(vars(pointwise)))
@@ -34,9 +34,9 @@ def row():
     vars(sbpjax).pop("squareplus", None), vars(sbpjax.nn.functional).pop("squareplus", None)
     for name in NAMES:
         del SPECS[name]
-    for room, names in shown.items():
-        table._SHOWN[room].clear()
-        table._SHOWN[room].update(names)
+    for namespace, names in shown.items():
+        table._PUBLIC_ROWS[namespace].clear()
+        table._PUBLIC_ROWS[namespace].update(names)
 
 
 def test_all_forms_are_there(row):

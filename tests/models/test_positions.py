@@ -6,7 +6,7 @@ import pytest
 from sbpjax import models
 from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.models.llama import Llama, LlamaConfig
-from sbpjax.models.positions import Across, Positions
+from sbpjax.models.positions import SplitAttention, SplitPositions
 from tests.models import cases
 from tests.models.cases import GPT2_SIZE, LLAMA, Step, losses
 
@@ -105,7 +105,7 @@ def test_a_spec_leaves_no_hooks_of_another():
     model = CASES["llama"]()
     models.parallelize(model, models.Parallel(context=2, tensor=2, sequence=True, device="cpu"))
     hooks = [hook for m in model.modules() for hook, *_ in m._forward_hooks.values()]
-    assert hooks.count(Positions((0, 1))) == 5 and len(hooks) == 6  # the embedding, two matrices of each block
-    assert [h.__self__ for h, *_ in model._forward_pre_hooks.values()] == [Across(("ring", ""), 1)]
+    assert hooks.count(SplitPositions((0, 1))) == 5 and len(hooks) == 6  # the embedding, two matrices of each block
+    assert [h.__self__ for h, *_ in model._forward_pre_hooks.values()] == [SplitAttention(("ring", ""), 1)]
     models.parallelize(model, models.Parallel(tensor=2, device="cpu"))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())

@@ -68,7 +68,7 @@ LAYERS = {
 
 _TYPE = "a number of a wrong type: PyTorch divides or compares it, or takes any value for a wrong one; here a TypeError"
 _ASSERTS = "PyTorch asserts; here it is a TypeError for a wrong type"
-_LATER = "looked at when the layer is called"
+_CHECKED_IN_CALL = "looked at when the layer is called"
 DIFFERENCES = {
     (misuse.CLASS, _TYPE): """
         Conv1d: a float for 0; a float for 1; a float for groups; a number for padding_mode
@@ -90,7 +90,7 @@ DIFFERENCES = {
     (misuse.CLASS, "OneFlow's layer has factors of its own, one of which is needed"): """
         PixelShuffle: no arguments
     """,
-    (misuse.SILENT, _LATER): """
+    (misuse.SILENT, _CHECKED_IN_CALL): """
         Unflatten: text for 1; a list of objects for 1
         HuberLoss: text for delta
     """,

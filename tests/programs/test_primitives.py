@@ -5,11 +5,11 @@ from pathlib import Path
 
 from sbpjax._core.inspect.primitives import primitives as of_jax
 from sbpjax._core.programs import primitives
-from tests.support.rooms import room
+from tests.support.packages import package_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = "sbpjax/_core/programs/primitives.py"
-ROOMS = ("programs", "planner", "compiler", "trace", "graph", "inspect")
+PACKAGES = ("programs", "planner", "compiler", "trace", "graph", "inspect")
 MOST = 3  # names in one list
 EXCEPTIONS = {"sbpjax/_core/inspect/primitives.py": "primitives without a rule, for docs/reference/primitives.md"}
 KINDS = {name: kind for name, kind in vars(primitives).items() if isinstance(kind, frozenset)}
@@ -31,7 +31,7 @@ def test_no_other_file_lists_primitives():
     found = set()
     for path in ROOT.glob("sbpjax/**/*.py"):
         file = path.relative_to(ROOT).as_posix()
-        if file == HOME or room(file) not in ROOMS:
+        if file == HOME or package_of(file) not in PACKAGES:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             names = listed(node, known)

@@ -11,19 +11,19 @@ import pytest
 import sbpjax as flow
 from sbpjax import errors
 from sbpjax._core.runtime import collective_trace
-from sbpjax._core.runtime.collective_trace import KEPT, Call, Trail
+from sbpjax._core.runtime.collective_trace import KEPT, Call, CollectiveTrace
 from sbpjax._core.runtime.trace_difference import difference
 
 
 def made(*steps, members=(0, 1)):
     """Return the trail of calls given as ``words`` or ``(words, numbers)``."""
-    trail = Trail(members)
+    trace = CollectiveTrace(members)
     known = {}
     for step in steps:
         words, *numbers = step if isinstance(step, tuple) else (step,)
-        call = known.setdefault(words, Call(trail, words))
+        call = known.setdefault(words, Call(trace, words))
         call.note(tuple(numbers))
-    return trail
+    return trace
 
 
 def told(a, b, ended=()):
@@ -90,11 +90,11 @@ def test_a_difference_before_what_is_kept_says_so():
 
 def test_alike_programs_with_state_are_told_apart_by_their_order():
     def run(*order):
-        trail = Trail((0, 1))
-        graphs = [Call(trail, "build", "text", numbered=True) for _ in range(2)]
+        trace = CollectiveTrace((0, 1))
+        graphs = [Call(trace, "build", "text", numbered=True) for _ in range(2)]
         for k in (0, 1, *order):
             graphs[k].note()
-        return trail
+        return trace
 
     assert run(0, 1).state == run(0, 1).state != run(1, 0).state
     assert "rank 0: build, program 1 at" in told(run(0, 1), run(1, 0))
@@ -102,13 +102,13 @@ def test_alike_programs_with_state_are_told_apart_by_their_order():
 
 def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
     monkeypatch.setattr(collective_trace, "trails", {})
-    trail = collective_trace.trail_of((0, 1))
+    trace = collective_trace.trail_of((0, 1))
     with collective_trace.meeting("one", (0, 1)) as seen:
-        assert seen == [[[0, 1], 1, trail.state]] and trail.waits
-    before = trail.count, trail.state
+        assert seen == [[[0, 1], 1, trace.state]] and trace.waits
+    before = trace.count, trace.state
     with pytest.raises(errors.LostRankError), collective_trace.meeting("two", (0, 1)):
         raise errors.LostRankError
-    assert (trail.count, trail.state) == before and not trail.waits
+    assert (trace.count, trace.state) == before and not trace.waits
     with collective_trace.meeting("alone", (0,)) as seen:
         assert seen is None
 
@@ -117,7 +117,7 @@ def test_members_that_differ_raise_and_begin_anew(monkeypatch):
     monkeypatch.setattr(collective_trace, "trails", {})
     call = collective_trace.call_of([1, 0], "add")
     call.note()
-    mine, theirs = [[[0, 1], 1, call.trail.state]], [[[0, 1], 1, 7]]
+    mine, theirs = [[[0, 1], 1, call.trace.state]], [[[0, 1], 1, 7]]
     accounts = {0: made("add").account(), 1: made("mul").account()}
     collective_trace.compare({0: mine, 1: mine}, lambda *_: accounts)
     collective_trace.compare({0: mine, 1: None}, lambda *_: accounts)  # of another thread
@@ -125,16 +125,16 @@ def test_members_that_differ_raise_and_begin_anew(monkeypatch):
         call.note()
         with pytest.raises(errors.AgreementError, match="rank 0: add at .*; rank 1: mul at"):
             collective_trace.compare({0: mine, 1: other}, lambda *_: accounts)
-        assert (call.trail.count, call.trail.state) == (0, 0)
-    assert call.trail.epoch == 2
+        assert (call.trace.count, call.trace.state) == (0, 0)
+    assert call.trace.epoch == 2
 
 
 def test_other_threads_and_work_of_one_process_leave_no_trail():
-    trail = Trail((0, 1))
-    thread = threading.Thread(target=Call(trail, "add").note)
+    trace = CollectiveTrace((0, 1))
+    thread = threading.Thread(target=Call(trace, "add").note)
     thread.start()
     thread.join()
-    assert trail.count == 0
+    assert trace.count == 0
     assert collective_trace.call_of([3, 3], "add") is None
     before = {members: t.count for members, t in collective_trace.trails.items()}
     p = flow.placement("cpu", [0, 1])
@@ -153,10 +153,10 @@ def test_off_keeps_no_trail_and_other_words_are_refused(monkeypatch):
 
 
 def test_numbers_are_named():
-    trail = Trail((0, 1))
-    Call(trail, "step", names=("lr", "momentum")).note((0.1, 0.0))
-    Call(trail, "step", names=("lr",)).note((0.1, 0.0))
-    (_, named), (_, unnamed) = trail.account()[1]
+    trace = CollectiveTrace((0, 1))
+    Call(trace, "step", names=("lr", "momentum")).note((0.1, 0.0))
+    Call(trace, "step", names=("lr",)).note((0.1, 0.0))
+    (_, named), (_, unnamed) = trace.account()[1]
     assert "step with lr 0.1, momentum 0 at " in named and "step with 0.1, 0 at " in unnamed
 
 

@@ -1,6 +1,6 @@
 """A table that keeps what was used last."""
 
-from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 
 def use(table, key):
@@ -8,7 +8,7 @@ def use(table, key):
 
 
 def test_it_holds_no_more_than_it_may_and_drops_what_was_not_used():
-    table = Recent(10)
+    table = LRUCache(10)
     for i in range(100):
         use(table, i)
         assert use(table, "always") == "value always"
@@ -17,14 +17,14 @@ def test_it_holds_no_more_than_it_may_and_drops_what_was_not_used():
 
 
 def test_what_was_used_in_the_last_half_is_still_there():
-    table = Recent(10)
+    table = LRUCache(10)
     for i in range(40):
         use(table, i)
     assert [k for k in range(40) if table.get(k) or table.recall(k)][-5:] == [35, 36, 37, 38, 39]
 
 
 def test_clear():
-    table = Recent(4)
+    table = LRUCache(4)
     [use(table, i) for i in range(4)]
     table.clear()
     assert table.everything() == [] and table.recall(0) is None

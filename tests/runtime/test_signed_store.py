@@ -35,7 +35,7 @@ w.exchange("rank 0 does not come", None)
 def ranks(timeout_s, *secrets):
     """Start ranks without a launcher, each with its environment; return what each wrote last and its exit code."""
     port = subprocess.run(
-        [sys.executable, "-c", "from sbpjax.distributed.rendezvous.roll_call import free_port; print(free_port())"],
+        [sys.executable, "-c", "from sbpjax.distributed.rendezvous.client import free_port; print(free_port())"],
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     code = "import sbpjax as f; print(f.env.init(), f.utils.host.current().exchange('here', f.env.get_rank()))"

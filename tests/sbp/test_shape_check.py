@@ -7,7 +7,7 @@ import sbpjax as flow
 from sbpjax import errors
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.assemble import from_local_shards
-from sbpjax.sbp.shape_check import misfit
+from sbpjax.sbp.shape_check import find_shape_mismatch
 
 CASES = [
     ({0: (4, 8), 1: (4, 9)}, {0: (4, 8), 1: (4, 8)}, (0,), "all dims but 0 must be equal", "dim 1 is 8 on rank 0, 9"),
@@ -20,7 +20,7 @@ CASES = [
 
 @pytest.mark.parametrize("shapes, expected, codes, rule, more", CASES)
 def test_what_differs_is_named(shapes, expected, codes, rule, more):
-    text, fix = misfit(shapes, expected, codes)
+    text, fix = find_shape_mismatch(shapes, expected, codes)
     assert rule in text and more in text and "to_global(placement, sbp)" not in fix
     if codes in ((B,), (P,)):
         assert fix.startswith("build it alike on all ranks")

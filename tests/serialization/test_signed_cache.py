@@ -14,7 +14,7 @@ from sbpjax.errors import SignatureError
 @pytest.fixture
 def folder(tmp_path):
     signed_cache._key.cache_clear()
-    signing.say_once.cache_clear()
+    signing.warn_once.cache_clear()
     yield tmp_path / "cache" / "programs"
     signed_cache._key.cache_clear()
 

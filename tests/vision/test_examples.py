@@ -11,12 +11,12 @@ import pytest
 import sbpjax as flow
 from sbpjax import vision
 
-ROOMS = ("datasets", "metrics", "ops", "training", "transforms", "models.detection", "models.segmentation")
+PACKAGES = ("datasets", "metrics", "ops", "training", "transforms", "models.detection", "models.segmentation")
 
 
 def modules():
     yield "sbpjax.vision.pictures"
-    for room in ROOMS:
+    for room in PACKAGES:
         package = importlib.import_module(f"sbpjax.vision.{room}")
         yield from (f"sbpjax.vision.{room}.{info.name}" for info in pkgutil.iter_modules(package.__path__))
 

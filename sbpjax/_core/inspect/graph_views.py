@@ -10,7 +10,7 @@ from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import TensorSpec
 from sbpjax.graph.fitting import prepare_program
-from sbpjax.graph.report_registry import shows
+from sbpjax.graph.report_registry import register_report
 
 from . import memory as _memory
 from .communication import Communication
@@ -20,12 +20,12 @@ from .profile import Profile, example_arguments
 from .profile import profile as _profile
 from .traffic import Traffic, traffic_of
 
-shows(page)
-shows(text)
-shows(Debug)
+register_report(page)
+register_report(text)
+register_report(Debug)
 
 
-@shows
+@register_report
 def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
     """Return the memory that a program needs on one device."""
     if program.pipeline is not None:
@@ -35,7 +35,7 @@ def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
     return _memory.memory(program, state) if compiled else _memory.estimate(program, state)
 
 
-@shows
+@register_report
 def traffic(program: Any) -> Traffic:
     """Return the traffic of a program between devices, by kind."""
     if program.pipeline is not None:
@@ -45,7 +45,7 @@ def traffic(program: Any) -> Traffic:
     return traffic_of(program)
 
 
-@shows
+@register_report
 def explain(graph: Any, program: Any, check: bool) -> Any:
     """Return the traffic of a step between devices."""
     if program.pipeline is not None:
@@ -55,7 +55,7 @@ def explain(graph: Any, program: Any, check: bool) -> Any:
     return Communication(graph, program, check)
 
 
-@shows
+@register_report
 def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
     """Return the busy and idle times of each pipeline stage."""
     from sbpjax._core.inspect.pipeline.report import report
@@ -63,7 +63,7 @@ def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
     return report(graph, program, rounds)
 
 
-@shows
+@register_report
 def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | os.PathLike | None) -> Profile:
     """Profile a step by op and module; without arguments zeros of the last call's signature are taken."""
     if not args and not kwargs:
@@ -75,7 +75,7 @@ def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | 
     return _profile(graph, program, state, list(call.tensors), steps, directory)
 
 
-@shows
+@register_report
 def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequence[str] | None) -> Any:
     """Return the layouts of the tensors of a step, beside the usual strategies."""
     from sbpjax._core.inspect.auto.graph_views import report_of
@@ -83,9 +83,9 @@ def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequen
     return report_of(graph, state, program, against)
 
 
-@shows
-def why(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Any:
+@register_report
+def sensitivity(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Any:
     """Return the cost of another layout for one tensor."""
-    from sbpjax._core.inspect.auto.graph_views import why_of
+    from sbpjax._core.inspect.auto.graph_views import sensitivity_of
 
-    return why_of(graph, state, program, name, sbp)
+    return sensitivity_of(graph, state, program, name, sbp)

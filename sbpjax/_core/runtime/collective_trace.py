@@ -2,7 +2,7 @@
 
 Ranks compare a program when it runs for the first time. From then on rank 1 may add where rank 0 multiplies, or step
 with another learning rate, and every collective of the two still finds its partner: nothing hangs, and the numbers are
-wrong. So each process keeps, for every group of processes that it shares programs with, a trace (`Trail`):
+wrong. So each process keeps, for every group of processes that it shares programs with, a trace (`CollectiveTrace`):
 
     count   state     call                                        line
     57      -8821...  add(float32[4] as S(0), 1) 1                train.py:31
@@ -39,10 +39,10 @@ KEPT = 4096  # calls of each trace that can be named; the states of earlier ones
 EVERY = 32  # calls between those whose states are sent
 SOON = 800  # the background is woken after calls of so much weight,
 STEP, OP = 10, 1  # which are those of a program that may be a whole step, and of a single op
-STORED = "sbpjax/calls"  # below it, in the store, the traces of ranks
+STORE_PREFIX = "sbpjax/calls"  # below it, in the store, the traces of ranks
 CHECK = "the check of a call"  # the meeting before every call under ``SBPJAX_CHECK=always``
-_TOLD = 2048  # calls that a rank sends when there is a difference
-_SHOWN = 200  # characters of a call's words
+_SENT_CALLS = 2048  # calls that a rank sends when there is a difference
+_LABEL_CHARS = 200  # characters of a call's words
 _NEWS_S = 10.0  # a halted main thread waits so long for the text of the difference
 _MAIN = threading.main_thread().ident
 _MODES = ("always", "sampled", "off")
@@ -73,7 +73,7 @@ class _Switch:
 
 _switch = _Switch()
 wake = threading.Event()
-trails: dict[tuple[int, ...], Trail] = {}
+trails: dict[tuple[int, ...], CollectiveTrace] = {}
 
 
 def mode() -> str:
@@ -96,7 +96,7 @@ def set_mode(name: str) -> None:
     _switch.slow = name == "always" or _switch.halted
 
 
-class Trail:
+class CollectiveTrace:
     """The calls that some processes made together, as this one saw them.
 
     Args:
@@ -159,7 +159,7 @@ class Trail:
     def account(self) -> list:
         """Return the calls to compare with another rank's: ``[count, [[state, words and line], ...]]``."""
         count = self.count
-        first = max(1, count - _TOLD + 1)
+        first = max(1, count - _SENT_CALLS + 1)
         return [count, [[self.ring[n % KEPT][0], _words(self.ring[n % KEPT])] for n in range(first, count + 1)]]
 
 
@@ -167,7 +167,7 @@ class Call:
     """One program that some processes run together.
 
     Args:
-        trail: their trace.
+        trace: their trace.
         words: its description, for people.
         detail: further text that must be equal on all processes.
         numbered: whether it has a state of its own, as a graph has: then the order of two that are alike counts.
@@ -178,11 +178,11 @@ class Call:
         number: its index among the programs with a state, by the first run; 0 for others.
     """
 
-    __slots__ = ("_digest", "_mark", "_numbered", "_numbers", "names", "number", "trail", "weight", "words")
+    __slots__ = ("_digest", "_mark", "_numbered", "_numbers", "names", "number", "trace", "weight", "words")
 
     def __init__(
         self,
-        trail: Trail,
+        trace: CollectiveTrace,
         words: str,
         detail: str = "",
         *,
@@ -190,7 +190,7 @@ class Call:
         weight: int = STEP,
         names: Sequence[str] = (),
     ) -> None:
-        self.trail = trail
+        self.trace = trace
         self.names = names
         self.weight = weight
         self.words = words
@@ -210,17 +210,17 @@ class Call:
         """
         if get_ident() != _MAIN:
             return
-        trail = self.trail
+        trace = self.trace
         if self._numbered:
-            trail.programs = self.number = trail.programs + 1
+            trace.programs = self.number = trace.programs + 1
             self._numbered = False
             self._digest = self._mark = hash((self._digest, self.number))
         if numbers != self._numbers:
             self._numbers = numbers
             self._mark = hash((self._digest, zlib.crc32(repr(numbers).encode())))
-        trail.add(self, self._mark, numbers, self.weight)
+        trace.add(self, self._mark, numbers, self.weight)
         if _switch.slow:
-            _settle(trail)
+            _settle(trace)
 
 
 def call_of(
@@ -248,14 +248,14 @@ def call_of(
     return Call(trail_of(members), words, detail, numbered=numbered, weight=weight, names=names)
 
 
-def trail_of(members: tuple[int, ...]) -> Trail:
+def trail_of(members: tuple[int, ...]) -> CollectiveTrace:
     """Return the trace of some processes, in the order of their ranks."""
-    return trails.get(members) or trails.setdefault(members, Trail(members))
+    return trails.get(members) or trails.setdefault(members, CollectiveTrace(members))
 
 
 def key_of(members: Sequence[int], *more: object) -> str:
     """Return the key in the store for the trace of some processes."""
-    return "/".join([STORED, ".".join(map(str, members)), *map(str, more)])
+    return "/".join([STORE_PREFIX, ".".join(map(str, members)), *map(str, more)])
 
 
 def look() -> None:
@@ -281,22 +281,22 @@ def meeting(operation: str, members: tuple[int, ...]) -> Iterator[list | None]:
     if len(members) == 1 or get_ident() != _MAIN or mode() == "off":
         yield None
         return
-    trail = trail_of(members)
-    before = trail.epoch, trail.count, trail.state
+    trace = trail_of(members)
+    before = trace.epoch, trace.count, trace.state
     if operation is not CHECK:
         words = operation.split("\n")[0]
-        trail.add(words, _digest(words))
-    trail.waits = True
+        trace.add(words, _digest(words))
+    trace.waits = True
     try:
         yield [[list(t.members), t.count, t.state] for t in trails.values()]
     except BaseException:
-        trail.take_back(*before)
+        trace.take_back(*before)
         raise
     finally:
-        trail.waits = False
+        trace.waits = False
 
 
-def compare(told: dict[int, list | None], swap: Callable[[Trail, tuple[int, int]], dict[int, list]]) -> None:
+def compare(told: dict[int, list | None], swap: Callable[[CollectiveTrace, tuple[int, int]], dict[int, list]]) -> None:
     """Compare the messages of the members of a meeting; all of them call it with the same.
 
     Args:
@@ -323,17 +323,17 @@ def compare(told: dict[int, list | None], swap: Callable[[Trail, tuple[int, int]
             raise AgreementError(difference(members, accounts))
 
 
-def _settle(trail: Trail) -> None:
+def _settle(trace: CollectiveTrace) -> None:
     """Compare a trace now, or stop because of a difference."""
     if _switch.halted:
         _wait_for_news()
-    before = trail.epoch, trail.count - 1, trail.at(trail.count - 1) or 0
+    before = trace.epoch, trace.count - 1, trace.at(trace.count - 1) or 0
     if mode() != "always":
         return
     try:
-        _switch.exchange(CHECK, None, trail.members)
+        _switch.exchange(CHECK, None, trace.members)
     except BaseException:
-        trail.take_back(*before)
+        trace.take_back(*before)
         raise
 
 
@@ -394,7 +394,7 @@ def _words(entry: tuple) -> str:
     if isinstance(what, Call) and len(what.names) == len(values):
         values = [f"{name} {value}" for name, value in zip(what.names, values, strict=True)]
     shown = f" with {', '.join(values)}" if values else ""
-    words = words if len(words) <= _SHOWN else words[:_SHOWN] + "…"
+    words = words if len(words) <= _LABEL_CHARS else words[:_LABEL_CHARS] + "…"
     return f"{words}{shown} at {_line(code, place)}"
 
 

@@ -1,9 +1,9 @@
 """LRU cache in two generations, in which a hit costs a plain ``dict.get``.
 
 Eager ops compile a program for each new shape: 25 to 600 ms and 1.5 to 6 MB each, which a loop over ever-changing sizes
-would add up without end. A `Recent` of 1,024 holds between 512 and 1,024 of them. Its entries are *young* or *older*: a
-hit among the young is a plain ``dict.get``, one among the older makes it young again, and when there are 512 young ones
-they become the older ones, and the previous older ones are dropped.
+would add up without end. A `LRUCache` of 1,024 holds between 512 and 1,024 of them. Its entries are *young* or *older*:
+a hit among the young is a plain ``dict.get``, one among the older makes it young again; 512 young ones become the older
+ones, and the previous older ones are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def most_programs() -> int:
     return max(2, int(value)) if value.isdecimal() else 1024
 
 
-class Recent(dict):
+class LRUCache(dict):
     """A dict of at most `most` values that drops those not used for longest.
 
     Look up with ``get``; on a miss with `recall`, then add with `keep`. Values are not None.
@@ -27,7 +27,7 @@ class Recent(dict):
         most: the most values that it holds.
 
     Example:
-        >>> table = Recent(2)
+        >>> table = LRUCache(2)
         >>> found = table.get(key) or table.recall(key) or table.keep(key, make())
     """
 

@@ -240,10 +240,12 @@ class Processes(World):
         collective_trace.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
         return values
 
-    def _accounts(self, meeting: str, trail: collective_trace.Trail, ranks: tuple[int, int]) -> dict[int, list]:
+    def _accounts(
+        self, meeting: str, trace: collective_trace.CollectiveTrace, ranks: tuple[int, int]
+    ) -> dict[int, list]:
         """Return two ranks' accounts of a trace; the members of a meeting call it."""
         if self.rank in ranks:
-            self.store.replace(f"{meeting}/account/{self.rank}", trail.account())
+            self.store.replace(f"{meeting}/account/{self.rank}", trace.account())
         deadline, found = time.monotonic() + _ACCOUNT_S, {}
         for rank in ranks:
             while (account := self.store.find(f"{meeting}/account/{rank}")) is None and time.monotonic() < deadline:

@@ -29,7 +29,7 @@ def _key(folder: pathlib.Path) -> bytes | None:
         signing.private_folder(folder)
         return signing.private_key()
     except UnsafeFileError as error:
-        signing.say_once(f"compiled programs are not kept: {error}")
+        signing.warn_once(f"compiled programs are not kept: {error}")
     except OSError as error:  # a read-only home
         log.info("programs are not kept: %s", error)
     return None

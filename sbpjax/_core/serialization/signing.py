@@ -105,7 +105,7 @@ def make_folder(path: str | os.PathLike) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def say_once(text: str) -> None:
+def warn_once(text: str) -> None:
     """Log one line, also if several caches share the folder."""
     logging.getLogger("sbpjax").warning(text)
 

@@ -44,7 +44,7 @@ from .collective_io import together
 from .partial import Partial
 
 Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
-_TELL_S = 5.0  # extra time for rank 0 to report its timeout
+_REPORT_S = 5.0  # extra time for rank 0 to report its timeout
 _open: set[Saving] = set()  # begun, outcome not yet reported
 
 
@@ -255,7 +255,7 @@ def _write_other(world: World, partial: Partial, shards: Shards | Exception, num
     except Exception as raised:
         error = f"{type(raised).__name__}: {raised}"
     world.post(f"{number}/{world.rank}", error)
-    told = world.read_post(f"{number}/end", 0, time.monotonic() + processes.timeout_s() + _TELL_S)
+    told = world.read_post(f"{number}/end", 0, time.monotonic() + processes.timeout_s() + _REPORT_S)
     return {int(rank): text for rank, text in json.loads(told).items()}
 
 

@@ -2,9 +2,9 @@
 
 Before anything is unpickled, a light package named ``sbpjax`` is installed: the modules of `LIGHT` are the real ones,
 tensors are NumPy arrays (`sbpjax.data.loading.host_tensors`), the functions that datasets use on them are NumPy's
-(`sbpjax.data.loading.host_functions`), every other name is an `Absent`, which may be named, subclassed and called while
-the user's modules are imported, and not be used after. The user's main module is run again, as ``__mp_main__``, only if
-it defines the dataset or a function.
+(`sbpjax.data.loading.host_functions`), every other name is a `MissingName`, which may be named, subclassed and called
+while the user's modules are imported, and not be used after. The user's main module is run again, as ``__mp_main__``,
+only if it defines the dataset or a function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIGHT = (
 _loading = True  # while the user's modules are imported, absent names may be called
 
 
-class Absent(type):
+class MissingName(type):
     """A name of sbpjax that workers do not have."""
 
     def __getattr__(cls, name: str):
@@ -54,7 +54,7 @@ class Absent(type):
 
 def absent(name: str) -> type:
     """Return the placeholder of a name."""
-    return Absent(name, (), {"_is_absent": True})
+    return MissingName(name, (), {"_is_absent": True})
 
 
 def _refusal(name: str, kind: str = "WorkerError") -> Exception:

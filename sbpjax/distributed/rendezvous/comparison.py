@@ -23,7 +23,7 @@ from collections.abc import Callable
 import jax
 
 from sbpjax._core.runtime import collective_trace
-from sbpjax._core.runtime.collective_trace import EVERY, STORED, Trail, key_of
+from sbpjax._core.runtime.collective_trace import EVERY, STORE_PREFIX, CollectiveTrace, key_of
 from sbpjax._core.runtime.processes import Processes, timeout_s
 from sbpjax._core.runtime.trace_difference import difference
 
@@ -31,12 +31,12 @@ from sbpjax._core.runtime.trace_difference import difference
 _PAUSE_S = 1.0
 _HURRIED_S = 0.05  # the process is about to end
 _STILL = 2  # pauses without a call: the program is idle, or computes
-_ASK_S = 0.5
+_POLL_S = 0.5
 _LATER_S = 0.02  # all wake after the same call; readers must come after the writer
 _BACK = 1024  # calls that a process may lag and still be compared
 _TAIL = 1024  # states that an idle process publishes
 _ANSWER_S = 5.0  # for the other process's background thread to report its calls
-_ACCUSED = f"{STORED}/differ"
+_ACCUSED = f"{STORE_PREFIX}/differ"
 
 
 class Comparison:
@@ -92,30 +92,30 @@ class Comparison:
             ended: whether it makes no further calls.
         """
         leads, settled = False, True
-        for trail in list(collective_trace.trails.values()):
-            if trail.members[0] == self.world.rank:
+        for trace in list(collective_trace.trails.values()):
+            if trace.members[0] == self.world.rank:
                 leads = True
-                self._tell(trail, still, ended)
+                self._tell(trace, still, ended)
             else:
-                settled &= self._compare_trail(trail, still, ended)
-        if leads and (still or ended or time.monotonic() - self._checked_s > _ASK_S):
+                settled &= self._compare_trace(trace, still, ended)
+        if leads and (still or ended or time.monotonic() - self._checked_s > _POLL_S):
             self._answer()
         return settled
 
     # -- the first process of a group ------------------------------------------------------------------------------
 
-    def _tell(self, trail: Trail, still: bool, ended: bool) -> None:
-        epoch, count = trail.epoch, _count(trail, still)
+    def _tell(self, trace: CollectiveTrace, still: bool, ended: bool) -> None:
+        epoch, count = trace.epoch, _count(trace, still)
         news = (epoch, count, still or ended, ended)
-        before = self._told.get(trail.members)
+        before = self._told.get(trace.members)
         if before == news or (before is not None and before[:2] == news[:2] and not (still or ended)):
             return
         first = max(count - _TAIL, 0) if still or ended else count
         points = [*range(count - count % EVERY, max(count - _BACK, 0), -EVERY), *range(first, count + 1)]
-        states = {n: state for n in points if (state := trail.at(n)) is not None}
-        if trail.epoch == epoch:
-            self.world.store.replace(key_of(trail.members), (epoch, count, ended, list(states), list(states.values())))
-            self._told[trail.members] = news
+        states = {n: state for n in points if (state := trace.at(n)) is not None}
+        if trace.epoch == epoch:
+            self.world.store.replace(key_of(trace.members), (epoch, count, ended, list(states), list(states.values())))
+            self._told[trace.members] = news
 
     def _answer(self) -> None:
         """Publish the calls of this process, if another one found a difference."""
@@ -131,44 +131,44 @@ class Comparison:
 
     # -- the others ------------------------------------------------------------------------------------------------
 
-    def _compare_trail(self, trail: Trail, still: bool, ended: bool) -> bool:
+    def _compare_trace(self, trace: CollectiveTrace, still: bool, ended: bool) -> bool:
         """Compare a trace with that of the first process; return whether both have ended alike."""
-        leader, epoch, count = trail.members[0], trail.epoch, _count(trail, still)
-        told = self.world.store.find(key_of(trail.members))
+        leader, epoch, count = trace.members[0], trace.epoch, _count(trace, still)
+        told = self.world.store.find(key_of(trace.members))
         if told is None:
-            over = ended and self.world.store.find(f"{STORED}/ended/{leader}")
-            if over and self.world.store.find(key_of(trail.members)) is None:
-                self._differ(trail, [leader])
+            over = ended and self.world.store.find(f"{STORE_PREFIX}/ended/{leader}")
+            if over and self.world.store.find(key_of(trace.members)) is None:
+                self._differ(trace, [leader])
             return False
         their_epoch, their_count, they_ended, counts, states = told
         if their_epoch != epoch:
             return False
-        own = ((n, state, trail.at(n)) for n, state in zip(counts, states, strict=True) if n <= count)
+        own = ((n, state, trace.at(n)) for n, state in zip(counts, states, strict=True) if n <= count)
         differ = any(mine is not None and mine != state for _, state, mine in own)
         over = [leader] if they_ended and their_count < count else []
         over += [self.world.rank] if ended and count < their_count else []
-        if (differ or over) and trail.epoch == epoch:
-            self._differ(trail, over)
+        if (differ or over) and trace.epoch == epoch:
+            self._differ(trace, over)
             return False
         return ended and they_ended
 
-    def _differ(self, trail: Trail, ended: list[int]) -> None:
+    def _differ(self, trace: CollectiveTrace, ended: list[int]) -> None:
         """Find the first difference, and report it."""
         collective_trace.halt()
-        leader, rank = trail.members[0], self.world.rank
-        self._account(trail)
-        self.world.store.replace(_ACCUSED, (list(trail.members), rank))
+        leader, rank = trace.members[0], self.world.rank
+        self._account(trace)
+        self.world.store.replace(_ACCUSED, (list(trace.members), rank))
         end = time.monotonic() + _ANSWER_S
-        key = key_of(trail.members, leader, "account")
+        key = key_of(trace.members, leader, "account")
         while (theirs := self.world.store.find(key)) is None and time.monotonic() < end:
             time.sleep(0.02)
-        accounts = {leader: theirs or [0, []], rank: trail.account()}
-        text = difference(trail.members, accounts, ended)
+        accounts = {leader: theirs or [0, []], rank: trace.account()}
+        text = difference(trace.members, accounts, ended)
         self._report(text)
         collective_trace.stop(text)
 
-    def _account(self, trail: Trail) -> None:
-        self.world.store.replace(key_of(trail.members, self.world.rank, "account"), trail.account())
+    def _account(self, trace: CollectiveTrace) -> None:
+        self.world.store.replace(key_of(trace.members, self.world.rank, "account"), trace.account())
 
     # -- the exit --------------------------------------------------------------------------------------------------
 
@@ -190,22 +190,22 @@ class Comparison:
         while time.monotonic() < deadline and collective_trace.find_stop_reason() is None and world.failure is None:
             if not settled:
                 settled = self.compare(ended=True)
-                world.store.replace(f"{STORED}/ended/{world.rank}", True)
+                world.store.replace(f"{STORE_PREFIX}/ended/{world.rank}", True)
             else:
                 self._answer()
             if settled and world.rank and not done:
-                world.store.replace(f"{STORED}/done/{world.rank}", True)
+                world.store.replace(f"{STORE_PREFIX}/done/{world.rank}", True)
                 done = True
             if settled:
-                waits_for -= {rank for rank in waits_for if world.store.find(f"{STORED}/done/{rank}")}
+                waits_for -= {rank for rank in waits_for if world.store.find(f"{STORE_PREFIX}/done/{rank}")}
             if not waits_for:
                 if world.rank == 0:
-                    world.store.replace(f"{STORED}/done/0", True)
+                    world.store.replace(f"{STORE_PREFIX}/done/0", True)
                 return
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, 0.1)
 
 
-def _count(trail: Trail, still: bool) -> int:
+def _count(trace: CollectiveTrace, still: bool) -> int:
     """Return the number of calls that count; a meeting may yet be taken back, unless it lasts."""
-    return trail.count - (trail.waits and not still)
+    return trace.count - (trace.waits and not still)

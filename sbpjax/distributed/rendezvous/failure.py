@@ -97,7 +97,7 @@ class Standing:
         return "<unknown>"
 
 
-class Watch:
+class FailureMonitor:
     """Reports this process's failure and waits for those of others.
 
     Args:

@@ -12,11 +12,11 @@ from sbpjax._core.runtime import processes as world
 from sbpjax._core.serialization import signing
 from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, page
 
-from . import roll_call, roll_server
-from .failure import Watch
+from . import client, server
+from .failure import FailureMonitor
 
 _HEARTBEAT_S = 100
-_watch: Watch | None = None
+_watch: FailureMonitor | None = None
 
 
 def connect(
@@ -40,7 +40,7 @@ def connect(
             "the processes are connected before the first tensor, placement or JAX array is made",
             "call sbpjax.env.init() right after the imports",
         )
-    present = roll_call.roll_call(address, rank, size, timeout_s, _job_key(operation))
+    present = client.rendezvous(address, rank, size, timeout_s, _job_key(operation))
     hosts = present.hosts
     same = [r for r in range(size) if hosts[r] == hosts[rank]]
     local_rank = same.index(rank) if local_rank is None else local_rank
@@ -62,7 +62,7 @@ def connect(
     processes = world.Processes(local_rank, len(set(hosts)), present.key)
     world.install(processes)
     global _watch
-    _watch = Watch(processes, launcher)
+    _watch = FailureMonitor(processes, launcher)
     _watch.start()
     return True
 
@@ -81,8 +81,8 @@ def _job_key(operation: str) -> bytes:
 
 def _bind_address(address: str) -> str | None:
     """Return where the coordinator listens: at the address that the others connect to, None for all addresses."""
-    host, port = roll_call.split(address)
-    bind = roll_server.bind_address(host)
+    host, port = client.split(address)
+    bind = server.bind_address(host)
     return (f"[{bind}]:{port}" if ":" in bind else f"{bind}:{port}") if bind else None
 
 
@@ -100,7 +100,7 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
             "the three are given together, or none of them",
             'sbpjax.env.init("host0:29500", num_processes=4, process_id=0)',
         )
-    found = roll_call.from_environment()
+    found = client.from_environment()
     if found is not None:
         return found if found[1] > 1 else None
     return _detect_cluster(timeout_s)

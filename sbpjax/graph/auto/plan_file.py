@@ -33,7 +33,7 @@ from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 
-from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
+from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Input, PlanningProblem
 from .rows import TensorRow, activation_rows, group_rows, unknown
 
 _FORMAT = 1
@@ -78,22 +78,22 @@ class Sharding:
         # Of several patterns the last one counts: a file may begin with a rule, with its exceptions after it.
         return fits[-1] if fits else None
 
-    def pins(self, subject: Subject) -> tuple[dict[int, Codes], dict[Activation, Codes]]:
+    def pins(self, problem: PlanningProblem) -> tuple[dict[int, Codes], dict[Activation, Codes]]:
         """Return the pins of inputs and activations for a step.
 
         Raises:
             SbpError: the file is of another hierarchy, names a tensor that the step has not, or splits a dim that a
                 tensor has not.
         """
-        if tuple(self.hierarchy) != subject.sizes:
+        if tuple(self.hierarchy) != problem.sizes:
             raise SbpError(
                 f"the plan of {self.title}",
-                f"hierarchy {tuple(self.hierarchy)} in the file, {subject.sizes} of the step",
+                f"hierarchy {tuple(self.hierarchy)} in the file, {problem.sizes} of the step",
                 "a plan is of one hierarchy: an nd-sbp has one entry per axis",
                 "plan anew for this placement, or edit HIERARCHY and every entry",
             )
-        inputs = {i: x for i, x in enumerate(subject.inputs) if x.shape}
-        every = subject.activations()
+        inputs = {i: x for i, x in enumerate(problem.inputs) if x.shape}
+        every = problem.activations()
         self._check({x.kind: [] for x in inputs.values()} | _names(inputs.values(), every))
         pins = {i: x.held(c) for i, x in inputs.items() if (c := self._of(x)) is not None}
         marks = {a: c for n, a in every.items() if (c := self.find("activation", n)) is not None}
@@ -126,9 +126,9 @@ class Sharding:
             )
         return next(iter(found.values()))
 
-    def plan(self, subject: Subject) -> Plan:
+    def plan(self, problem: PlanningProblem) -> Plan:
         """Return the plan of a step with every entry of the file pinned."""
-        return subject.plan(*self.pins(subject))
+        return problem.plan(*self.pins(problem))
 
     def lay_out(self, model: Any, placement: Any, *, prefix: str = "") -> None:
         """Convert the parameters and buffers of a model to their layouts; tensors missing in the file are broadcast.
@@ -244,20 +244,20 @@ def _table(table: Any, hierarchy: tuple[int, ...], section: str, path: Path) -> 
         raise _no_plan(path, f"a layout in {section} that cannot be read: {error}") from None
 
 
-def sharding_of(subject: Subject, plan: Plan) -> Sharding:
+def sharding_of(problem: PlanningProblem, plan: Plan) -> Sharding:
     """Return the names and layouts of a plan, equal layers as patterns."""
     rows: list[TensorRow] = []
-    for x, codes in zip(subject.inputs, plan.in_codes, strict=True):
+    for x, codes in zip(problem.inputs, plan.in_codes, strict=True):
         if x.shape and x.kind in _SECTIONS:
             rows.append(TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes)))
     entries: dict[str, dict[str, Codes]] = {}
     notes: dict[str, dict[str, str]] = {}
     names = [n for r in rows for n in r.names]
-    for row in [*_safe(rows, names), *_safe(activation_rows(subject, plan), None)]:
+    for row in [*_safe(rows, names), *_safe(activation_rows(problem, plan), None)]:
         entries.setdefault(row.kind, {})[row.name] = row.codes
         count = f"{len(row.names)} × " if len(row.names) > 1 else ""
         notes.setdefault(row.kind, {})[row.name] = f"{count}{list(row.shape)} {row.dtype}"
-    return Sharding(subject.sizes, entries, notes, subject.title)
+    return Sharding(problem.sizes, entries, notes, problem.title)
 
 
 def _safe(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:

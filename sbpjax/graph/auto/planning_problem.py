@@ -8,9 +8,9 @@ A step of Adam on ``w`` of shape ``(64, 256)`` has the inputs
     x    batch               S0      free
     lr   number              B       given
 
-A `Subject` holds the flat program, a description of each input, and the prices; every plan of the package is made by
-`Subject.plan`, with some inputs pinned and the others left to the planner. Reports, baselines, sensitivity questions
-("the cost of another layout"), and plan files are all a choice of those pins.
+A `PlanningProblem` holds the flat program, a description of each input, and the prices; every plan is made by
+`PlanningProblem.plan`, with some inputs pinned and the others left to the planner. Reports, baselines, sensitivity
+questions ("the cost of another layout"), and plan files are all a choice of those pins.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Subject:
+class PlanningProblem:
     """A traced step, with descriptions of its inputs and the prices by which it is planned.
 
     Attributes:
@@ -171,7 +171,7 @@ class Subject:
         return [layout_of(self.placement, c, x.shape, x.dtype) for c, x in zip(plan.in_codes, self.inputs, strict=True)]
 
 
-def subject_of(
+def planning_problem_of(
     fn: Callable,
     avals: Sequence,
     placement: Placement,
@@ -183,7 +183,7 @@ def subject_of(
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
     title: str = "step",
-) -> Subject:
+) -> PlanningProblem:
     """Return the subject of a step written in JAX: ``step(*leaves) -> (*new_state, *results)``.
 
     Args:
@@ -237,7 +237,7 @@ def subject_of(
             "the first results are the new state, one per leaf of it",
             f"returned={len(program.outvars)} at most",
         )
-    return Subject(program, placement, inputs, pins, cost, memory_bytes, title)
+    return PlanningProblem(program, placement, inputs, pins, cost, memory_bytes, title)
 
 
 def _tail(name: str) -> str:

@@ -14,7 +14,7 @@ from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
 from sbpjax.sbp.layout import local_shape
 
-from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Subject
+from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, PlanningProblem
 
 
 @dataclass(frozen=True)
@@ -58,33 +58,33 @@ def unknown(name: str, known: Sequence[str], operation: str) -> SbpError:
     )
 
 
-def input_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
+def input_rows(problem: PlanningProblem, plan: Plan) -> list[TensorRow]:
     """Return a row for every parameter, buffer and batch of a step, with the layouts of its state."""
     states: dict[int, set[Codes]] = {}
-    for i, x in enumerate(subject.inputs):
-        if x.kind == STATE and x.parent is not None and x.shape == subject.inputs[x.parent].shape:
+    for i, x in enumerate(problem.inputs):
+        if x.kind == STATE and x.parent is not None and x.shape == problem.inputs[x.parent].shape:
             states.setdefault(x.parent, set()).add(plan.in_codes[i])
     rows = []
-    for i, x in enumerate(subject.inputs):
+    for i, x in enumerate(problem.inputs):
         codes = plan.in_codes[i]
         if not x.shape or x.kind not in (PARAMETER, BUFFER, BATCH):
             continue
         others = tuple(sorted(x.told(c) for c in states.get(i, set()) - {codes}))
-        held = math.prod(local_shape(x.tensor_shape, x.told(codes), subject.sizes)) * x.dtype.itemsize
+        held = math.prod(local_shape(x.tensor_shape, x.told(codes), problem.sizes)) * x.dtype.itemsize
         rows.append(
             TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held)
         )
     return group_rows(rows)
 
 
-def activation_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
+def activation_rows(problem: PlanningProblem, plan: Plan) -> list[TensorRow]:
     """Return a row for every boundary activation of a step, with the layouts that it is read in besides its own."""
     rows = []
     for a in activations(plan.program):
         codes = codes_of(plan, a)
         if codes is not None:
             others = tuple(sorted(_read_as(plan, a) - {codes}))
-            held = math.prod(local_shape(a.shape, codes, subject.sizes)) * a.dtype.itemsize
+            held = math.prod(local_shape(a.shape, codes, problem.sizes)) * a.dtype.itemsize
             rows.append(
                 TensorRow(
                     "activation", a.name, (a.name,), a.shape, a.dtype, codes, others, None, held, a.line.split("/")[-1]

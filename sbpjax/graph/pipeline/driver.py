@@ -24,7 +24,7 @@ from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 
-from .p2p_transfer import Coming, Courier, Shipment, acquaint, elsewhere, here
+from .p2p_transfer import Coming, P2PTransfer, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
 from .relocate import relocate_program
 from .schedule import FORWARD
@@ -41,7 +41,7 @@ class Driver:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         placements = list(dict.fromkeys([*pipeline.stages, *(t.task.placement for t in pipeline.compiled)]))
-        self.courier = Courier(pipeline.layouts, placements)
+        self.courier = P2PTransfer(pipeline.layouts, placements)
         self._numbers: dict = {}
         self._starts: dict[Var, Any] = {}
         self._iterations: list[dict] = []

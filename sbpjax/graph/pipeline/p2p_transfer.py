@@ -75,7 +75,7 @@ def elsewhere(layout: Layout) -> jax.Array:
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, [], dtype=layout.dtype)
 
 
-class Courier:
+class P2PTransfer:
     """Moves values between the stages of one pipeline.
 
     Args:

@@ -206,8 +206,8 @@ def schedule(
             "a pipeline schedule", repr(name), f"one of {list(NAMES)}, or a list per stage", 'schedule="1f1b"'
         )
     best = None
-    for credits in [list(limits)] if limits is not None else _credits(name, works, stages, micro_batches):
-        found = _list_schedule(name, works, stages, micro_batches, credits)
+    for allowed in [list(limits)] if limits is not None else _in_flight_limits(name, works, stages, micro_batches):
+        found = _list_schedule(name, works, stages, micro_batches, allowed)
         # By more than rounding, so that of equal schedules the first, with the fewest credits, holds the least.
         if best is None or found.makespan < best.makespan * (1 - 1e-9):
             best = found
@@ -219,7 +219,7 @@ def schedule(
     return best
 
 
-def _credits(name: str, works: tuple[Work, ...], stages: int, micro_batches: int) -> list[list[int]]:
+def _in_flight_limits(name: str, works: tuple[Work, ...], stages: int, micro_batches: int) -> list[list[int]]:
     chunks = max(1, len({w.chunk for w in works}) // stages)
     if name == "gpipe":
         return [[micro_batches * chunks] * stages]

@@ -31,7 +31,7 @@ from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.outside_writes import check_arguments
 from sbpjax._core.tracing.signature import Call, signature_of
 
-from ..report_registry import SHOWN
+from ..report_registry import REPORTS
 from .build_program import build_program, check_repeats
 from .program import Options, Program
 
@@ -94,7 +94,7 @@ class Compiled:
             OutOfMemoryError: the compiler finds that the device has less.
         """
         state, _, program = self._prepare_call(args, kwargs)
-        return SHOWN["memory"](program, state, compiled)
+        return REPORTS["memory"](program, state, compiled)
 
     def traffic(self, *args, **kwargs) -> Traffic:
         """Return the traffic of the program for these arguments, planned and compiled, by kind; nothing runs.
@@ -102,7 +102,7 @@ class Compiled:
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
         """
-        return SHOWN["traffic"](self._prepare_call(args, kwargs)[2])
+        return REPORTS["traffic"](self._prepare_call(args, kwargs)[2])
 
     def _prepare_call(self, args, kwargs) -> tuple[State, Call, Program]:
         call = Call(args, kwargs)

@@ -37,10 +37,10 @@ from sbpjax._core.tracing.signature import Call
 
 from .program import Program
 
-MISSED = object()
+CACHE_MISS = object()
 
 
-class Repeat:
+class FastPath:
     """A call that may come again.
 
     Args:
@@ -74,41 +74,41 @@ class Repeat:
         self._mark = mark
 
     def again(self, args: tuple, kwargs: dict, done: list | None = None) -> Any:
-        """Run the program once more and return its result, or `MISSED` if it may not fit; see `Program.run`."""
+        """Run the program once more and return its result, or `CACHE_MISS` if it may not fit; see `Program.run`."""
         if changes.now is not self._mark or mode.autocast is not self._autocast or is_looked_at():
-            return MISSED
+            return CACHE_MISS
         if mode.touch is not None or self._state._scales and not self._state.holds_scalers():
-            return MISSED
+            return CACHE_MISS
         if not self._flat or kwargs:
             call = Call(args, kwargs)
             if call.structure != self._structure or call.static() != self._static:
-                return MISSED
+                return CACHE_MISS
             args = tuple(call.tensors)
         if len(args) != len(self._arguments):
-            return MISSED
+            return CACHE_MISS
         given = []
         for x, (shape, dtype, layout, leaf, place) in zip(args, self._arguments):
             if not isinstance(x, Tensor):
-                return MISSED
+                return CACHE_MISS
             array = payload(x)
             # By class, since a tracer is a `jax.Array` too; layouts are interned.
             if array.__class__ is not ArrayImpl or x.layout is not layout or (not x.requires_grad) is not leaf:
-                return MISSED
+                return CACHE_MISS
             aval = array.aval
             if aval.shape != shape or aval.dtype != dtype:
-                return MISSED
+                return CACHE_MISS
             # The place of a global argument is in its layout; a local one may have come to another device.
             if layout is None and array.sharding is not place and array.sharding != place:
-                return MISSED
+                return CACHE_MISS
             given.append(array)
         program, tensors = self._program, self._tensors
         arrays = as_before(tensors, self._layouts, self._edges)
         if arrays is None:
-            return MISSED
+            return CACHE_MISS
         written = arrays if self._written is None else map(arrays.__getitem__, self._written)
         # Donating an array that something else holds would take it away there; the full path copies it.
         if max(map(getrefcount, written), default=0) > _ALONE:
-            return MISSED
+            return CACHE_MISS
         for group, lr in self._lr:
             if group["lr"] != lr:
                 self._lr = [(group, group["lr"]) for group, _ in self._lr]
@@ -127,7 +127,7 @@ class Repeat:
             given += payloads(program.captured)
         launcher = program.launcher(program._compiled)
         if launcher is None:
-            return MISSED
+            return CACHE_MISS
         inputs = [seed, *arrays, *numbers, *given]
         del arrays, written, given
         targets = tensors if self._written is None else [tensors[i] for i in self._written]
@@ -135,7 +135,7 @@ class Repeat:
         try:
             exchange(run, also=program.count_random if program.is_random else None, done=done)
         except (TypeError, ValueError):  # JAX refuses the state; the full path finds the change
-            return MISSED
+            return CACHE_MISS
         except JaxRuntimeError as error:
             raise program.run_error(error) from None
         if self._one is None:
@@ -143,8 +143,8 @@ class Repeat:
         return wrap_any(run.outs[-1], self._one[0])
 
 
-def repeat_of(program: Any, state: State, call: Call, static: list, mark: object) -> Repeat | None:
-    """Return the fast path of a call, None if more has to be looked at than `Repeat` does."""
+def fast_path_of(program: Any, state: State, call: Call, static: list, mark: object) -> FastPath | None:
+    """Return the fast path of a call, None if more has to be looked at than `FastPath` does."""
     # With several ranks each run is noted for the others to compare, by the full path.
     if (
         type(program) is not Program
@@ -161,7 +161,7 @@ def repeat_of(program: Any, state: State, call: Call, static: list, mark: object
         return None
     if any(layout is not state.tensors[i].layout for i, layout in zip(program.written, program.outputs.state_layouts)):
         return None
-    return Repeat(program, state, call, static, mark)
+    return FastPath(program, state, call, static, mark)
 
 
 def _most(arrays: list) -> int:

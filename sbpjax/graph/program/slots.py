@@ -18,7 +18,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.exchange import Plan
-from sbpjax._core.tensor.storage.offloaded import Stack, is_stored, stack_of
+from sbpjax._core.tensor.storage.offloaded import StackedParameters, is_stored, stacked_parameters_of
 from sbpjax._core.tensor.storage.payload import facts, payload, payloads, refresh_tensor
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax.sbp import Layout
@@ -39,7 +39,7 @@ class StateSlot:
     places: tuple[int, ...]
     layout: Layout | None
     own: bool = True
-    _stored: Stack | None = None
+    _stored: StackedParameters | None = None
 
     def array(self, tensors: Sequence[Tensor]):
         """Return the payload that the program takes for these tensors of the state.
@@ -49,11 +49,11 @@ class StateSlot:
         first = tensors[0]
         if self.own:
             return payload(first)
-        stack = stack_of(first) or self._stored
+        stack = stacked_parameters_of(first) or self._stored
         # Another graph may have stacked the same tensors in another layout, and a tensor may have been written since.
         if stack is not None and stack.layout is self.layout and stack.holds(tensors):
             return stack.array
-        stack = self._stored = Stack(self._make_stack([refresh_tensor(t) for t in tensors]), self.layout)
+        stack = self._stored = StackedParameters(self._make_stack([refresh_tensor(t) for t in tensors]), self.layout)
         # From here on the tensors read from the stack: with payloads of their own, every weight would be held twice.
         stack.store(tensors, written=False)
         return stack.array
@@ -69,14 +69,14 @@ class StateSlot:
 
     def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""
-        self._stored = Stack(array, self.layout)
+        self._stored = StackedParameters(array, self.layout)
         self._stored.store(tensors)
 
     def plan(self, plan: Plan, tensors: Sequence[Tensor], place: int) -> bool:
         """Add the work of `give`, with the array at a place among future results, to a plan; return whether it can."""
         if self.own:
             return plan.add(tensors[0], place, self.layout)
-        stack = Stack(None, self.layout, (stack_of(tensors[0]) or self._stored).ndim)
+        stack = StackedParameters(None, self.layout, (stacked_parameters_of(tensors[0]) or self._stored).ndim)
         known = stack.planned(tensors)
         if known is None:
             return False

@@ -17,7 +17,7 @@ from sbpjax._core.programs.normalise import Program as Flat
 from sbpjax._core.programs.plan import Codes
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
-from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject
+from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, PlanningProblem
 from sbpjax.sbp.placement import placement as Placement
 
 from .slots import StateSlot
@@ -71,7 +71,7 @@ def user_plan_of(
         Input(name, kind, tuple(aval.shape), aval.dtype, everywhere, parent, True, members)
         for (name, kind, parent, members), aval in zip(named, jaxpr.in_avals, strict=True)
     )
-    pins, marks = sharding.pins(Subject(flat, placement, inputs, (), title=graph.name))
+    pins, marks = sharding.pins(PlanningProblem(flat, placement, inputs, (), title=graph.name))
     return UserPlan(pin_values(flat, marks, placement), pins, marks)
 
 

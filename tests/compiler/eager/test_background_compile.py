@@ -14,7 +14,7 @@ from jax import numpy as jnp
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax._core.compiler.eager import background_compile as first_call
-from sbpjax._core.compiler.eager.background_compile import Ahead, FirstCall
+from sbpjax._core.compiler.eager.background_compile import BackgroundCompile, FirstCall
 from sbpjax._core.tensor.dispatch.op import Op, entry_of
 
 X = np.linspace(-1, 1, 12, dtype="f").reshape(3, 4)
@@ -52,7 +52,7 @@ def test_a_backward_is_compiled_once_and_by_another_thread(two_cores, compiled):
         return jnp.sin(x) * y
 
     op, entry = recorded(sine_times, X, X)
-    assert isinstance(entry.first.call, Ahead)
+    assert isinstance(entry.first.call, BackgroundCompile)
     entry.first.call._done.wait(60)
     gx, gy = entry.first.call(X, X, np.ones_like(X))
     np.testing.assert_allclose(gx, np.cos(X) * X, rtol=1e-5)
@@ -77,10 +77,10 @@ def test_a_call_that_comes_before_the_thread_compiles_by_itself(two_cores, compi
 
 def test_of_outputs_of_several_shapes_the_first_has_the_gradient(two_cores):
     op, entry = recorded(lambda x: (jnp.sin(x), x.sum(0)), X)
-    assert not isinstance(entry.first.call, Ahead)
-    assert isinstance(entry.variant((0,)).call, Ahead)
+    assert not isinstance(entry.first.call, BackgroundCompile)
+    assert isinstance(entry.variant((0,)).call, BackgroundCompile)
     op, entry = recorded(lambda x: (jnp.sin(x), jnp.cos(x)), X)
-    assert isinstance(entry.first.call, Ahead)
+    assert isinstance(entry.first.call, BackgroundCompile)
 
 
 @pytest.mark.parametrize("reason", ["no optimizer", "one core", "did not run", "in a trace"])
@@ -99,12 +99,12 @@ def test_nothing_is_compiled_that_may_not_be_wanted(two_cores, monkeypatch, reas
         return x
 
     jax.make_jaxpr(ask)(X) if reason == "in a trace" else ask(X)
-    assert isinstance(entries[0].first.call, FirstCall) and not isinstance(entries[0].first.call, Ahead)
+    assert isinstance(entries[0].first.call, FirstCall) and not isinstance(entries[0].first.call, BackgroundCompile)
 
 
 def test_an_error_of_the_thread_is_raised_by_the_call(monkeypatch):
     op = Op(lambda x: x.no_such_name)
-    ahead = Ahead(op, [jax.ShapeDtypeStruct((3,), np.float32)])
+    ahead = BackgroundCompile(op, [jax.ShapeDtypeStruct((3,), np.float32)])
     monkeypatch.setattr(first_call, "_waiting", deque([ahead]))
     monkeypatch.setattr(first_call, "_behind", deque([lambda: 1 / 0]))
     monkeypatch.setattr(first_call, "_threads", 1)

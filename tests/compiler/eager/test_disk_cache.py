@@ -17,7 +17,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import disk_cache, global_ops
 from sbpjax._core.ops.arithmetic import mul
 from sbpjax._core.ops.elementwise import exp
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.serialization import signing
 from sbpjax._core.tensor.creation import host_constants
 from sbpjax._core.tensor.dispatch import op as ops
@@ -34,8 +34,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("SBPJAX_PROGRAM_CACHE", raising=False)
     monkeypatch.setattr(disk_cache, "_lookups", 0)
-    monkeypatch.setattr(global_ops, "_PROGRAMS", Recent(100))
-    monkeypatch.setattr(ops, "_KEPT", Recent(100))
+    monkeypatch.setattr(global_ops, "_PROGRAMS", LRUCache(100))
+    monkeypatch.setattr(ops, "_KEPT", LRUCache(100))
     return tmp_path / "eager"
 
 

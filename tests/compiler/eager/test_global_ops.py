@@ -6,7 +6,7 @@ import pytest
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import BoxingError, BoxingWarning, MixedTensorError
 from sbpjax.sbp import Layout, placement
 from sbpjax.sbp.policy import boxing_policy
@@ -48,7 +48,7 @@ def test_programs_are_cached_by_layout():
 
 
 def test_programs_are_not_kept_without_bound(monkeypatch):
-    monkeypatch.setattr(global_ops, "_PROGRAMS", Recent(3))
+    monkeypatch.setattr(global_ops, "_PROGRAMS", LRUCache(3))
     for rows in (4, 8, 12, 16, 20):
         x = values((rows, 2))
         array, layout = conversions.from_logical(x, ONE, "S0")

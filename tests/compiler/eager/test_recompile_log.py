@@ -27,14 +27,14 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
 @pytest.mark.parametrize(("line", "said"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])
 def test_only_a_line_of_the_users_is_told_of_its_shapes(line, said, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
-        for size in range(recompile_log.SAID_AT + 5):
+        for size in range(recompile_log.WARN_AT_SHAPES + 5):
             recompile_log.count("sine", ((size,),), line)
     assert len(caplog.records) == said
 
 
 def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
-        for step in range(recompile_log.SAID_IN):
+        for step in range(recompile_log.WARN_IN_STEPS):
             assert not caplog.records
             for size in (2 * step, 2 * step + 1):
                 recompile_log.count("sine", ((size,),), "steps.py:7")

@@ -10,7 +10,7 @@ import pytest
 import sbpjax as flow
 from sbpjax._core.compiler.eager import recompile_log, shape_cache
 from sbpjax._core.ops import elementwise
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch import op as ops
 
 
@@ -22,11 +22,11 @@ def step(n):
 
 
 def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
-    table = Recent(8)
+    table = LRUCache(8)
     monkeypatch.setattr(shape_cache, "_programs", table)
-    monkeypatch.setattr(recompile_log, "_programs", Recent(100))
+    monkeypatch.setattr(recompile_log, "_programs", LRUCache(100))
     monkeypatch.setattr(recompile_log, "_said", set())
-    monkeypatch.setattr(recompile_log, "SAID_AT", 20)
+    monkeypatch.setattr(recompile_log, "WARN_AT_SHAPES", 20)
     step(1)  # makes `flow.sinh`, which keeps its op; the bounded table of ops may have made another one since
     all_ops = [o for o in gc.get_objects() if type(o) is ops.Op and o.fn is elementwise.sinh]
     for op in all_ops:
@@ -39,7 +39,7 @@ def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
             np.testing.assert_allclose(grad.numpy(), np.cosh(expected), rtol=1e-5)
     op = max(all_ops, key=lambda one: one.programs)
     assert op.programs >= 30
-    assert isinstance(op.call, shape_cache.ByShape)
+    assert isinstance(op.call, shape_cache.ShapeCache)
     assert 0 < len(table.everything()) <= 8
     assert len(op.entries) <= ops._MAX_ENTRIES + 1
     said = [r.getMessage() for r in caplog.records if "test_shape_cache.py" in r.getMessage()]
@@ -59,7 +59,7 @@ def test_an_op_of_many_shapes_is_a_part_of_traced_programs():
 
 
 def test_programs_of_changing_attributes_are_bounded(monkeypatch):
-    table = Recent(6)
+    table = LRUCache(6)
     monkeypatch.setattr(ops, "_OPS", table)
     x = flow.arange(40)
     for i in range(1, 30):
@@ -70,8 +70,8 @@ def test_programs_of_changing_attributes_are_bounded(monkeypatch):
 @pytest.mark.exhaustive
 def test_memory_stays_where_it_is(monkeypatch):
     """400 shapes of four programs each: 1.5 MB a program without a bound, with it what the table holds."""
-    monkeypatch.setattr(shape_cache, "_programs", Recent(64))
-    monkeypatch.setattr(ops, "_OPS", Recent(64))
+    monkeypatch.setattr(shape_cache, "_programs", LRUCache(64))
+    monkeypatch.setattr(ops, "_OPS", LRUCache(64))
     resident = []
     for n in range(1, 401):
         step(n)

@@ -8,9 +8,9 @@ from jax import numpy as jnp
 import sbpjax as flow
 from sbpjax._core.compiler.eager import shape_cache
 from sbpjax._core.compiler.eager import tiered as cold
-from sbpjax._core.compiler.eager.background_compile import Ahead
+from sbpjax._core.compiler.eager.background_compile import BackgroundCompile
 from sbpjax._core.compiler.eager.tiered import Cold
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch.op import Op, call_kept
 
 X = np.linspace(-1, 1, 12, dtype="f").reshape(3, 4)
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="cold pr
 
 @pytest.fixture(autouse=True)
 def tables(monkeypatch):
-    monkeypatch.setattr(shape_cache, "_programs", Recent(64))
-    monkeypatch.setattr(shape_cache, "_names", Recent(64))
+    monkeypatch.setattr(shape_cache, "_programs", LRUCache(64))
+    monkeypatch.setattr(shape_cache, "_names", LRUCache(64))
 
 
 def test_the_usual_program_takes_over_when_it_is_worth_it(monkeypatch):
@@ -86,7 +86,7 @@ def test_gradients_of_ever_new_shapes(monkeypatch):
 def test_another_thread_compiles_what_will_be_called(monkeypatch):
     monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 0)
     op, compiled = Op(lambda x: x[1:], name="pieces"), []
-    ahead = Ahead(op, [jax.ShapeDtypeStruct(X.shape, X.dtype)])
+    ahead = BackgroundCompile(op, [jax.ShapeDtypeStruct(X.shape, X.dtype)])
     listen = lambda event, duration, **_: compiled.append(event.endswith("backend_compile_duration"))  # noqa: E731
     ahead.compile()
     jax.monitoring.register_event_duration_secs_listener(listen)

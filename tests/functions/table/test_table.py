@@ -9,22 +9,22 @@ import sbpjax
 from sbpjax._core.functions.table import table
 from sbpjax._core.tensor.dispatch.op import SAVES, op_of
 
-SHOWN = [(room, name) for room, names in table._SHOWN.items() for name in names]
+SHOWN = [(namespace, name) for namespace, names in table._PUBLIC_ROWS.items() for name in names]
 
 
-@pytest.mark.parametrize("room", sorted(table._SHOWN))
-def test_every_name_can_be_made(room):
-    for name in table.names(room):
-        function = table.found(room, name)
+@pytest.mark.parametrize("namespace", sorted(table._PUBLIC_ROWS))
+def test_every_name_can_be_made(namespace):
+    for name in table.names(namespace):
+        function = table.found(namespace, name)
         assert callable(function) and inspect.signature(function).parameters is not None
-        assert function.__doc__ and function.is_told, f"{room}.{name}"
+        assert function.__doc__ and function.has_argument_errors, f"{namespace}.{name}"
 
 
 def test_no_name_is_given_twice():
     given = collections.Counter()
     for row in table.ROWS:
         for name in (row.name, *row.also.split()):
-            home = name if "." in name else f"{row.room}.{name}"
+            home = name if "." in name else f"{row.namespace}.{name}"
             if row.shows & table.FN:
                 given[home] += 1
     assert [name for name, times in given.items() if times > 1] == []
@@ -36,8 +36,8 @@ def test_an_alias_is_the_same_function():
 
 
 def test_a_method_is_made_when_it_is_asked_for():
-    table._show("Tensor", "vdot", *table._SHOWN["Tensor"]["vdot"])
-    assert isinstance(vars(sbpjax.Tensor)["vdot"], table.Late)
+    table._show("Tensor", "vdot", *table._PUBLIC_ROWS["Tensor"]["vdot"])
+    assert isinstance(vars(sbpjax.Tensor)["vdot"], table.LazyMethod)
     assert sbpjax.ones(2).vdot(sbpjax.ones(2)).item() == 2
     assert vars(sbpjax.Tensor)["vdot"] is sbpjax.vdot
 

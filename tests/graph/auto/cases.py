@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from sbpjax._core.inspect.auto.report import Report, report
-from sbpjax.graph.auto.planning_problem import Subject, subject_of
+from sbpjax.graph.auto.planning_problem import PlanningProblem, planning_problem_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax
 
@@ -30,16 +30,16 @@ def grid() -> placement:
     return placement("cpu", np.arange(8).reshape(2, 4))
 
 
-def subject(step: models_jax.Step, p: placement, **options) -> Subject:
+def problem(step: models_jax.Step, p: placement, **options) -> PlanningProblem:
     """Return the subject of a step of `models_jax`."""
     kinds = [KINDS[n.partition(".")[0]] for n in step.names]
-    return subject_of(step.fn, step.avals, p, names=step.names, kinds=kinds, returned=step.state, **options)
+    return planning_problem_of(step.fn, step.avals, p, names=step.names, kinds=kinds, returned=step.state, **options)
 
 
 @functools.cache
-def on_a_line(model: str) -> Subject:
+def on_a_line(model: str) -> PlanningProblem:
     """Return a small model's step on 8 devices."""
-    return subject(STEPS[model](), line(), title=model)
+    return problem(STEPS[model](), line(), title=model)
 
 
 @functools.cache

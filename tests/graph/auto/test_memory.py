@@ -14,7 +14,7 @@ from sbpjax._core.planner.memory.limit import holds_bytes
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.graph.auto.graph import how_many
 from tests import models_jax
-from tests.graph.auto.cases import grid, line, subject
+from tests.graph.auto.cases import grid, line, problem
 
 LINE = line()
 WIDTH, HIDDEN = 8, 256
@@ -109,7 +109,7 @@ COMPILED = {  # sizes at which a few blocks outweigh all others, as in models of
 @pytest.mark.parametrize("model", ["mlp", "wide", pytest.param("gpt", marks=pytest.mark.exhaustive)])
 def test_what_a_plan_holds_is_what_the_compiler_needs(model):
     step, place = (make() for make in COMPILED[model])
-    case = subject(step, place)
+    case = problem(step, place)
     plan = case.plan()
     call = jax.jit(spmd_function(plan, place, repeats="calls"), donate_argnums=tuple(range(step.state)))
     structs = [jax.ShapeDtypeStruct(x.physical_shape, x.dtype, sharding=x.sharding) for x in case.layouts(plan)]

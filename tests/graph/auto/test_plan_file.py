@@ -10,7 +10,7 @@ from sbpjax._core.planner.boundaries import codes_of
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto.plan_file import Sharding, load, sharding_of
 from tests import models_jax
-from tests.graph.auto.cases import grid, line, on_a_line, reported, subject
+from tests.graph.auto.cases import grid, line, on_a_line, problem, reported
 
 _SAME = 1e-6  # two solutions of one linear program
 
@@ -41,7 +41,7 @@ def test_equal_layers_are_one_entry():
 
 
 def test_two_axes_round_trip(tmp_path):
-    case = subject(models_jax.mlp(64, 32, 64), grid())
+    case = problem(models_jax.mlp(64, 32, 64), grid())
     plan = case.plan()
     found = load(sharding_of(case, plan).save(tmp_path / "sharding.py"))
     assert found.hierarchy == (2, 4) and found.plan(case).in_codes == plan.in_codes

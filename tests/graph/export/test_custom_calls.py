@@ -142,7 +142,7 @@ LINEAR = {
     "tridiagonal": (lambda x: linalg.tridiagonal(x, lower=True), (5, 5)),
     "tridiagonal solve": (lambda x: linalg.tridiagonal_solve(x[..., 0], x[..., 1], x[..., 2], x), (5, 5)),
 }
-ELSEWHERE = {"cuda": {"eig", "schur", "hessenberg"}, "tpu": {"eig", "schur", "hessenberg", "tridiagonal"}}
+OTHER_PLATFORMS = {"cuda": {"eig", "schur", "hessenberg"}, "tpu": {"eig", "schur", "hessenberg", "tridiagonal"}}
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -152,7 +152,7 @@ def test_linear_algebra_as_jax_calls_it_is_allowed(name):
         for batch in ((), (3,), (2, 3)):
             exported = serialised(fn, jax.ShapeDtypeStruct((*batch, *shape), dtype))
             assert foreign(parse_program(exported.mlir_module_serialized)) == []
-    for platform, lacking in ELSEWHERE.items():
+    for platform, lacking in OTHER_PLATFORMS.items():
         if name not in lacking:
             exported = serialised(fn, jax.ShapeDtypeStruct((3, *shape), jnp.float32), platforms=(platform,))
             assert foreign(parse_program(exported.mlir_module_serialized)) == []

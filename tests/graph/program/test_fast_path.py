@@ -6,7 +6,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.graph.program.fast_path import MISSED
+from sbpjax.graph.program.fast_path import CACHE_MISS
 from sbpjax.nn import functional as F
 
 PLACE = flow.placement("cpu", [0, 1])
@@ -59,7 +59,7 @@ class Twin:
             class Counting:
                 def again(_, args, kwargs, done=None):
                     result = again(args, kwargs, done)
-                    self.quick_calls += result is not MISSED
+                    self.quick_calls += result is not CACHE_MISS
                     return result
 
             last.repeat = Counting()
@@ -249,6 +249,6 @@ def test_jax_refuses_a_state_of_another_kind_before_it_takes_anything(how):
         weight._array = before[0].astype("float64")
     else:
         weight._array = jax.device_put(before[0], jax.devices()[1])
-    assert repeat.again((twin.batch(),), {}) is MISSED
+    assert repeat.again((twin.batch(),), {}) is CACHE_MISS
     weight._array = before.pop()
-    assert repeat.again((twin.batch(),), {}) is not MISSED
+    assert repeat.again((twin.batch(),), {}) is not CACHE_MISS

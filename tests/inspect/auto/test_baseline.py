@@ -7,10 +7,10 @@ import pytest
 
 from sbpjax._core.inspect.auto.baseline import hand_pins, strategies, title
 from sbpjax.errors import SbpError
-from sbpjax.graph.auto.planning_problem import subject_of
+from sbpjax.graph.auto.planning_problem import planning_problem_of
 from sbpjax.sbp import algebra
 from tests import models_jax
-from tests.graph.auto.cases import STEPS, grid, line, on_a_line, subject
+from tests.graph.auto.cases import STEPS, grid, line, on_a_line, problem
 
 # What the walk finds beyond the hand-written pins, which know two layers and no table of single weights.
 BEYOND = {"mlp": {"2.w", "2.b", "3.w"}, "deep": {"2.w", "2.b", "3.w"}, "gpt": set(), "wide": {"wide"}}
@@ -41,7 +41,7 @@ def test_data_strategies_are_those_written_by_hand(strategy):
 
 
 def test_two_axes_have_the_products_too_and_split_different_dims():
-    case = subject(STEPS["gpt"](), grid())
+    case = problem(STEPS["gpt"](), grid())
     assert strategies(case) == ["dp", "zero1", "fsdp", "tp", "dp+tp", "zero1+tp", "fsdp+tp"]
     names = {x.name: i for i, x in enumerate(case.inputs)}
     pins = hand_pins(case, "fsdp+tp")
@@ -52,7 +52,7 @@ def test_two_axes_have_the_products_too_and_split_different_dims():
 
 
 def test_what_does_not_divide_stays_whole():
-    case = subject(models_jax.mlp(12, 30, 64), line())
+    case = problem(models_jax.mlp(12, 30, 64), line())
     names = {x.name: i for i, x in enumerate(case.inputs)}
     assert hand_pins(case, "dp")[names["x.x"]] == (-1,)
     fsdp = hand_pins(case, "fsdp")
@@ -71,7 +71,7 @@ def test_layers_in_a_loop_are_split_as_those_outside():
         return up - du, down - dd, value
 
     avals = [jax.ShapeDtypeStruct(s, np.float32) for s in ((3, 32, 64), (3, 64, 32), (16, 32))]
-    pins = hand_pins(subject_of(step, avals, line(), names=["up", "down", "x"], returned=2), "tp")
+    pins = hand_pins(planning_problem_of(step, avals, line(), names=["up", "down", "x"], returned=2), "tp")
     assert pins == {0: (2,), 1: (1,), 2: (-1,)}
 
 

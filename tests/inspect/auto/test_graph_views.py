@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.inspect.auto.graph_views import subject_of_program
+from sbpjax._core.inspect.auto.graph_views import problem_of_program
 from sbpjax._core.inspect.auto.sensitivity import layouts_of
 from sbpjax._core.planner.boundaries import codes_of
 from sbpjax.errors import MixedTensorError, SbpError
@@ -58,7 +58,7 @@ def trained():
 
 def test_tensors_have_the_names_of_the_model():
     graph = trained()
-    case = subject_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {}))
+    case = problem_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {}))
     names = {x.name: x for x in case.inputs}
     wanted = [f"model.{k}.{layer}.{kind}" for k in (0, 1) for layer in ("up", "down") for kind in ("weight", "bias")]
     assert [n for n, x in names.items() if x.kind == "parameter"] == wanted
@@ -73,7 +73,7 @@ def test_tensors_have_the_names_of_the_model():
 def test_the_report_speaks_of_the_graphs_own_plan():
     graph = trained()
     made = graph.auto_parallel_report(against=["dp", "own"])
-    assert made.plan is graph.program.plan and made.subject.title == graph.name
+    assert made.plan is graph.program.plan and made.problem.title == graph.name
     for name, p in graph.model.to(nn.Module).named_parameters(prefix="model"):
         assert made.sbp(name) == tuple(p.sbp)
     assert made["found"].time_us < made["data parallel"].time_us
@@ -82,9 +82,9 @@ def test_the_report_speaks_of_the_graphs_own_plan():
 
 def test_the_price_of_a_layout():
     graph = trained()
-    found = graph.why("model.*.up.weight", "B")
+    found = graph.sensitivity("model.*.up.weight", "B")
     assert found.names == ("model.0.up.weight", "model.1.up.weight") and found.time_us > 0
-    assert graph.why("model.0.act.output", "B").time_us > 0
+    assert graph.sensitivity("model.0.act.output", "B").time_us > 0
 
 
 def test_a_stack_of_layers_has_the_names_of_its_members(tmp_path):
@@ -94,17 +94,17 @@ def test_a_stack_of_layers_has_the_names_of_its_members(tmp_path):
     made = graph.auto_parallel_report(against=["tp"])
     row = next(r for r in made.rows if r.name == "model.*.up.weight")
     assert row.shape == (256, 8) and row.names == tuple(f"model.{k}.up.weight" for k in range(3))
-    assert any(x.members for x in made.subject.inputs)
+    assert any(x.members for x in made.problem.inputs)
     assert made.sbp("model.1.up.weight") == tuple(graph.model.to(nn.Module)[1].up.weight.sbp)
     path = made.save(tmp_path / "sharding.py")
-    again = plan_file.load(path).plan(made.subject)
+    again = plan_file.load(path).plan(made.problem)
     assert again.in_codes == made.plan.in_codes
-    assert layouts_of(made.subject, again) == layouts_of(made.subject, made.plan)
-    inside = [a for a in made.subject.activations().values() if a.loops]
+    assert layouts_of(made.problem, again) == layouts_of(made.problem, made.plan)
+    inside = [a for a in made.problem.activations().values() if a.loops]
     assert inside  # a pin in a loop holds in every turn
     for a in inside[:2]:
         other = (0,) if made.sbp(a.name) != (flow.sbp.split(0),) else (1,)
-        assert codes_of(made.subject.plan(marks={a: other}), a) == other
+        assert codes_of(made.problem.plan(marks={a: other}), a) == other
 
 
 @pytest.mark.parametrize("ending", [".py", ".json"])
@@ -152,7 +152,7 @@ def test_a_plan_of_another_graph_is_refused(tmp_path):
 
 
 def _planned(graph):
-    return subject_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {})), graph.program.plan
+    return problem_of_program(graph, *prepared_or_last(graph, "auto_parallel_report", (), {})), graph.program.plan
 
 
 def test_without_auto_parallelism_it_is_about_the_layouts_given():
@@ -161,7 +161,7 @@ def test_without_auto_parallelism_it_is_about_the_layouts_given():
     x, y = (t.to_global(place, flow.sbp.split(0)) for t in batch())
     made = graph.auto_parallel_report(x, y=y, against=["own"])
     assert made["found"].as_dict() == made["your own"].as_dict()
-    assert made.sbp("x") == (flow.sbp.split(0),) and not made.subject.free
+    assert made.sbp("x") == (flow.sbp.split(0),) and not made.problem.free
 
 
 def test_one_device_has_no_layouts():

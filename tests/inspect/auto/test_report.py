@@ -14,7 +14,7 @@ from sbpjax.graph.auto import plan_file
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import local_shape
 from tests import models_jax
-from tests.graph.auto.cases import grid, line, on_a_line, reported, subject
+from tests.graph.auto.cases import grid, line, on_a_line, problem, reported
 
 
 def test_the_found_plan_is_no_dearer_than_any_other():
@@ -31,21 +31,21 @@ def test_figures_are_those_of_the_plans():
         assert (told.bytes, told.time_us, told.gap) == (plan.bytes, plan.modelled_us, plan.gap)
         standing = sum(
             math.prod(local_shape(x.shape, c, (8,))) * x.dtype.itemsize
-            for x, c in zip(made.subject.inputs, plan.in_codes)
-        ) - sum(x.dtype.itemsize for x in made.subject.inputs if not x.shape)
+            for x, c in zip(made.problem.inputs, plan.in_codes)
+        ) - sum(x.dtype.itemsize for x in made.problem.inputs if not x.shape)
         assert told.standing_bytes == standing < told.memory_bytes
         assert 0 <= told.interconnect_us <= told.time_us
-        assert told.collectives == sum(launches(plan, made.subject.cost).values())
-    replicated = sum(math.prod(x.shape) * 4 for x in made.subject.inputs if x.shape)
+        assert told.collectives == sum(launches(plan, made.problem.cost).values())
+    replicated = sum(math.prod(x.shape) * 4 for x in made.problem.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
 
 
 def test_every_parameter_and_argument_is_listed_once():
     made = reported("mlp")
     names = [n for r in made.rows if r.kind in ("parameter", "batch") for n in r.names]
-    wanted = [x.name for x in made.subject.inputs if x.kind in ("parameter", "batch")]
+    wanted = [x.name for x in made.problem.inputs if x.kind in ("parameter", "batch")]
     assert sorted(names) == sorted(wanted)
-    for i, x in enumerate(made.subject.inputs):
+    for i, x in enumerate(made.problem.inputs):
         if x.name in names:
             assert made.sbp(x.name) == algebra.to_sbp(made.plan.in_codes[i])
 
@@ -77,7 +77,7 @@ def test_activations_lie_as_the_plan_makes_them():
 
 
 def test_two_axes():
-    case = subject(models_jax.mlp(64, 32, 64), grid())
+    case = problem(models_jax.mlp(64, 32, 64), grid())
     made = report(case, against=["dp", "dp+tp"])
     assert [t.name for t in made.totals] == ["found", "data parallel", "data parallel × tensor parallel"]
     assert made.head().startswith("step on 2 × 4 ranks by the prices of h100: 14 of 15 layouts chosen")
@@ -122,7 +122,7 @@ def test_as_dict_is_json():
 
 def test_leaves_need_one_name_each():
     with pytest.raises(SbpError, match="2 names for 3 leaves"):
-        from sbpjax.graph.auto.planning_problem import subject_of
+        from sbpjax.graph.auto.planning_problem import planning_problem_of
 
         aval = np.zeros((4, 4), np.float32)
-        subject_of(lambda a, b, c: a, [aval] * 3, line(), names=["a", "b"], returned=1)
+        planning_problem_of(lambda a, b, c: a, [aval] * 3, line(), names=["a", "b"], returned=1)

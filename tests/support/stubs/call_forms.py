@@ -83,7 +83,7 @@ def doc(path: str) -> str:
     return inspect.getdoc(_spoken(path)[0]) or ""
 
 
-def said_by_source(path: str, in_full: bool) -> str | None:
+def annotation_in_source(path: str, in_full: bool) -> str | None:
     """Return the module where a function is written, with all its types if `in_full`; None if there is none."""
     name, found = path.rpartition(".")[2], resolve(path)
     plain = inspect.unwrap(found)
@@ -129,8 +129,8 @@ def _candidates(owner: str, name: str) -> list[str]:
     bases = [name, name.removesuffix("_copy"), name.removesuffix("_with_indices"), f"{name}_"]
     if name.endswith("_") and not name.endswith("__"):
         bases.append(name.rstrip("_"))
-    rooms = [f"{owner}." if owner else "", "", "Tensor.", "nn.functional."]
-    return [f"{room}{base}" for base in dict.fromkeys(bases) for room in dict.fromkeys(rooms)]
+    namespaces = [f"{owner}." if owner else "", "", "Tensor.", "nn.functional."]
+    return [f"{namespace}{base}" for base in dict.fromkeys(bases) for namespace in dict.fromkeys(namespaces)]
 
 
 def _hands_on(function: object) -> bool:

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import sbpjax
 from sbpjax._core.functions.table.texts import ARGUMENTS, IGNORED, MAKING, SEVERAL_DIMS
-from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
+from tests.support.stubs.call_forms import annotation_in_source, doc, forms, resolve
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
 
 ROOT = Path(__file__).resolve().parents[3]
 OF_TENSORS = ("", "_C", "fft", "linalg", "special", "nn.functional", "nn.init")
 FACES = (*OF_TENSORS, "nn", "nn.utils", "utils", "utils.data")  # the last ones show what stands elsewhere as it is
-LATE = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
+LAZY_NAMES = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
     "": tuple(sbpjax.__getattr__.modules),
     "nn": ("Graph", "graph", "modules", "parameter"),
     "nn.utils": ("parametrizations", "parametrize", "stateless"),
@@ -72,18 +72,18 @@ def face(space: str) -> str:
     module = importlib.import_module(f"sbpjax.{space}".rstrip("."))
     known = Types()
     lines = []
-    for name in sorted({*dir(module), *vars(module), *LATE.get(space, ())}):
+    for name in sorted({*dir(module), *vars(module), *LAZY_NAMES.get(space, ())}):
         if name.startswith("_") and name not in ("_C", "__version__") or name in NOT_PUBLIC:
             continue
         path = f"{space}.{name}".lstrip(".")
         found = resolve(path)
         if isinstance(found, types.ModuleType):
-            shown = name in LATE.get(space, ()) or name in _imported(module)
+            shown = name in LAZY_NAMES.get(space, ()) or name in _imported(module)
             lines += _module(module, name, found) if shown else []  # others are loaded by chance
         elif isinstance(found, type):
             lines += _class(name, found)
         elif inspect.isroutine(found) and _is_own(found):
-            home = said_by_source(path, in_full=space in OF_TENSORS)
+            home = annotation_in_source(path, in_full=space in OF_TENSORS)
             here = home in (None, module.__name__)
             lines += function(path, name, known) if here else [f"from {home} import {found.__name__} as {name}"]
         elif not inspect.isroutine(found):

@@ -20,7 +20,7 @@ def split() -> dict:
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch):
     """Start with no counts, and leave none of programs' counts behind."""
-    monkeypatch.setattr(host_constants, "_made", host_constants.Recent(64))
+    monkeypatch.setattr(host_constants, "_made", host_constants.LRUCache(64))
 
 
 def by_programs(monkeypatch):

@@ -26,7 +26,7 @@ def draws(monkeypatch):
         return original(fn, options, inputs, size, *rest)
 
     monkeypatch.setattr(host_constants, "_draw_numbers", joined)
-    monkeypatch.setattr(host_constants, "_made", host_constants.Recent(64))
+    monkeypatch.setattr(host_constants, "_made", host_constants.LRUCache(64))
     return sizes
 
 

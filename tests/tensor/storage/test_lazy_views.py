@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch import op
 from sbpjax._core.tensor.storage import lazy_views, splitting, views
 from tests.support import graphs
@@ -28,8 +28,8 @@ def programs(monkeypatch):
     """The names of ops that run, in order, of all that are looked up by function."""
     ran = []
     whole = op.Op.__getattr__
-    monkeypatch.setattr(op, "_OPS", Recent(1000))
-    monkeypatch.setattr(lazy_views, "_CHAINS", Recent(1000))
+    monkeypatch.setattr(op, "_OPS", LRUCache(1000))
+    monkeypatch.setattr(lazy_views, "_CHAINS", LRUCache(1000))
     monkeypatch.setattr(views, "_known", {})
     splitting._cut.cache_clear()
 

@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax
 from sbpjax._core.compiler import conversions
-from sbpjax._core.tensor.storage.offloaded import Stack, Stored
+from sbpjax._core.tensor.storage.offloaded import StackedParameters, Stored
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax.sbp import Layout
 
@@ -17,7 +17,7 @@ VALUES = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
 
 def local_shelf():
     tensors = [sbpjax.zeros(4, 2).requires_grad_() for _ in range(3)]
-    stack = Stack(jnp.asarray(VALUES), None)
+    stack = StackedParameters(jnp.asarray(VALUES), None)
     stack.store(tensors)
     return tensors, stack
 
@@ -25,14 +25,16 @@ def local_shelf():
 def global_shelf():
     tensors = [sbpjax.zeros(4, 2, placement=PLACE, sbp=sbpjax.sbp.broadcast).requires_grad_() for _ in range(3)]
     layout = Layout(PLACE, "S1", (3, 4, 2), "float32")
-    stack = Stack(conversions.from_logical(VALUES, PLACE, "S1")[0], layout)
+    stack = StackedParameters(conversions.from_logical(VALUES, PLACE, "S1")[0], layout)
     stack.store(tensors)
     return tensors, stack
 
 
 def single_shelf():
     tensors = [sbpjax.zeros(4, 2, placement=PLACE, sbp=sbpjax.sbp.broadcast).requires_grad_()]
-    stack = Stack(conversions.from_logical(VALUES[0], PLACE, "S0")[0], Layout(PLACE, "S0", (4, 2), "float32"))
+    stack = StackedParameters(
+        conversions.from_logical(VALUES[0], PLACE, "S0")[0], Layout(PLACE, "S0", (4, 2), "float32")
+    )
     stack.store(tensors)
     return tensors, stack
 
@@ -99,7 +101,7 @@ def test_parking_again_counts_a_version_and_shows_through_aliases(make):
     x = tensors[0]
     alias = x.detach()
     before = x._version
-    Stack(stack.array * 0 + 3, stack.layout).store(tensors)
+    StackedParameters(stack.array * 0 + 3, stack.layout).store(tensors)
     assert x._version > before
     np.testing.assert_array_equal(alias.numpy(), np.full((4, 2), 3, np.float32))
     np.testing.assert_array_equal(x.detach().numpy(), np.full((4, 2), 3, np.float32))
@@ -115,7 +117,7 @@ def test_gradients_reach_parked_leaves():
 def test_a_change_between_forward_and_backward_is_noticed():
     tensors, stack = local_shelf()
     loss = (tensors[1] * tensors[1]).sum()
-    Stack(stack.array, None).store(tensors)
+    StackedParameters(stack.array, None).store(tensors)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
 
@@ -123,7 +125,7 @@ def test_a_change_between_forward_and_backward_is_noticed():
 def test_fetched_arrays_are_not_kept_alive():
     tensors, stack = local_shelf()
     _ = tensors[0].shape, tensors[0].detach().numpy()
-    Stack(stack.array, None).store(tensors)
+    StackedParameters(stack.array, None).store(tensors)
     jax.effects_barrier()
     assert stack.fetched[0]() is None
 

@@ -13,7 +13,7 @@ from sbpjax.distributed.group import ProcessGroup as ProcessGroup
 from sbpjax.distributed.group import group_of
 
 default_pg_timeout = timedelta(seconds=_own.default_pg_timeout)
-_WHY = "the rendezvous is through the environment or at tcp://host:port"
+_REASON = "the rendezvous is through the environment or at tcp://host:port"
 _USE = "sbpjax.distributed.init_process_group()"
 
 

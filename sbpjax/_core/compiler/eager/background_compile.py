@@ -60,7 +60,7 @@ class FirstCall:
     def _first(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
         options, usual = self.chosen(arrays)
-        if not shape_cache.are_many(self._op.name):
+        if not shape_cache.has_many_shapes(self._op.name):
             return options, usual
         return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
 
@@ -71,7 +71,7 @@ class FirstCall:
         return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
 
 
-class Ahead(FirstCall):
+class BackgroundCompile(FirstCall):
     """A first call that another thread may compile ahead of time.
 
     Args:
@@ -105,7 +105,7 @@ class Ahead(FirstCall):
 
 
 _lock = threading.Lock()
-_waiting: deque[Ahead] = deque()
+_waiting: deque[BackgroundCompile] = deque()
 _behind: deque[Callable[[], None]] = deque(maxlen=_MOST_OPTIMIZERS)
 _threads = 0
 _expected = False
@@ -128,7 +128,7 @@ def compile_ahead(op: Any, structs: list) -> None:
     most = min(_MOST_THREADS, cores() - 1)
     if not _expected or most < 1 or len(_waiting) >= _MOST_WAITING or not trace_state_clean():
         return
-    op.call = ahead = Ahead(op, structs)
+    op.call = ahead = BackgroundCompile(op, structs)
     with _lock:
         _waiting.append(ahead)
         if _threads >= most:

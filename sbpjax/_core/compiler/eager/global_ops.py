@@ -19,7 +19,7 @@ from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace, sizes
-from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
 from sbpjax.sbp import abstract, algebra, multi_host, policy
@@ -31,7 +31,7 @@ from ..lower import spmd_function
 from . import disk_cache, recompile_log
 
 # Bounded: a loop over ever new shapes makes a program each, and XLA frees none that Python still holds.
-_PROGRAMS = Recent(most_programs())
+_PROGRAMS = LRUCache(most_programs())
 # A jax.Array, or an `abstract.Abstract` in the place of one.
 Payload = Any
 

@@ -13,16 +13,16 @@ from __future__ import annotations
 import logging
 import os
 
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import UNKNOWN_LINE, user_line
 
 log = logging.getLogger("sbpjax")
-SAID_AT = 60  # shapes
-SAID_IN = 10  # steps
+WARN_AT_SHAPES = 60  # shapes
+WARN_IN_STEPS = 10  # steps
 
 SLOW_S = 2.0
 
-_programs = Recent(16384)
+_programs = LRUCache(16384)
 # Lines of the program that runs: as many as it has.
 _said: set[str] = set()
 
@@ -75,7 +75,7 @@ def count(name: str, shapes: tuple, line: str | None = None) -> None:
     found, in_steps, last = _programs.find(key) or (0, 0, -1)
     found, in_steps = found + 1, in_steps + (last != steps.done)
     _programs.keep(key, (found, in_steps, steps.done))
-    if (found == SAID_AT or in_steps == SAID_IN) and line not in _said and line != UNKNOWN_LINE:
+    if (found == WARN_AT_SHAPES or in_steps == WARN_IN_STEPS) and line not in _said and line != UNKNOWN_LINE:
         _said.add(line)
         text = "%s has compiled %d shapes of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
         log.warning(text, line, found, name, list(shapes[0] or ()) if shapes else [])

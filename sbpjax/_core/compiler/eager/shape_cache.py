@@ -1,7 +1,7 @@
 """Per-shape program cache: one bounded table for the programs of ops with ever new shapes.
 
 ``op.call`` is a ``jax.jit`` function, which keeps a program for every shape without bound. An op that has compiled 16
-of them goes over to `ByShape`: a table of single programs, shared by all such ops, that drops those not used for
+of them goes over to `ShapeCache`: a table of single programs, shared by all such ops, that drops those not used for
 longest. Ops with fewer shapes, nearly all, never pay for the look into that table. Programs of the table, and those of
 ops of a name that has compiled 64, are compiled quickly first, see `_core.compiler.eager.tiered`: of ``x[:i]`` each i
 is an op of its own, and so is each shape's backward.
@@ -22,7 +22,7 @@ import jax
 from sbpjax._core.compiler import mappings
 from sbpjax._core.compiler.eager import recompile_log
 from sbpjax._core.jax_private import ArrayImpl
-from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 # Shapes of one op, from which on its programs are counted and dropped.
 MANY = 16
@@ -30,8 +30,8 @@ MANY = 16
 _MANY_OF_A_NAME = 64
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
-_programs = Recent(most_programs())
-_names = Recent(4096)
+_programs = LRUCache(most_programs())
+_names = LRUCache(4096)
 
 
 # Compilations of one thread call listeners in that thread.
@@ -44,7 +44,7 @@ class _Traced(threading.local):
 _traced = _Traced()
 
 
-class ByShape:
+class ShapeCache:
     """The programs of one op, one ``jax.jit`` function per kind of inputs.
 
     Args:
@@ -77,7 +77,7 @@ class ByShape:
         return call(*arrays)
 
 
-def are_many(name: str) -> bool:
+def has_many_shapes(name: str) -> bool:
     """Return whether ops of a name have compiled so many programs that more will come."""
     return (_names.find(name) or 0) >= _MANY_OF_A_NAME
 

@@ -55,7 +55,7 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
         function = public(written, row.names, row.oneflow, bool(row.out), row.strict)
         function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
         return (
-            set_public_name(function, row.name, function.__doc__, row.room)
+            set_public_name(function, row.name, function.__doc__, row.namespace)
             if function.__name__ != row.name
             else function
         )
@@ -84,7 +84,7 @@ def _of_call(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
         space["_Result"] = _named_tuple(row)
         call = f"_Result(*{call})"
     function = source_to_function(row.name, [row.arguments], [f"return {call}"], space, row.path, row.returns)
-    return set_public_name(function, row.name, row.text or f"Return ``{row.call}``.", row.room)
+    return set_public_name(function, row.name, row.text or f"Return ``{row.call}``.", row.namespace)
 
 
 def _named_tuple(row: Row) -> Any:
@@ -98,9 +98,11 @@ class _Named(ast.NodeTransformer):
         self.own, self.space, self.at = own, space, at
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        room, _, name = ast.unparse(node.func).rpartition(".")
-        if f"{room}.{name}".strip(".").partition(".")[0] not in self.own and (function := self.at(room, name)):
-            target = f"_of_{room}_{name}".replace(".", "_")
+        namespace, _, name = ast.unparse(node.func).rpartition(".")
+        if f"{namespace}.{name}".strip(".").partition(".")[0] not in self.own and (
+            function := self.at(namespace, name)
+        ):
+            target = f"_of_{namespace}_{name}".replace(".", "_")
             self.space[target] = function
             node.func = ast.Name(target)
         return self.generic_visit(node)
@@ -118,11 +120,11 @@ def _with_several(function: Any) -> Any:
     return method
 
 
-def set_public_name(function: Any, name: str, doc: str | None, room: str) -> Any:
+def set_public_name(function: Any, name: str, doc: str | None, namespace: str) -> Any:
     """Set the public name, docstring and module of a function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    function.__module__ = f"sbpjax.{room}".rstrip(".") if room != "Tensor" else "sbpjax"
+    function.__module__ = f"sbpjax.{namespace}".rstrip(".") if namespace != "Tensor" else "sbpjax"
     return function
 
 
@@ -190,7 +192,7 @@ class Form:
         doc = self.text(list(inspect.signature(function).parameters), "self" if kind == "inplace" else "")
         if writes:
             doc = f"Write the result of `{row.name}` into the first tensor, which keeps its layout.\n\n{doc}"
-        return set_public_name(function, name, doc, "nn.functional" if kind == "nn" else row.room)
+        return set_public_name(function, name, doc, "nn.functional" if kind == "nn" else row.namespace)
 
     def text(self, parameters: list[str], first: str = "") -> str:
         """Return the docstring of a function with these parameters; its first tensor may have another name."""

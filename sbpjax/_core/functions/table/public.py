@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sbpjax._core.tensor.calls.argument_errors import misfit, of_call, plain_call, with_argument_errors
+from sbpjax._core.tensor.calls.argument_errors import mismatch_error, of_call, plain_call, with_argument_errors
 from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, rename_arguments
 from sbpjax._core.tensor.calls.binding import into_out
 from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
@@ -69,10 +69,10 @@ def public(
             if target is not None and len(args) <= dtype_at:
                 options["dtype"] = _dtype_of_out(function, target, options.get("dtype"))
         if strict:
-            wrong = misfit(function, args, options)
+            wrong = mismatch_error(function, args, options)
             if wrong is not None:
                 args, options = plain(args), plain(options)
-                if misfit(function, args, options) is not None:
+                if mismatch_error(function, args, options) is not None:
                     raise wrong
         try:
             result = function(*args, **options)
@@ -87,7 +87,7 @@ def public(
         return result if target is None else into_out(target, result)
 
     chosen: Any = call
-    chosen.takes, chosen.oneflow, chosen.is_told = takes, oneflow, True
+    chosen.takes, chosen.oneflow, chosen.has_argument_errors = takes, oneflow, True
     if out:
         chosen.__signature__ = _with_out(inspect.signature(function))
     return chosen
@@ -110,14 +110,14 @@ def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
     return out.dtype
 
 
-def take_oneflow(space: dict[str, Any], room: str) -> None:
+def take_oneflow(space: dict[str, Any], namespace: str) -> None:
     """Add OneFlow's arguments to functions and classes of a module.
 
     Args:
         space: the module's ``globals()``, whose functions are replaced.
-        room: the part of `FORMS`.
+        namespace: the part of `FORMS`.
     """
-    for form, names in FORMS[room].items():
+    for form, names in FORMS[namespace].items():
         for name in names.split():
             found = space.get(name)
             if isinstance(found, type):

@@ -92,7 +92,7 @@ class Row:
         return said or ("tuple" if self.result else "Tensor")
 
     @property
-    def room(self) -> str:
+    def namespace(self) -> str:
         """The package of the function: ``""``, ``"nn.functional"``, ``"special"`` and so on."""
         return self.path.rpartition(".")[0]
 

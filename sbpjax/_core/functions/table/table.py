@@ -11,7 +11,7 @@ a signature, a docstring, and argument errors. The rows are in `_core.functions.
   `alias` rows are other forms of existing calls: ``alias("_C.rint(x: Tensor)", "x.round()")``.
 * a dotted name, ``special.entr(input)``, is in that package; `also` gives further names.
 * importing sbpjax reads the rows and imports no op: a name is made on first access (`found`), a method by a
-  `Late` that is in the class until then.
+  `LazyMethod` that is in the class until then.
 * facts about the op itself (`saves`, `amp`) are handed to the packages below, which declare the tables for them.
 
 Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls `found("", "gcd")`; the row
@@ -38,7 +38,7 @@ from .row import OUTPUT as OUTPUT
 from .row import Row as Row
 
 ROWS: list[Row] = []
-_SHOWN: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the row, and the kind of function
+_PUBLIC_ROWS: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the row, and the kind of function
 
 
 def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
@@ -101,14 +101,14 @@ def note(names: str, saves: str = "", amp: str = "") -> None:
 
 def _add(row: Row) -> Row:
     ROWS.append(row)
-    room, shows = row.room, row.shows
-    own = "nn" if room == "nn.functional" else "function"
+    namespace, shows = row.namespace, row.shows
+    own = "nn" if namespace == "nn.functional" else "function"
     for name in [row.name, *row.also.split()]:
         if "." in name:
             _show(*name.rsplit(".", 1), row, own)
             continue
         if shows & FN:
-            _show(room, name, row, own)
+            _show(namespace, name, row, own)
         if shows & METHOD:
             _show("Tensor", name, row, "method" if row.several else own)
         if shows & INPLACE:
@@ -122,13 +122,13 @@ def _add(row: Row) -> Row:
     return row
 
 
-def _show(room: str, name: str, row: Row, kind: str) -> None:
-    _SHOWN.setdefault(room, {})[name] = row, kind
-    if room == "Tensor":
-        setattr(Tensor, name, Late(name))
+def _show(namespace: str, name: str, row: Row, kind: str) -> None:
+    _PUBLIC_ROWS.setdefault(namespace, {})[name] = row, kind
+    if namespace == "Tensor":
+        setattr(Tensor, name, LazyMethod(name))
 
 
-class Late:
+class LazyMethod:
     """A lazy method: made on first access, which replaces it in the class."""
 
     __slots__ = ("name",)
@@ -142,13 +142,13 @@ class Late:
         return method if instance is None else method.__get__(instance, owner)
 
 
-def found(room: str, name: str) -> Callable:
+def found(namespace: str, name: str) -> Callable:
     """Return the function that the table has in a package under a name.
 
     Raises:
         KeyError: there is none.
     """
-    row, kind = _SHOWN[room][name]
+    row, kind = _PUBLIC_ROWS[namespace][name]
     function = row.made.get(kind)
     if function is None:
         from .derive import derived
@@ -157,36 +157,40 @@ def found(room: str, name: str) -> Callable:
     return function
 
 
-def _at(room: str, name: str) -> Callable | None:
-    return found(room, name) if has(room, name) else None
+def _at(namespace: str, name: str) -> Callable | None:
+    return found(namespace, name) if has(namespace, name) else None
 
 
-def has(room: str, name: str) -> bool:
+def has(namespace: str, name: str) -> bool:
     """Return whether the table has a name in a package."""
-    return name in _SHOWN.get(room, ())
+    return name in _PUBLIC_ROWS.get(namespace, ())
 
 
-def names(room: str) -> list[str]:
+def names(namespace: str) -> list[str]:
     """Return the names that the table has in a package."""
-    return list(_SHOWN.get(room, ()))
+    return list(_PUBLIC_ROWS.get(namespace, ()))
 
 
 def face(
-    room: str, space: dict[str, Any], *beside: str, modules: str = "", tell: Callable[[dict], None] | None = None
+    namespace: str,
+    space: dict[str, Any],
+    *beside: str,
+    modules: str = "",
+    add_argument_errors: Callable[[dict], None] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that re-exports a package of the table.
 
     ``__dir__`` leaves out private names; they remain attributes.
 
     Args:
-        room: the package.
+        namespace: the package.
         space: the module's ``globals()``.
         beside: further packages whose names it has, the first of them first; ``"Tensor"`` has all methods.
         modules: modules that are imported on first access: ``name`` for a public one in this one, or
             ``name=module``, or ``name=module:class`` for a class. ``__getattr__.modules`` lists the public ones.
-        tell: called with the name and the class when one of these classes is imported.
+        add_argument_errors: called with the name and the class when one of these classes is imported.
     """
-    within = f"{room}." if room else ""
+    within = f"{namespace}." if namespace else ""
     places = {name: place or within + name for name, _, place in (each.partition("=") for each in modules.split())}
 
     def attribute(name: str) -> Any:
@@ -198,21 +202,21 @@ def face(
             if not inside:
                 return module
             value = space[name] = getattr(module, inside)
-            if tell is not None:
-                tell({name: value})
+            if add_argument_errors is not None:
+                add_argument_errors({name: value})
             return value
-        home = next((place for place in (room, *beside) if has(place, name)), None)
+        home = next((place for place in (namespace, *beside) if has(place, name)), None)
         if home is None:
             if "Tensor" in beside and callable(getattr(Tensor, name, None)):
                 return getattr(Tensor, name)
             from sbpjax._core.functions.table.absent_names import absent
 
-            raise absent(room, name)
+            raise absent(namespace, name)
         value = space[name] = found(home, name)
         return value
 
     def list_names() -> list[str]:
-        every = {*space, *names(room), *places}
+        every = {*space, *names(namespace), *places}
         return sorted(name for name in every if not name.startswith("_") or name.endswith("__"))
 
     attribute.modules = [name for name in modules.split() if "=" not in name]  # type: ignore[attr-defined]

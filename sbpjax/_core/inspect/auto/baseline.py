@@ -24,7 +24,7 @@ import math
 
 from sbpjax._core.programs.plan import Codes
 from sbpjax.errors import SbpError
-from sbpjax.graph.auto.planning_problem import BATCH, NUMBER, PARAMETER, STATE, Input, Subject
+from sbpjax.graph.auto.planning_problem import BATCH, NUMBER, PARAMETER, STATE, Input, PlanningProblem
 from sbpjax.sbp.algebra import B
 
 from .megatron import tensor_parallel
@@ -33,9 +33,9 @@ DATA = ("dp", "zero1", "fsdp")
 TITLES = {"dp": "data parallel", "zero1": "ZeRO-1", "fsdp": "FSDP", "tp": "tensor parallel"}
 
 
-def strategies(subject: Subject) -> list[str]:
+def strategies(problem: PlanningProblem) -> list[str]:
     """Return the strategies of a placement's number of axes: each on all axes, and on several axes their products."""
-    axes = len(subject.sizes)
+    axes = len(problem.sizes)
     names = [*DATA, "tp"]
     return names if axes == 1 else [*names, *("+".join([name] * (axes - 1) + ["tp"]) for name in DATA)]
 
@@ -45,17 +45,17 @@ def title(strategy: str) -> str:
     return " × ".join(TITLES.get(part, part) for part in strategy.split("+"))
 
 
-def hand_pins(subject: Subject, strategy: str) -> dict[int, Codes]:
+def hand_pins(problem: PlanningProblem, strategy: str) -> dict[int, Codes]:
     """Return the nd-sbp of every input under a strategy.
 
     Args:
-        subject: the step.
+        problem: the step.
         strategy: ``dp``, ``zero1``, ``fsdp``, ``tp``; on several axes one for all of them, or one per axis: ``dp+tp``.
 
     Raises:
         SbpError: there is no such strategy, or it has another number of axes.
     """
-    sizes = subject.sizes
+    sizes = problem.sizes
     parts = strategy.split("+")
     parts = parts * len(sizes) if len(parts) == 1 else parts
     if len(parts) != len(sizes) or any(p not in TITLES for p in parts):
@@ -63,38 +63,38 @@ def hand_pins(subject: Subject, strategy: str) -> dict[int, Codes]:
             f"strategy {strategy!r}",
             f"a placement of hierarchy {sizes}",
             f"a strategy is one of {list(TITLES)}, or one per axis joined by +",
-            f'e.g. "{strategies(subject)[-1]}"',
+            f'e.g. "{strategies(problem)[-1]}"',
         )
-    codes = {i: [B] * len(sizes) for i in range(len(subject.inputs))}
+    codes = {i: [B] * len(sizes) for i in range(len(problem.inputs))}
     for axis, part in enumerate(parts):
         if part == "tp":
-            _split_tensors(subject, axis, codes)
+            _split_tensors(problem, axis, codes)
     for axis, part in enumerate(parts):
         if part != "tp":
-            _split_data(subject, axis, part, codes)
-    return {i: subject.inputs[i].own if subject.inputs[i].kind == NUMBER else tuple(c) for i, c in codes.items()}
+            _split_data(problem, axis, part, codes)
+    return {i: problem.inputs[i].own if problem.inputs[i].kind == NUMBER else tuple(c) for i, c in codes.items()}
 
 
-def _split_tensors(subject: Subject, axis: int, codes: dict[int, list[int]]) -> None:
-    parameters = [i for i, x in enumerate(subject.inputs) if x.kind == PARAMETER]
-    found = tensor_parallel(subject.program, parameters, subject.sizes[axis])
-    for i, x in enumerate(subject.inputs):
+def _split_tensors(problem: PlanningProblem, axis: int, codes: dict[int, list[int]]) -> None:
+    parameters = [i for i, x in enumerate(problem.inputs) if x.kind == PARAMETER]
+    found = tensor_parallel(problem.program, parameters, problem.sizes[axis])
+    for i, x in enumerate(problem.inputs):
         owner = i if x.kind == PARAMETER else x.parent if x.kind == STATE else None
-        if owner is not None and x.shape == subject.inputs[owner].shape:
+        if owner is not None and x.shape == problem.inputs[owner].shape:
             code = found[owner]
-            if code >= 0 and _divides(subject, x.shape, codes[i], axis, code):
+            if code >= 0 and _divides(problem, x.shape, codes[i], axis, code):
                 codes[i][axis] = code
 
 
-def _split_data(subject: Subject, axis: int, part: str, codes: dict[int, list[int]]) -> None:
-    for i, x in enumerate(subject.inputs):
+def _split_data(problem: PlanningProblem, axis: int, part: str, codes: dict[int, list[int]]) -> None:
+    for i, x in enumerate(problem.inputs):
         if x.kind == BATCH:
             dims = [0] if x.shape else []
         elif x.kind == STATE and part in ("zero1", "fsdp") or x.kind == PARAMETER and part == "fsdp":
             dims = _dims(x, codes[i], axis)
         else:
             dims = []
-        dim = next((d for d in dims if _divides(subject, x.shape, codes[i], axis, d)), None)
+        dim = next((d for d in dims if _divides(problem, x.shape, codes[i], axis, d)), None)
         if dim is not None:
             codes[i][axis] = dim
 
@@ -104,7 +104,7 @@ def _dims(x: Input, codes: list[int], axis: int) -> list[int]:
     return sorted(range(bool(x.members), len(x.shape)), key=lambda d: (d in codes[axis + 1 :], d))
 
 
-def _divides(subject: Subject, shape, codes: list[int], axis: int, dim: int) -> bool:
+def _divides(problem: PlanningProblem, shape, codes: list[int], axis: int, dim: int) -> bool:
     """Return whether a dim divides evenly over an axis and the others that split it."""
-    ranks = math.prod(n for a, (n, c) in enumerate(zip(subject.sizes, codes, strict=True)) if c == dim or a == axis)
+    ranks = math.prod(n for a, (n, c) in enumerate(zip(problem.sizes, codes, strict=True)) if c == dim or a == axis)
     return shape[dim] % ranks == 0 and shape[dim] >= ranks

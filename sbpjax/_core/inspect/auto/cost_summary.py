@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from sbpjax._core.planner.memory.limit import holds_bytes
 from sbpjax._core.planner.prices.launches import launches
 from sbpjax._core.programs.plan import Plan
-from sbpjax.graph.auto.planning_problem import Subject
+from sbpjax.graph.auto.planning_problem import PlanningProblem
 from sbpjax.sbp.layout import local_shape
 
 
@@ -63,15 +63,15 @@ class Totals:
         }  # fmt: skip
 
 
-def totals(subject: Subject, plan: Plan, name: str) -> Totals:
+def totals(problem: PlanningProblem, plan: Plan, name: str) -> Totals:
     """Return the figures of a plan of a subject."""
     standing = sum(
-        math.prod(local_shape(x.shape, codes, subject.sizes)) * x.dtype.itemsize
-        for x, codes in zip(subject.inputs, plan.in_codes, strict=True)
-        if x.shape and len(codes) == len(subject.sizes)
+        math.prod(local_shape(x.shape, codes, problem.sizes)) * x.dtype.itemsize
+        for x, codes in zip(problem.inputs, plan.in_codes, strict=True)
+        if x.shape and len(codes) == len(problem.sizes)
     )
-    live = holds_bytes(plan, subject.out_pins, subject.placement.type)
-    cost, number = subject.cost, sum(launches(plan, subject.cost).values())
+    live = holds_bytes(plan, problem.out_pins, problem.placement.type)
+    cost, number = problem.cost, sum(launches(plan, problem.cost).values())
     sent = cost.with_latency(0.0)
     collectives_us = sum(sent.collectives_us(b.steps) * b.times for b in plan.boxings)
     collectives_us += sent.interconnect_us(plan.inner_bytes) + number * cost.alpha_us

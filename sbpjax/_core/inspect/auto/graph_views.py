@@ -14,14 +14,14 @@ from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import TensorSpec, argument_paths
 from sbpjax.errors import MixedTensorError
-from sbpjax.graph.auto.planning_problem import Input, Subject
+from sbpjax.graph.auto.planning_problem import Input, PlanningProblem
 from sbpjax.graph.program.user_plan import named_inputs
 
 from .report import Report, report
-from .sensitivity import Why, why
+from .sensitivity import LayoutSensitivity, sensitivity
 
 
-def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
+def problem_of_program(graph: Any, state: State, program: Any) -> PlanningProblem:
     """Return the step of a planned program.
 
     Args:
@@ -57,14 +57,14 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     options = program.options
     flat = program.flat if user_plan else program.plan.program
     limit, marks = options.memory_bytes, user_plan.marks if user_plan else {}
-    return Subject(flat, program.placement, inputs, back, options.cost, limit, graph.name, marks)
+    return PlanningProblem(flat, program.placement, inputs, back, options.cost, limit, graph.name, marks)
 
 
 def report_of(graph: Any, state: State, program: Any, against: Any) -> Report:
     """Return the report of a graph's program; see `Graph.auto_parallel_report`."""
-    return report(subject_of_program(graph, state, program), program.plan, against=against)
+    return report(problem_of_program(graph, state, program), program.plan, against=against)
 
 
-def why_of(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Why:
-    """Return the price of a layout in a graph's program; see `Graph.why`."""
-    return why(subject_of_program(graph, state, program), program.plan, name, sbp)
+def sensitivity_of(graph: Any, state: State, program: Any, name: str, sbp: Any) -> LayoutSensitivity:
+    """Return the price of a layout in a graph's program; see `Graph.sensitivity`."""
+    return sensitivity(problem_of_program(graph, state, program), program.plan, name, sbp)

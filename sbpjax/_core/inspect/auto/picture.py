@@ -51,7 +51,7 @@ def page(report: Report, *, whole: bool = False) -> str:
     inner = f"{_STYLE}<div class='sbpjax'>{body}</div>"
     if not whole:
         return inner
-    title = html.escape(report.subject.title)
+    title = html.escape(report.problem.title)
     return (
         f"<!doctype html><html><head><meta charset='utf-8'><title>{title}</title></head><body>{inner}</body></html>\n"
     )

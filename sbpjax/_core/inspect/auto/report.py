@@ -28,7 +28,7 @@ from typing import Any
 from sbpjax._core.inspect.display import Shown, Table, bytes_text, microseconds
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
-from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, PARAMETER, Subject
+from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, PARAMETER, PlanningProblem
 from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown
 from sbpjax.sbp import algebra
 
@@ -42,18 +42,18 @@ class Report(Shown):
     """The plan of a step, beside the plans of the usual strategies.
 
     Attributes:
-        subject: the step.
+        problem: the step.
         plan: the plan that was found.
         totals: the figures of every plan; the found one first.
         plans: every plan by its name.
         rows: every input and boundary activation.
     """
 
-    def __init__(self, subject: Subject, plan: Plan, plans: dict[str, Plan]) -> None:
-        self.subject, self.plan = subject, plan
+    def __init__(self, problem: PlanningProblem, plan: Plan, plans: dict[str, Plan]) -> None:
+        self.problem, self.plan = problem, plan
         self.plans = {FOUND: plan, **plans}
-        self.totals = [totals(subject, p, name) for name, p in self.plans.items()]
-        self.rows = [*input_rows(subject, plan), *activation_rows(subject, plan)]
+        self.totals = [totals(problem, p, name) for name, p in self.plans.items()]
+        self.rows = [*input_rows(problem, plan), *activation_rows(problem, plan)]
 
     def __getitem__(self, name: str) -> Totals:
         """Return the figures of a plan by its name, such as ``"found"`` or ``"data parallel"``."""
@@ -83,10 +83,10 @@ class Report(Shown):
 
     def head(self) -> str:
         """Return the first line."""
-        grid = " × ".join(map(str, self.subject.sizes))
-        chosen = f"{len(self.subject.free)} of {len(self.subject.inputs)} layouts chosen"
-        prices = f"by the prices of {self.subject.cost.name}"
-        return f"{self.subject.title} on {grid} ranks {prices}: {chosen}, gap {100 * self.plan.gap:.2f} %"
+        grid = " × ".join(map(str, self.problem.sizes))
+        chosen = f"{len(self.problem.free)} of {len(self.problem.inputs)} layouts chosen"
+        prices = f"by the prices of {self.problem.cost.name}"
+        return f"{self.problem.title} on {grid} ranks {prices}: {chosen}, gap {100 * self.plan.gap:.2f} %"
 
     def _blocks(self) -> Iterable[Any]:
         return self.head(), *self.tables()
@@ -101,10 +101,10 @@ class Report(Shown):
         from sbpjax.graph.auto.plan_file import sharding_of
 
         return {
-            "title": self.subject.title,
-            "cost": self.subject.cost.name,
+            "title": self.problem.title,
+            "cost": self.problem.cost.name,
             "totals": {t.name: t.as_dict() for t in self.totals},
-            "sharding": sharding_of(self.subject, self.plan).as_dict(),
+            "sharding": sharding_of(self.problem, self.plan).as_dict(),
         }
 
     def save(self, path: str | Path) -> Path:
@@ -129,8 +129,8 @@ class Report(Shown):
             ".txt": lambda: f"{self}\n",
             ".html": lambda: page(self, whole=True),
             ".svg": lambda: bars(self.totals),
-            ".json": lambda: sharding_of(self.subject, self.plan).json(),
-            ".py": lambda: sharding_of(self.subject, self.plan).python(),
+            ".json": lambda: sharding_of(self.problem, self.plan).json(),
+            ".py": lambda: sharding_of(self.problem, self.plan).python(),
         }
         if path.suffix not in writers:
             raise SbpError(
@@ -143,23 +143,23 @@ class Report(Shown):
         return path
 
 
-def report(subject: Subject, plan: Plan | None = None, *, against: Sequence[str] | None = None) -> Report:
+def report(problem: PlanningProblem, plan: Plan | None = None, *, against: Sequence[str] | None = None) -> Report:
     """Return the report of a step.
 
     Args:
-        subject: the step.
+        problem: the step.
         plan: the plan that was found; made if there is none.
         against: strategies to compare with, as in `_core.inspect.auto.baseline`, and ``"own"``; by default all of them.
             Each is planned, which takes as long as the plan itself or less.
     """
-    plan = subject.plan() if plan is None else plan
-    names = [*strategies(subject), "own"] if against is None else against
+    plan = problem.plan() if plan is None else plan
+    names = [*strategies(problem), "own"] if against is None else against
     plans = {}
     for name in names:
-        pins = subject.own_pins() if name == "own" else hand_pins(subject, name)
-        marks = subject.marks if name == "own" else None
-        plans[OWN if name == "own" else title(name)] = subject.plan(pins, marks, constrained=False)
-    return Report(subject, plan, plans)
+        pins = problem.own_pins() if name == "own" else hand_pins(problem, name)
+        marks = problem.marks if name == "own" else None
+        plans[OWN if name == "own" else title(name)] = problem.plan(pins, marks, constrained=False)
+    return Report(problem, plan, plans)
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""`why`: sensitivity of a plan: the cost of another layout for one tensor.
+"""`sensitivity`: sensitivity of a plan: the cost of another layout for one tensor.
 
-    >>> print(why(subject, plan, "h.*.wq", "B"))
+    >>> print(sensitivity(problem, plan, "h.*.wq", "B"))
     h.*.wq (2 tensors): S1 → B
     time    +35.1 µs  (+12.4 %)
     bytes   +7.3 MB   (+22.0 %)
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from sbpjax._core.inspect.display import bytes_text, microseconds
 from sbpjax._core.planner.boundaries import activations, codes_of
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax.graph.auto.planning_problem import Subject
+from sbpjax.graph.auto.planning_problem import PlanningProblem
 from sbpjax.graph.auto.rows import unknown
 from sbpjax.sbp import algebra
 
@@ -31,7 +31,7 @@ from .cost_summary import Totals, totals
 
 
 @dataclass(frozen=True)
-class Why:
+class LayoutSensitivity:
     """The price of a layout.
 
     Attributes:
@@ -104,11 +104,11 @@ def _and_more(told: list[str]) -> str:
     return f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
 
 
-def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
+def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutSensitivity:
     """Return the cost of forcing a tensor into a layout.
 
     Args:
-        subject: the step.
+        problem: the step.
         plan: the plan that was found for it.
         name: an input or a boundary activation as the report names it, or a pattern such as ``h.*.wq``.
         sbp: the nd-sbp, in any form: ``"S0,B"``, a list, or an `sbp` on one axis.
@@ -116,34 +116,34 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
     Raises:
         SbpError: no tensor has that name, or the layout does not fit it.
     """
-    positions = subject.positions(name)
-    here = layouts_of(subject, plan)
+    positions = problem.positions(name)
+    here = layouts_of(problem, plan)
     if positions:
-        inputs = [subject.inputs[i] for i in positions]
-        codes = subject.parse(sbp, inputs[0].tensor_shape)
-        forced = subject.plan(_given_codes(subject) | {i: x.held(codes) for i, x in zip(positions, inputs)})
+        inputs = [problem.inputs[i] for i in positions]
+        codes = problem.parse(sbp, inputs[0].tensor_shape)
+        forced = problem.plan(_given_codes(problem) | {i: x.held(codes) for i, x in zip(positions, inputs)})
         names = tuple(n for x in inputs for n in x.names)
         before = tuple(x.told(plan.in_codes[i]) for i, x in zip(positions, inputs))
     else:
-        every = {a.name: a for a in activations(subject.program)}
+        every = {a.name: a for a in activations(problem.program)}
         chosen = [every[name]] if name in every else [a for n, a in every.items() if fnmatch.fnmatchcase(n, name)]
         if not chosen:
-            raise unknown(name, [*(x.name for x in subject.inputs), *every], "why")
-        codes = subject.parse(sbp, chosen[0].shape)
-        forced = subject.plan(_given_codes(subject), dict.fromkeys(chosen, codes))
+            raise unknown(name, [*(x.name for x in problem.inputs), *every], "why")
+        codes = problem.parse(sbp, chosen[0].shape)
+        forced = problem.plan(_given_codes(problem), dict.fromkeys(chosen, codes))
         names = tuple(a.name for a in chosen)
         before = tuple(here[n] for n in names if n in here)
-    follows = _changed_codes(here, layouts_of(subject, forced), names)
+    follows = _changed_codes(here, layouts_of(problem, forced), names)
     more, less = _moves(plan, forced)
-    return Why(
-        name, names, before, codes, forced, totals(subject, plan, "found"), totals(subject, forced, "forced"),
+    return LayoutSensitivity(
+        name, names, before, codes, forced, totals(problem, plan, "found"), totals(problem, forced, "forced"),
         follows, more, less,
     )  # fmt: skip
 
 
-def layouts_of(subject: Subject, plan: Plan) -> dict[str, Codes]:
+def layouts_of(problem: PlanningProblem, plan: Plan) -> dict[str, Codes]:
     """Return by name the layout of every input and boundary activation in a plan."""
-    inputs = [(x, c) for x, c in zip(subject.inputs, plan.in_codes, strict=True) if x.shape]
+    inputs = [(x, c) for x, c in zip(problem.inputs, plan.in_codes, strict=True) if x.shape]
     found = {n: x.told(c) for x, c in inputs for n in x.names}
     for a in activations(plan.program):
         codes = codes_of(plan, a)
@@ -152,8 +152,8 @@ def layouts_of(subject: Subject, plan: Plan) -> dict[str, Codes]:
     return found
 
 
-def _given_codes(subject: Subject) -> dict[int, Codes]:
-    return {i: x.own for i, x in enumerate(subject.inputs) if not x.is_free}
+def _given_codes(problem: PlanningProblem) -> dict[int, Codes]:
+    return {i: x.own for i, x in enumerate(problem.inputs) if not x.is_free}
 
 
 def _changed_codes(before: dict, after: dict, names) -> tuple:

@@ -40,11 +40,11 @@ _TYPED = frozenset(
 )
 
 
-def tell(space: type | dict[str, Any]) -> None:
+def add_argument_errors(space: type | dict[str, Any]) -> None:
     """Wrap the public functions of a namespace or a class with argument errors."""
     members = vars(space) if isinstance(space, type) else space
     for name, member in list(members.items()):
-        if name.startswith("_") or member is (public := told_once(member)):
+        if name.startswith("_") or member is (public := add_errors_once(member)):
             continue
         if isinstance(space, type):
             setattr(space, name, public)
@@ -52,20 +52,24 @@ def tell(space: type | dict[str, Any]) -> None:
             space[name] = public
 
 
-def tell_constructors(space: dict[str, Any], base: type) -> None:
+def add_constructor_errors(space: dict[str, Any], base: type) -> None:
     """Wrap ``__init__`` of the classes of a namespace that are subclasses of ``base``."""
     layers = [member for member in space.values() if isinstance(member, type) and issubclass(member, base)]
     # Also bases that the namespace does not show: their constructor is the one that raises.
     for cls in {parent for layer in layers for parent in layer.__mro__}:
         init = vars(cls).get("__init__")
-        if init is not None and issubclass(cls, base) and cls is not base and not hasattr(init, "is_told"):
+        if init is not None and issubclass(cls, base) and cls is not base and not hasattr(init, "has_argument_errors"):
             cls.__init__ = with_argument_errors(init)
 
 
-def told_once(member: Any) -> Any:
+def add_errors_once(member: Any) -> Any:
     """Return a function wrapped with argument errors; anything else, or an already wrapped one, unchanged."""
     own = isinstance(member, types.FunctionType) and member.__module__.startswith("sbpjax")
-    return with_argument_errors(member, member.__name__ in _TYPED) if own and not hasattr(member, "is_told") else member
+    return (
+        with_argument_errors(member, member.__name__ in _TYPED)
+        if own and not hasattr(member, "has_argument_errors")
+        else member
+    )
 
 
 def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
@@ -96,7 +100,7 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
 
     @functools.wraps(function)
     def typed_public(*args, **options):
-        wrong = misfit(function, args, options)
+        wrong = mismatch_error(function, args, options)
         if wrong is not None:
             again = plain_call(wrong, function, args, options)
             if again is None:
@@ -105,7 +109,7 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
         return public(*args, **options)
 
     chosen: Any = typed_public if typed else constructor if function.__name__ == "__init__" else public
-    chosen.is_told = True
+    chosen.has_argument_errors = True
     return chosen
 
 
@@ -117,7 +121,7 @@ def plain_call(error: Exception, function: Callable, args: tuple, options: dict[
     if simple is args and named is options:
         return None
     try:
-        if misfit(function, simple, named) is not None:
+        if mismatch_error(function, simple, named) is not None:
             return None
         return (function(*simple, **named),)
     except Exception:  # the first error is of the values that the user gave
@@ -133,15 +137,19 @@ def of_call(error: Exception, function: Callable, args: tuple, options: dict[str
     if not isinstance(error, SbpjaxError):
         if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
             return _wrong_signature(error, function, args, options)
-        full = out_of_memory(f"{name}(...)", _format_call(_shown_of(function, args), options), error)
+        full = out_of_memory(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), error)
         if full is not None:
             return full
         if not isinstance(error, _RAW) or _of_jax_runtime(error):
             return error
-    wrong = misfit(function, args, options)
+    wrong = mismatch_error(function, args, options)
     if wrong is not None:
         return wrong
-    return error if isinstance(error, SbpjaxError) else of_public(error, name, _shown_of(function, args), options)
+    return (
+        error
+        if isinstance(error, SbpjaxError)
+        else of_public(error, name, _displayed_arguments(function, args), options)
+    )
 
 
 _RAW = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError)
@@ -176,7 +184,7 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
     fix = f"{name}{strip_signature(signature, function.__name__ == '__init__')}"
     if unknown:
         fix = f"leave out {unknown[1]}: {fix}"
-    return OpTypeError(f"{name}(...)", _format_call(_shown_of(function, args), options), rule, fix)
+    return OpTypeError(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), rule, fix)
 
 
 def strip_signature(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
@@ -192,7 +200,7 @@ def _name(function: Callable, args: tuple) -> str:
     return type(args[0]).__name__ if name == "__init__" else name
 
 
-def _shown_of(function: Callable, args: tuple) -> tuple:
+def _displayed_arguments(function: Callable, args: tuple) -> tuple:
     """Return the arguments that an error shows: not the half-made object of a constructor."""
     return args[1:] if function.__name__ == "__init__" else args
 
@@ -207,7 +215,7 @@ def _format_call(args: tuple, options: dict[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------ types of values
 
 
-def misfit(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError | None:
+def mismatch_error(function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError | None:
     """Return the error for the first argument that is not of its parameter's type, None if all are."""
     kinds = _kinds(function)
     for key, value in _given_arguments(function, args, options):

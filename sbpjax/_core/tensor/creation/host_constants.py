@@ -25,7 +25,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random
-from sbpjax._core.runtime.lru_cache import Recent
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 
@@ -41,7 +41,7 @@ _ON_CPU_BYTES = 1 << 31
 _SMALL, _LARGE = 1 << 12, 1 << 17
 _MOST_SMALL = 6  # a small block costs 0.15 to 0.2 ms, a large one 1.0 to 1.7
 
-_made = Recent(4096)  # how often each kind of value was made
+_made = LRUCache(4096)  # how often each kind of value was made
 
 
 def fill_on_host(

@@ -20,7 +20,7 @@ from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state
 from sbpjax._core.ops.refused import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
-from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
 
 from ...compiler.eager import shape_cache
@@ -28,7 +28,7 @@ from ...compiler.eager.background_compile import FirstCall, compile_ahead
 from ...compiler.eager.tiered import cold
 from ..calls.argument_errors import check_attributes
 
-_OPS = Recent(most_programs())
+_OPS = LRUCache(most_programs())
 _MAX_ENTRIES = 128  # backwards of one op, two keys each
 
 
@@ -99,7 +99,7 @@ class Op:
 
     def spread(self) -> None:
         """Switch to a cache whose programs are dropped one by one."""
-        self.call = shape_cache.ByShape(self, self.call, self.compile_for)
+        self.call = shape_cache.ShapeCache(self, self.call, self.compile_for)
 
 
 def forbids_options(error: Exception) -> bool:
@@ -145,7 +145,7 @@ def op_of(fn, static: tuple = ()) -> Op:
     return found
 
 
-_KEPT = Recent(most_programs())
+_KEPT = LRUCache(most_programs())
 # In `_KEPT`: the op runs as others do.
 _NOT_KEPT: Any = object()
 

@@ -30,12 +30,12 @@ from ..creation.like import place_like
 from ..handle import dtype as dtypes
 from ..handle.mode import mode
 from ..handle.tensor import STORED, Tensor, wrap_any
-from .offloaded import Elsewhere
+from .offloaded import OffloadedPayload
 from .payload import is_array, put_from
 from .storage import Cell, drop_own_cell
 
 
-class Undrawn(Cell):
+class LazyRandom(Cell):
     """Storage of a tensor whose random numbers are not drawn yet, and of its aliases such as ``w.data``.
 
     Attributes:
@@ -103,7 +103,7 @@ class Undrawn(Cell):
 def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
     """Return ``(device, placement, sbp)`` of a tensor whose value does not matter, since it is written next."""
     cell = x._cell
-    return cell.options if cell.__class__ is Undrawn else place_like(x, None, None, None)
+    return cell.options if cell.__class__ is LazyRandom else place_like(x, None, None, None)
 
 
 def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation: str, then=None) -> bool:
@@ -125,9 +125,9 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation:
     if is_undrawn(x) and not at_once:
         replace(x, draw if sure else _make_getter(draw()))
     elif sure and not at_once and is_array(x) and drop_own_cell(x):
-        x._cell = Undrawn(draw, options, x._ver + 1)
+        x._cell = LazyRandom(draw, options, x._ver + 1)
         x._seen = 0
-        x._array = Elsewhere(x._array)  # shape and dtype are read all the time, and must not draw
+        x._array = OffloadedPayload(x._array)  # shape and dtype are read all the time, and must not draw
         x._kind = STORED
     else:
         put_from(x, draw())
@@ -137,7 +137,7 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation:
 def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
     """Give an undrawn tensor, and those that show the same, another value."""
     cell = x._cell
-    if cell.__class__ is Undrawn:
+    if cell.__class__ is LazyRandom:
         with cell.lock:
             if x._cell is cell:
                 cell.draw = draw
@@ -183,7 +183,7 @@ def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
 
 def is_undrawn(x: Any) -> bool:
     """Return whether a tensor's numbers are not drawn yet."""
-    return isinstance(x, Tensor) and x._cell.__class__ is Undrawn
+    return isinstance(x, Tensor) and x._cell.__class__ is LazyRandom
 
 
 def _traces() -> bool:

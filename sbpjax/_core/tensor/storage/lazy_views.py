@@ -20,7 +20,7 @@ import weakref
 import jax
 
 from sbpjax._core.jax_private import trace_state_clean
-from sbpjax._core.runtime.lru_cache import Recent, most_programs
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.tensor.nodes.node import sequence
 
 from ..calls.op_errors import translate
@@ -239,7 +239,7 @@ def forget(x: Tensor) -> None:
     x._idx = 0
 
 
-_CHAINS = Recent(most_programs())
+_CHAINS = LRUCache(most_programs())
 _MAX_SHAPES = 4096  # a few hundred bytes each
 
 

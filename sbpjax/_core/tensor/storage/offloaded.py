@@ -2,7 +2,7 @@
 
 A graph may keep parameters as it needs them from step to step: divided over the data-parallel ranks (ZeRO-3), or the
 same weight of all layers in one stack. The user's tensor does not show that: its shape, dtype, placement and sbp are
-unchanged. Its payload is kept on a `Stack`, and is fetched when it is read or written:
+unchanged. Its payload is kept on a `StackedParameters`, and is fetched when it is read or written:
 
     stack = Stack(array, layout)
     stack.store(weights)           # weights[i] is stack[i] from now on; nothing is copied
@@ -24,7 +24,7 @@ from .exchange import Assignment, commit, make_assigner
 from .storage import Cell, drop_own_cell
 
 
-class Elsewhere:
+class OffloadedPayload:
     """The payload of an offloaded tensor: shape, dtype and sharding without data."""
 
     __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
@@ -44,7 +44,7 @@ class Stored(Cell):
 
     __slots__ = ("index", "stack")
 
-    def __init__(self, stack: Stack, index: int | None, version: int) -> None:
+    def __init__(self, stack: StackedParameters, index: int | None, version: int) -> None:
         super().__init__(None, None, version)
         self.stack = stack
         self.index = index
@@ -72,7 +72,7 @@ class Stored(Cell):
         """Return None: an alias needs the payload here."""
 
 
-class Stack:
+class StackedParameters:
     """The payload of one tensor, or of a stack of them.
 
     Attributes:
@@ -113,7 +113,7 @@ class Stack:
             written: whether their values are new; else the stack was made of them.
         """
         for index, x in enumerate(tensors):
-            place = index if self.layout_is_stack(x) else None
+            place = index if self.has_stack_layout(x) else None
             shared = not is_stored(x) and not drop_own_cell(x)
             if shared and not written:
                 self.remember(place, x._array)
@@ -134,24 +134,24 @@ class Stack:
                 return None
             if mode.touch is not None:
                 mode.touch(x)
-            found += self._slice_assignments(x, index if self.layout_is_stack(x) else None, True)
+            found += self._slice_assignments(x, index if self.has_stack_layout(x) else None, True)
         return found
 
     def _slice_assignments(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
         version = x._cell.version if x._cell is not None else x._ver
         # Shape and dtype are read all the time, and must not fetch the payload.
-        facts = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
+        facts = x._array if x._array.__class__ is OffloadedPayload else OffloadedPayload(x._array)
         cell = Stored(self, place, version + written)
         return [(x, "_cell", cell), (x, "_seen", 0), (x, "_array", facts), (x, "_kind", STORED)]
 
-    def layout_is_stack(self, x: Tensor) -> bool:
+    def has_stack_layout(self, x: Tensor) -> bool:
         """Return whether the stack has one dim more than a tensor: its slices are the tensors."""
         return self.ndim > len(x.shape)
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the stack still has the values of all these tensors."""
         for index, x in enumerate(tensors):
-            place = index if self.layout_is_stack(x) else None
+            place = index if self.has_stack_layout(x) else None
             cell = x._cell
             if cell.__class__ is Stored:
                 if cell.stack is not self or cell.index != place:
@@ -171,7 +171,7 @@ def _take(stack, /, index: int):
     return jax.lax.index_in_dim(stack, index, 0, keepdims=False)
 
 
-def stack_of(x: Tensor) -> Stack | None:
+def stacked_parameters_of(x: Tensor) -> StackedParameters | None:
     """Return the stack that holds the payload of a tensor, None if the tensor holds it itself."""
     return x._cell.stack if is_stored(x) else None
 

@@ -21,7 +21,7 @@ from .storage import steps_of, strides_of
 from .views import contiguous, known_view, remember, stride, view_of
 
 
-def _misfit(shape: tuple[int, ...], count: int) -> str:
+def _mismatch_text(shape: tuple[int, ...], count: int) -> str:
     """Return the rule that a new shape breaks."""
     if shape.count(-1) > 1:
         return f"only one dimension can be inferred, and shape '{_dims.shape_text(shape)}' has {shape.count(-1)}"
@@ -58,7 +58,7 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
         raise OpError(
             f"{name}{shape}",
             f"a tensor of shape {list(x.shape)} with {count} elements",
-            _misfit(shape, count),
+            _mismatch_text(shape, count),
             f"x.{name}(-1)",
         )
     return shape

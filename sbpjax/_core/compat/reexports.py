@@ -3,7 +3,7 @@
     from oneflow.nn.modules.conv import _ConvNd      # names of nn.layers.conv and its neighbours
     import sbpjax.boxing.nccl as nccl                # settings without effect, of _core.compat.nccl
 
-A row of `ROOMS` is such a module: its subject, and the places of its names. `Finder` makes it when it is first
+A row of `REEXPORTS` is such a module: its subject, and the places of its names. `Finder` makes it when it is first
 imported, so that none costs anything before.
 """
 
@@ -90,7 +90,7 @@ _LAYERS = {
         "_core.compat.layer_helpers:_ntuple,_single,_pair,_triple,_quadruple,_reverse_repeat_tuple,consume_prefix*",
     ),
 }
-ROOMS: dict[str, tuple[str, str]] = {
+REEXPORTS: dict[str, tuple[str, str]] = {
     "_oneflow_internal": (
         "names that programs use of OneFlow's compiled module",
         "_core.compat.small:cpu_broadcast,Tensor",
@@ -134,11 +134,11 @@ ROOMS: dict[str, tuple[str, str]] = {
 
 
 class Finder:
-    """Makes the modules of `ROOMS`; Python calls it for modules without a file."""
+    """Makes the modules of `REEXPORTS`; Python calls it for modules without a file."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return the spec of a module of the table, None for any other."""
-        if not name.startswith("sbpjax.") or name[7:] not in ROOMS:
+        if not name.startswith("sbpjax.") or name[7:] not in REEXPORTS:
             return None
         return ModuleSpec(name, self, origin="sbpjax", is_package=bool(_inside(name[7:])))  # type: ignore[arg-type]
 
@@ -147,8 +147,8 @@ class Finder:
 
     def exec_module(self, module: ModuleType) -> None:
         """Fill a module with its names."""
-        room = module.__name__[7:]
-        about, row = ROOMS[room]
+        module_path = module.__name__[7:]
+        about, row = REEXPORTS[module_path]
         fields = vars(module)
         fields["__doc__"] = f"{about[0].upper()}{about[1:]}."
         for word in row.split():
@@ -157,8 +157,8 @@ class Finder:
                 fields[new] = fields[old]
             else:
                 fields.update(_names(module.__name__, *word.partition(":")[::2]))
-        fields["__getattr__"] = partial(_late, room)
-        fields["__dir__"] = lambda: sorted({*fields, *_inside(room)})
+        fields["__getattr__"] = partial(_late, module_path)
+        fields["__dir__"] = lambda: sorted({*fields, *_inside(module_path)})
 
 
 def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
@@ -173,16 +173,16 @@ def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
     }
 
 
-def _inside(room: str) -> list[str]:
-    return [name[len(room) + 1 :] for name in ROOMS if name.startswith(f"{room}.")]
+def _inside(module_path: str) -> list[str]:
+    return [name[len(module_path) + 1 :] for name in REEXPORTS if name.startswith(f"{module_path}.")]
 
 
-def _late(room: str, name: str) -> Any:
-    if name in _inside(room):
-        return importlib.import_module(f"sbpjax.{room}.{name}")
-    if room == "nn.modules" and not name.startswith("__"):
+def _late(module_path: str, name: str) -> Any:
+    if name in _inside(module_path):
+        return importlib.import_module(f"sbpjax.{module_path}.{name}")
+    if module_path == "nn.modules" and not name.startswith("__"):
         return getattr(sys.modules["sbpjax.nn"], name)
-    raise AttributeError(f"module 'sbpjax.{room}' has no attribute {name!r}")
+    raise AttributeError(f"module 'sbpjax.{module_path}' has no attribute {name!r}")
 
 
 sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ prefix decides.
 
 from __future__ import annotations
 
-ROOMS = (
+PACKAGES = (
     "ground",  # errors, who takes part, what the package is called, values as bytes
     "ops",  # pure functions of jax arrays
     "sbp",  # placements, sbp, layouts, conversions
@@ -40,7 +40,7 @@ PLACES = {
     "sbpjax/_core/serialization/": "ground",
     **{
         f"sbpjax/{name}/" if name in TOP else f"sbpjax/_core/{name}/": name
-        for name in ROOMS
+        for name in PACKAGES
         if name not in ("ground", "faces", "leaves")
     },
     **dict.fromkeys(
@@ -73,7 +73,7 @@ PLACES = {
 }
 
 
-def room(file: str) -> str:
+def package_of(file: str) -> str:
     """Return the room of a file.
 
     Raises:

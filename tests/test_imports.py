@@ -1,8 +1,8 @@
 """The rooms of the house: imports run down the list of rooms, in no circle, and nobody inside asks the package's face.
 
-`tests/support/rooms.py` says which room a file belongs to. What does not keep the rule yet stands in
-`tests/support/rooms_exceptions.py`, which may only shrink: an import that is gone, or that breaks no rule any more, has
-to leave the list. ``pytest tests/test_rooms.py -s`` prints the figures.
+`tests/support/packages.py` lists the package of each file. Imports that break the rule are in
+`tests/support/import_exceptions.py`, which may only shrink: an import that is gone, or that breaks no rule any more,
+has to leave the list. ``pytest tests/test_imports.py -s`` prints the figures.
 """
 
 import ast
@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.import_exceptions import COUNT, EXCEPTIONS
 from tests.support.imports import circles, edges
-from tests.support.rooms import ROOMS, room
-from tests.support.rooms_exceptions import COUNT, EXCEPTIONS
+from tests.support.packages import PACKAGES, package_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FACE = "sbpjax/__init__.py"
 FOUND = edges(ROOT, "sbpjax")
 LINKS = {(edge.source, edge.target) for edge in FOUND}
-ON_FACE = {link for link in LINKS if link[1] == FACE and room(link[0]) != "leaves"}
+ON_FACE = {link for link in LINKS if link[1] == FACE and package_of(link[0]) != "leaves"}
 LISTED = {(f"sbpjax/{source}", f"sbpjax/{target}") for source in EXCEPTIONS for target in EXCEPTIONS[source].split()}
 
 
 def runs_up(link):
-    source, target = (ROOMS.index(room(file)) for file in link)
+    source, target = (PACKAGES.index(package_of(file)) for file in link)
     return target > source  # an import of the face as well: only leaves stand above it
 
 
@@ -108,7 +108,7 @@ def test_exceptions_only_shrink():
 
 
 def test_the_map_for_contributors():
-    """CONTRIBUTING has a line for every room and ground file, in the order of `ROOMS`; what it leaves out is a face."""
+    """CONTRIBUTING has a line for every package and ground file, in the order of `PACKAGES`; re-exports need none."""
     shown = re.findall(r"^\| `((?:_core/)?\w+(?:/|\.py))` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     own = {
         path.relative_to(ROOT / "sbpjax").as_posix() + "/" * path.is_dir()
@@ -119,7 +119,7 @@ def test_the_map_for_contributors():
     faces = {name for name in own if is_face(ROOT / "sbpjax" / name)}
     assert set(shown) == own - faces - {"__init__.py", "_core/__init__.py"}
     assert len(shown) <= 28
-    ranks = [ROOMS.index(room(f"sbpjax/{name}")) for name in shown]
+    ranks = [PACKAGES.index(package_of(f"sbpjax/{name}")) for name in shown]
     assert ranks == sorted(ranks)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import DistributedError, EncodingError
 
-from . import roll_messages
+from . import messages
 
 log = logging.getLogger("sbpjax.distributed.rendezvous")
 
@@ -37,7 +37,7 @@ class _Caller:
     connection: socket.socket
     where: str
     until: float
-    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(roll_messages.NONCE_BYTES))
+    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(messages.NONCE_BYTES))
     data: bytearray = field(default_factory=bytearray)
 
 
@@ -114,7 +114,7 @@ class Server:
         self._callers.append(caller)
         self._selector.register(connection, selectors.EVENT_READ, caller)
         with contextlib.suppress(OSError):
-            connection.send(roll_messages.HELLO + caller.nonce)
+            connection.send(messages.HELLO + caller.nonce)
         if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
             self._drop(self._callers[0], "too many silent connections")
 
@@ -123,22 +123,22 @@ class Server:
         if caller not in self._callers:  # dropped since
             return None
         try:
-            more = caller.connection.recv(roll_messages.MOST_SAID_BYTES)
+            more = caller.connection.recv(messages.MAX_MESSAGE_BYTES)
         except BlockingIOError:
             return None
         except OSError as error:
             return self._drop(caller, f"{error}")
         caller.data += more
         try:
-            body = roll_messages.unframe_bytes(caller.data, roll_messages.MOST_SAID_BYTES)
+            body = messages.unframe_bytes(caller.data, messages.MAX_MESSAGE_BYTES)
         except EncodingError as error:
             return self._drop(caller, str(error))
         if body is None:
             return None if more else self._drop(caller, "it ended in the middle")
-        said, why = roll_messages.validate_message(self.key, caller.nonce, body)
+        said, why = messages.validate_message(self.key, caller.nonce, body)
         if said is None:
             with contextlib.suppress(OSError):
-                caller.connection.send(roll_messages.frame_bytes(b""))
+                caller.connection.send(messages.frame_bytes(b""))
             return self._drop(caller, why)
         self._selector.unregister(caller.connection)
         self._callers.remove(caller)
@@ -165,7 +165,7 @@ class Server:
         for connection, said in self._heard:
             with contextlib.closing(connection), contextlib.suppress(OSError):
                 connection.settimeout(2.0)
-                connection.sendall(roll_messages.sign_value(self.key, "answer", said["nonce"], answer))
+                connection.sendall(messages.sign_value(self.key, "answer", said["nonce"], answer))
         for caller in self._callers:
             caller.connection.close()
 

@@ -13,20 +13,19 @@ import pytest
 
 from sbpjax import errors
 from sbpjax._core.serialization import encoding, signing
-from sbpjax.distributed.rendezvous import roll_call as rolls
-from sbpjax.distributed.rendezvous import roll_messages, roll_server
+from sbpjax.distributed.rendezvous import client, messages, server
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 
 
 def call(size, ranks, timeout_s=10.0, sizes=None, keys=None, address=None):
     """Hold a roll call and return what each rank gets: hosts and key, or an error."""
-    address = address or f"127.0.0.1:{rolls.free_port()}"
+    address = address or f"127.0.0.1:{client.free_port()}"
     found = {}
 
     def one(i, rank):
         try:
-            found[i] = rolls.roll_call(address, rank, (sizes or {}).get(i, size), timeout_s, (keys or {}).get(i, KEY))
+            found[i] = client.rendezvous(address, rank, (sizes or {}).get(i, size), timeout_s, (keys or {}).get(i, KEY))
         except errors.SbpjaxError as error:
             found[i] = error
 
@@ -68,15 +67,15 @@ def test_other_number_of_processes():
 
 
 def test_other_versions(monkeypatch):
-    own = roll_messages.versions()
+    own = messages.versions()
     monkeypatch.setattr(
-        roll_messages, "versions", lambda: own if threading.current_thread() is threads[0] else own | {"jax": "0.1"}
+        messages, "versions", lambda: own if threading.current_thread() is threads[0] else own | {"jax": "0.1"}
     )
-    port, found = rolls.free_port(), {}
+    port, found = client.free_port(), {}
 
     def one(rank):
         try:
-            rolls.roll_call(f"127.0.0.1:{port}", rank, 2, 10.0, KEY)
+            client.rendezvous(f"127.0.0.1:{port}", rank, 2, 10.0, KEY)
         except errors.AgreementError as error:
             found[rank] = str(error)
 
@@ -93,7 +92,7 @@ def test_port_in_use():
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         with pytest.raises(errors.DistributedError, match="port") as raised:
-            rolls.roll_call(f"127.0.0.1:{holder.getsockname()[1]}", 0, 2, 1.0, KEY)
+            client.rendezvous(f"127.0.0.1:{holder.getsockname()[1]}", 0, 2, 1.0, KEY)
         assert "--port 0" in str(raised.value)
 
 
@@ -116,7 +115,7 @@ def test_something_else_answers():
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         with pytest.raises(errors.LostRankError, match="something else answers"):
-            rolls.roll_call(f"127.0.0.1:{other.getsockname()[1]}", 1, 2, 0.5, KEY)
+            client.rendezvous(f"127.0.0.1:{other.getsockname()[1]}", 1, 2, 0.5, KEY)
     thread.join(10)
 
 
@@ -124,13 +123,13 @@ def test_something_else_answers():
 
 
 def said(**changes):
-    versions = roll_messages.versions()
+    versions = messages.versions()
     return {"rank": 1, "size": 2, "host": "evil", "versions": versions, "nonce": b"n" * 16} | changes
 
 
 def frame(value, key=KEY, which="rank"):
     """Return what a holder of the key would say, as a function of the challenge."""
-    return lambda nonce: roll_messages.sign_value(key, which, nonce, value)
+    return lambda nonce: messages.sign_value(key, which, nonce, value)
 
 
 def plain(data):
@@ -139,7 +138,7 @@ def plain(data):
 
 def recorded(nonce):
     """What a rank said to another challenge, on another day."""
-    return roll_messages.sign_value(KEY, "rank", b"x" * 16, said())
+    return messages.sign_value(KEY, "rank", b"x" * 16, said())
 
 
 STRANGERS = {
@@ -150,13 +149,13 @@ STRANGERS = {
     "brackets": plain(b"[" * 30000 + b"\n"),
     "a length that never comes": plain(struct.pack("<I", 8000)),
     "a large length": plain(b"\xff\xff\xff\xff" + b"y" * 100),
-    "half a signature": plain(roll_messages.frame_bytes(b"t" * 20)),
-    "no signature": plain(roll_messages.frame_bytes(encoding.encode(said()))),
+    "half a signature": plain(messages.frame_bytes(b"t" * 20)),
+    "no signature": plain(messages.frame_bytes(encoding.encode(said()))),
     "the key of another job": frame(said(), OTHER),
     "a recorded message": recorded,
     "an answer in place of a message": frame({"hosts": ["a", "b"], "run": b"r" * 16}, which="answer"),
-    "signed, no value": lambda n: roll_messages.frame_bytes(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
-    "signed, a pickle": lambda n: roll_messages.frame_bytes(
+    "signed, no value": lambda n: messages.frame_bytes(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
+    "signed, a pickle": lambda n: messages.frame_bytes(
         signing.sign(KEY, f"roll call, rank {n.hex()}", pickle.dumps(3))
     ),
     "signed, a list": frame([1, 2]),
@@ -180,7 +179,7 @@ def strangers(port, lines, times=1):
                 connection = socket.create_connection(("127.0.0.1", port), timeout=5)
                 break
             time.sleep(0.02)
-        hello = connection.recv(len(roll_messages.HELLO) + 16)
+        hello = connection.recv(len(messages.HELLO) + 16)
         with contextlib.suppress(OSError):
             connection.sendall(line(hello[-16:]))
         found.append(connection)
@@ -189,11 +188,11 @@ def strangers(port, lines, times=1):
 
 def with_strangers(lines, times=1, timeout_s=20.0):
     """Return what two ranks get when strangers speak before rank 1 comes."""
-    port, found = rolls.free_port(), {}
+    port, found = client.free_port(), {}
 
     def one(rank):
         try:
-            found[rank] = rolls.roll_call(f"127.0.0.1:{port}", rank, 2, timeout_s, KEY)
+            found[rank] = client.rendezvous(f"127.0.0.1:{port}", rank, 2, timeout_s, KEY)
         except BaseException as error:
             found[rank] = error
 
@@ -211,7 +210,7 @@ def with_strangers(lines, times=1, timeout_s=20.0):
 def test_strangers_change_nothing(caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax.distributed.rendezvous"):
         first, second = with_strangers(list(STRANGERS.values()))
-    assert isinstance(first, rolls.Present) and first == second and "evil" not in first.hosts
+    assert isinstance(first, client.RendezvousResult) and first == second and "evil" not in first.hosts
     told = [r.getMessage() for r in caplog.records]
     assert 0 < len(told) <= 5 and all("a connection from 127.0.0.1 was dropped: " in text for text in told)
 
@@ -226,23 +225,23 @@ def test_mutated_messages_that_are_signed():
             at = draw.randrange(len(body))
             body[at : at + draw.randrange(3)] = draw.randbytes(draw.randrange(3))
         signed = signing.sign(KEY, f"roll call, rank {(b'c' * 16).hex()}", body)
-        found, why = roll_messages.validate_message(KEY, b"c" * 16, signed)
+        found, why = messages.validate_message(KEY, b"c" * 16, signed)
         assert (found is None) == bool(why)
         if found is not None:
             taken += 1
-            assert {k: type(v) for k, v in found.items()} == roll_messages._FIELDS and len(found["nonce"]) == 16
+            assert {k: type(v) for k, v in found.items()} == messages._FIELDS and len(found["nonce"]) == 16
             assert all(type(t) is str for t in (*found["versions"], *found["versions"].values()))
     assert 0 < taken < 2_000
 
 
 def test_many_silent_connections():
     first, second = with_strangers([plain(b"x")], 200)
-    assert isinstance(first, rolls.Present) and first == second
+    assert isinstance(first, client.RendezvousResult) and first == second
 
 
 def test_a_silent_connection_is_closed(monkeypatch):
-    monkeypatch.setattr(roll_server, "PATIENCE_S", 0.2)
-    port = rolls.free_port()
+    monkeypatch.setattr(server, "PATIENCE_S", 0.2)
+    port = client.free_port()
     thread = threading.Thread(target=lambda: call(2, [0], 1.5, address=f"127.0.0.1:{port}"))
     thread.start()
     (connection,) = strangers(port, [plain(b"x")])
@@ -260,7 +259,7 @@ def test_ranks_of_this_job_that_do_not_fit_are_an_error_of_all(name):
 
 
 def test_another_secret_ends_in_an_error_on_all(monkeypatch):
-    monkeypatch.setattr(rolls, "_REFUSED_S", 0.3)
+    monkeypatch.setattr(client, "_REFUSED_S", 0.3)
     first, second = call(2, [0, 1], 1.5, keys={1: OTHER})
     assert isinstance(first, errors.LostRankError) and "job's secret (another job on this port?)" in str(first)
     assert isinstance(second, errors.ForeignMessageError) and "is of another job" in str(second)
@@ -269,10 +268,10 @@ def test_another_secret_ends_in_an_error_on_all(monkeypatch):
 
 def test_two_jobs_on_one_port_do_not_pair():
     """The ranks come as A0, B1, A1: B1 waits for a rank 0 of its own, and B0 comes when the port is free again."""
-    address, found = f"127.0.0.1:{rolls.free_port()}", {}
+    address, found = f"127.0.0.1:{client.free_port()}", {}
 
     def one(job, rank):
-        found[job, rank] = rolls.roll_call(address, rank, 2, 20.0, {"A": KEY, "B": OTHER}[job])
+        found[job, rank] = client.rendezvous(address, rank, 2, 20.0, {"A": KEY, "B": OTHER}[job])
 
     threads = {k: threading.Thread(target=one, args=k) for k in (("A", 0), ("B", 1), ("A", 1), ("B", 0))}
     for k in (("A", 0), ("B", 1), ("A", 1)):
@@ -297,19 +296,19 @@ def test_a_false_rank_0_is_not_believed():
                 with contextlib.suppress(OSError):
                     while True:
                         connection, _ = false.accept()
-                        connection.sendall(roll_messages.HELLO + b"c" * 16)
+                        connection.sendall(messages.HELLO + b"c" * 16)
                         time.sleep(0.05)
                         connection.recv(65536)
                         answer = {"hosts": ["evil"] * 2, "run": b"r" * 16}
-                        connection.sendall(roll_messages.sign_value(key, "answer", nonce or b"y" * 16, answer))
+                        connection.sendall(messages.sign_value(key, "answer", nonce or b"y" * 16, answer))
                         connection.close()
 
             threading.Thread(target=serve, daemon=True).start()
             with pytest.raises(errors.ForeignMessageError, match="lacks this job's secret"):
-                rolls.roll_call(f"127.0.0.1:{false.getsockname()[1]}", 1, 2, 0.5, KEY)
+                client.rendezvous(f"127.0.0.1:{false.getsockname()[1]}", 1, 2, 0.5, KEY)
 
 
 def test_the_address_to_listen_on():
-    assert roll_server.bind_address("127.0.0.1") == roll_server.bind_address("localhost") == "127.0.0.1"
-    assert roll_server.bind_address("203.0.113.7") == "" == roll_server.bind_address("no.such.host.invalid")
-    assert rolls.split("[::1]:29500") == ("::1", 29500) and rolls.split("node0:1") == ("node0", 1)
+    assert server.bind_address("127.0.0.1") == server.bind_address("localhost") == "127.0.0.1"
+    assert server.bind_address("203.0.113.7") == "" == server.bind_address("no.such.host.invalid")
+    assert client.split("[::1]:29500") == ("::1", 29500) and client.split("node0:1") == ("node0", 1)

@@ -6,7 +6,7 @@ answers every one of them with the list of hosts; after the timeout, or when two
 that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is free again for JAX's own
 coordinator. No tensor data is sent here.
 
-Only holders of the job's secret take part (`roll_messages`): other connections are dropped and logged, without effect.
+Only holders of the job's secret take part (`messages`): other connections are dropped and logged, without effect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sbpjax.errors import (
     page,
 )
 
-from . import roll_messages, roll_server
+from . import messages, server
 
 _RETRY_S = 0.1
 _ANSWER_S = 5.0  # an answer may come this much after the timeout
@@ -36,7 +36,7 @@ _REFUSED_S = 10.0  # time that another job may hold the port; after it, this ran
 
 
 @dataclass(frozen=True)
-class Present:
+class RendezvousResult:
     """Result of a rendezvous.
 
     Attributes:
@@ -48,7 +48,7 @@ class Present:
     key: bytes = field(repr=False)  # not for logs
 
 
-def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) -> Present:
+def rendezvous(address: str, rank: int, size: int, timeout_s: float, key: bytes) -> RendezvousResult:
     """Wait until all processes are there, and return the host of each.
 
     Args:
@@ -66,17 +66,17 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
     """
     deadline = time.monotonic() + timeout_s
     host, port = split(address)
-    mine = {"rank": rank, "size": size, "host": roll_messages.host(), "versions": roll_messages.versions()}
-    mine["nonce"] = secrets.token_bytes(roll_messages.NONCE_BYTES)
+    mine = {"rank": rank, "size": size, "host": messages.host(), "versions": messages.versions()}
+    mine["nonce"] = secrets.token_bytes(messages.NONCE_BYTES)
     operation = f"env.init(): process {rank} of {size} at {address}"
     if rank == 0:
-        answer = roll_server.Server(mine, key, operation).serve(host, port, deadline, timeout_s)
+        answer = server.Server(mine, key, operation).serve(host, port, deadline, timeout_s)
     else:
         answer = _report(host, port, mine, key, deadline, timeout_s, operation)
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
         raise kind(operation, answer["seen"], answer["rule"], answer["fix"])
-    return Present(answer["hosts"], signing.derive_key(key, "run", answer["run"].hex()))
+    return RendezvousResult(answer["hosts"], signing.derive_key(key, "run", answer["run"].hex()))
 
 
 def split(address: str) -> tuple[str, int]:
@@ -119,21 +119,21 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
 def _request_answer(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
     """Return the answer of rank 0, None if it rejects this rank's signature."""
     with socket.create_connection((host, port), timeout=left_s) as connection:
-        connection.settimeout(min(left_s, roll_server.PATIENCE_S))
+        connection.settimeout(min(left_s, server.PATIENCE_S))
         try:
-            hello = _receive(connection, len(roll_messages.HELLO) + roll_messages.NONCE_BYTES)
+            hello = _receive(connection, len(messages.HELLO) + messages.NONCE_BYTES)
         except TimeoutError:
             raise EncodingError("no roll call: no answer there") from None
-        if not hello.startswith(roll_messages.HELLO):
+        if not hello.startswith(messages.HELLO):
             raise EncodingError("no roll call")
-        connection.sendall(roll_messages.sign_value(key, "rank", hello[len(roll_messages.HELLO) :], mine))
+        connection.sendall(messages.sign_value(key, "rank", hello[len(messages.HELLO) :], mine))
         connection.settimeout(left_s + _ANSWER_S)
         length = int.from_bytes(_receive(connection, 4), "little")
         if length == 0:
             return None
-        if length > roll_messages.MOST_ANSWER_BYTES:
+        if length > messages.MAX_ANSWER_BYTES:
             raise EncodingError("no roll call")
-        answer = roll_messages.open_frame(key, "answer", mine["nonce"], _receive(connection, length))
+        answer = messages.open_frame(key, "answer", mine["nonce"], _receive(connection, length))
     if type(answer) is not dict or not ("hosts" in answer or "seen" in answer):
         raise EncodingError("no answer of a roll call")
     return answer

@@ -20,8 +20,8 @@ from sbpjax.errors import EncodingError, SignatureError
 
 HELLO = b"sbpjax-roll-call-2\n"
 NONCE_BYTES = 16
-MOST_SAID_BYTES = 8192
-MOST_ANSWER_BYTES = 64 << 20  # the hosts of a hundred thousand ranks
+MAX_MESSAGE_BYTES = 8192
+MAX_ANSWER_BYTES = 64 << 20  # the hosts of a hundred thousand ranks
 _LENGTH_BYTES = 4
 _FIELDS: dict[str, type] = {"rank": int, "size": int, "host": str, "versions": dict, "nonce": bytes}
 _MOST_CHARACTERS = 300

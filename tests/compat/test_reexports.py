@@ -1,4 +1,4 @@
-"""Modules that are rows of `_core.compat.rooms`: they import, show and pickle their names as if they had files."""
+"""Modules that are rows of `_core.compat.reexports`: they import, show and pickle their names as if they had files."""
 
 import importlib
 import inspect
@@ -11,12 +11,12 @@ import pytest
 
 import sbpjax
 from sbpjax import nn
-from sbpjax._core.compat.rooms import ROOMS
+from sbpjax._core.compat.reexports import REEXPORTS
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_row_is_a_module(room):
-    module = importlib.import_module(f"sbpjax.{room}")
+@pytest.mark.parametrize("module_path", REEXPORTS)
+def test_every_row_is_a_module(module_path):
+    module = importlib.import_module(f"sbpjax.{module_path}")
     assert sys.modules[module.__name__] is module and module.__doc__.endswith(".")
     parent, _, last = module.__name__.rpartition(".")
     assert getattr(importlib.import_module(parent), last) is module
@@ -49,6 +49,6 @@ def test_settings_of_nccl_are_functions_of_their_module():
 
 
 def test_rows_cost_nothing_until_they_are_imported():
-    code = "import sys, sbpjax; print([n for n in sys.modules if n[7:] in sbpjax._core.compat.rooms.ROOMS])"
+    code = "import sys, sbpjax; print([n for n in sys.modules if n[7:] in sbpjax._core.compat.reexports.REEXPORTS])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]" and sbpjax.boxing.nccl
