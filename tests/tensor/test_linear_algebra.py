@@ -45,6 +45,54 @@ def test_what_does_not_exist_is_an_error(name):
         sbpjax.linalg.solve(sbpjax.zeros(2, 2), sbpjax.ones(2))
 
 
+SINGULAR_VALUES = {
+    "svd": lambda m, a: m.linalg.svd(a),
+    "svdvals": lambda m, a: m.linalg.svdvals(a),
+    "older svd": lambda m, a: m.svd(a),
+    "pinv": lambda m, a: m.linalg.pinv(a),
+    "matrix_rank": lambda m, a: m.linalg.matrix_rank(a),
+    "cond": lambda m, a: m.linalg.cond(a),
+    "matrix_norm": lambda m, a: m.linalg.matrix_norm(a, 2),
+    "norm": lambda m, a: m.linalg.norm(a, "nuc"),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR_VALUES)
+def test_a_matrix_with_nan_has_no_singular_values(name):
+    call, bad = SINGULAR_VALUES[name], np.stack([np.eye(3), np.full((3, 3), np.nan)])
+    with pytest.raises(torch.linalg.LinAlgError, match="non-finite"):
+        call(torch, torch.tensor(bad[1]))
+    with pytest.raises(LinAlgError, match="non-finite"):
+        call(sbpjax, sbpjax.tensor(bad[1]))
+    if name not in ("norm", "older svd"):
+        with pytest.raises(LinAlgError, match=r"Batch element \(1,\)"):
+            call(sbpjax, sbpjax.tensor(bad))
+        with pytest.raises(LinAlgError, match="rule: The algorithm"):
+            call(sbpjax, sbpjax.tensor(bad, placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.split(0)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_has_no_eigenvalues(value):
+    bad = np.diag([value, 1.0])
+    with pytest.raises(RuntimeError, match="infs or NaNs"):
+        torch.linalg.eig(torch.tensor(bad))
+    for name in ("eig", "eigvals"):
+        with pytest.raises(LinAlgError, match="infs or NaNs"):
+            getattr(sbpjax.linalg, name)(sbpjax.tensor(bad))
+    # PyTorch gives NaN here, too.
+    assert sbpjax.linalg.eigvalsh(sbpjax.full((2, 2), value)).isnan().all()
+    assert sbpjax.linalg.matrix_norm(sbpjax.full((2, 2), value)).isfinite().logical_not()
+
+
+def test_singular_values_of_matrices_with_inf_are_nan():
+    """LAPACK's gesdd does not come to an end with this one."""
+    bad = np.eye(3, dtype=np.float32)
+    bad[0, 1] = bad[1, 0] = np.inf
+    u, s, vh = sbpjax.linalg.svd(sbpjax.tensor(np.stack([bad, np.eye(3, dtype=np.float32)])))
+    assert u[0].isnan().all() and s[0].isnan().all() and vh[0].isnan().all()
+    assert s[1].tolist() == [1, 1, 1]
+
+
 def test_norms_choose_between_vectors_and_matrices():
     x, t = sbpjax.tensor(X), torch.tensor(X)
     for options in ({}, {"ord": 2}, {"ord": 2, "dim": 0}, {"ord": "nuc"}, {"ord": 1, "dim": (0, 1)}, {"dim": (1,)}):

@@ -23,15 +23,17 @@ written(
     oneflow="self=x ord dim keepdim dtype",
 )
 op("linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", "linalg.matrix_norm.matrix_norm",
-   also="_C.matrix_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
-op("linalg.cond(A, p=None)", "linalg.matrix_norm.cond")
-op("linalg.svd(A, full_matrices=True, *, driver=None)", "linalg.decompose.svd", ignores="driver", result="U S Vh")
-op("linalg.svdvals(A, *, driver=None)", "linalg.decompose.svdvals", ignores="driver")
+   also="_C.matrix_norm", check="spectral_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
+op("linalg.cond(A, p=None)", "linalg.matrix_norm.cond", check="condition_number")
+op("linalg.svd(A, full_matrices=True, *, driver=None)", "linalg.decompose.svd", ignores="driver", result="U S Vh",
+   check="matrices_without_nan")  # fmt: skip
+op("linalg.svdvals(A, *, driver=None)", "linalg.decompose.svdvals", ignores="driver",
+   check="matrices_without_nan")  # fmt: skip
 op("linalg.qr(A, mode='reduced')", "linalg.decompose.qr", result="Q R")
 op("linalg.eigh(A, UPLO='L')", "linalg.decompose.eigh", result=EIGEN)
 op("linalg.eigvalsh(A, UPLO='L')", "linalg.decompose.eigvalsh")
-op("linalg.eig(A)", "linalg.decompose.eig", result=EIGEN)
-op("linalg.eigvals(A)", "linalg.decompose.eigvals")
+op("linalg.eig(A)", "linalg.decompose.eig", result=EIGEN, check="finite_matrices")
+op("linalg.eigvals(A)", "linalg.decompose.eigvals", check="finite_matrices")
 op("linalg.lu(A, *, pivot=True)", "linalg.decompose.lu", result="P L U")
 op("linalg.slogdet(A)", "linalg.decompose.slogdet", also=".slogdet Tensor.slogdet", result="sign logabsdet")
 op("linalg.det(A)", "linalg.decompose.det")

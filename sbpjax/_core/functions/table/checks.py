@@ -12,7 +12,9 @@ from sbpjax._core.tensor.calls.bounds import check_dim, check_rows, check_size, 
 from sbpjax._core.tensor.calls.op_errors import describe
 from sbpjax._core.tensor.creation.number_range import check_fits
 from sbpjax._core.tensor.handle.tensor import Tensor
-from sbpjax.errors import OpError, OpTypeError, OpValueError
+from sbpjax.errors import LinAlgError, OpError, OpTypeError, OpValueError
+
+from .failures import first_in_batch
 
 
 def _call(operation: str, *rest) -> str:
@@ -362,3 +364,33 @@ def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: 
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
+
+
+def finite_matrices(operation: str, A) -> None:
+    """Raise `LinAlgError` for a matrix with NaN or inf, which has no eigenvalues."""
+    _check_matrices(operation, A, np.isfinite, "input tensor should not contain infs or NaNs")
+
+
+def matrices_without_nan(operation: str, A) -> None:
+    """Raise `LinAlgError` for a matrix with NaN, which has no singular values."""
+    rule = "The algorithm failed to converge because the input matrix contained non-finite values"
+    _check_matrices(operation, A, lambda part: ~np.isnan(part), rule)
+
+
+def spectral_norm(operation: str, A, ord) -> None:
+    """Raise `LinAlgError` for a matrix with NaN if the norm is one of singular values."""
+    if ord in (2, -2, "nuc"):
+        matrices_without_nan(operation, A)
+
+
+def condition_number(operation: str, A, p) -> None:
+    """Raise `LinAlgError` for a matrix with NaN if the norm is one of singular values."""
+    spectral_norm(operation, A, 2 if p is None else p)
+
+
+def _check_matrices(operation: str, matrices, legal, rule: str) -> None:
+    parts = bounds.parts_on_cpu(matrices)
+    for part in parts:
+        if part.ndim >= 2 and part.dtype.kind in "fc" and not (fine := legal(part)).all():
+            where = first_in_batch(~fine.all((-2, -1)), parts)
+            raise LinAlgError(f"{operation}(A)", describe(matrices), f"{where}{rule}", "A.nan_to_num()")

@@ -13,10 +13,17 @@ from sbpjax.errors import LinAlgError
 
 
 def _check(operation: str, info: Tensor, rule: str, fix: str) -> None:
-    for part in bounds.parts_on_cpu(info):
+    parts = bounds.parts_on_cpu(info)
+    for part in parts:
         if part.any():
-            where = "" if part.ndim == 0 else f"(Batch element {tuple(int(i) for i in np.argwhere(part)[0])}): "
-            raise LinAlgError(operation, f"info {part.tolist()}", f"{where}{rule}", fix)
+            raise LinAlgError(operation, f"info {part.tolist()}", f"{first_in_batch(part, parts)}{rule}", fix)
+
+
+def first_in_batch(failed: np.ndarray, parts: list) -> str:
+    """Return the first failed matrix of a batch as text, empty for one matrix and for one of several ranks' parts."""
+    if failed.ndim == 0 or len(parts) > 1:
+        return ""
+    return f"(Batch element {tuple(int(i) for i in np.argwhere(failed)[0])}): "
 
 
 def not_positive(operation: str, info: Tensor) -> None:

@@ -239,6 +239,11 @@ def qr(x, /, mode: str = "reduced"):
 # ---------------------------------------------------------------------------------------------- singular values
 
 
+def _svd(x, **options):
+    """Return `jax.lax.linalg.svd`, NaN for a matrix with inf, on which LAPACK's gesdd may not come to an end."""
+    return lax.linalg.svd(jnp.where(jnp.isfinite(x).all((-2, -1), keepdims=True), x, jnp.nan), **options)
+
+
 def svd(x, /, full_matrices: bool = True):
     """Return U, S and V^H with ``x = U diag(S) V^H``.
 
@@ -248,9 +253,9 @@ def svd(x, /, full_matrices: bool = True):
     """
     matrices("linalg.svd", x)
     m, n = x.shape[-2:]
-    u, s, vh = lax.linalg.svd(x, full_matrices=False)
+    u, s, vh = _svd(x, full_matrices=False)
     if full_matrices and m != n:
-        whole = lax.linalg.svd(lax.stop_gradient(x), full_matrices=True)
+        whole = _svd(lax.stop_gradient(x), full_matrices=True)
         if m > n:
             u = jnp.concatenate([u, whole[0][..., n:]], -1)
         else:
@@ -261,7 +266,7 @@ def svd(x, /, full_matrices: bool = True):
 def svdvals(x, /):
     """Return the singular values of matrices, largest first."""
     matrices("linalg.svdvals", x)
-    return lax.linalg.svd(x, full_matrices=False, compute_uv=False)
+    return _svd(x, full_matrices=False, compute_uv=False)
 
 
 # ---------------------------------------------------------------------------------------------------- eigenvalues
