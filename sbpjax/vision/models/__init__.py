@@ -6,12 +6,8 @@
 
 from . import blocks as blocks
 from . import convnext as convnext
-from . import densenet as densenet
 from . import efficientnet as efficientnet
 from . import iresnet as iresnet
-from . import mixer as mixer
-from . import mobilenetv3 as mobilenetv3
-from . import regnet as regnet
 from . import res2net as res2net
 from . import resnet as resnet
 from . import rexnet as rexnet

@@ -1,21 +1,153 @@
 """EfficientNet b0 to b7 and v2: inverted bottlenecks with compound scaling of width and depth.
 
-Names with ``tf_`` are TensorFlow's: padding as it pads, 1e-3 in the norms. Parameters have timm's names.
-Sources: arxiv.org/abs/1905.11946, 2104.00298 (v2).
+    Stage("ir", 2, kernel=3, stride=2, expansion=6, channels=24)     # the first of two blocks has the stride
+
+``ir`` expands by 1 x 1, convolves each channel by itself, and narrows by 1 x 1. ``ds`` does not expand. ``er`` expands
+by a full convolution. ``cn`` is one convolution. Names with ``tf_`` are TensorFlow's: padding as it pads, 1e-3 in the
+norms. Parameters have timm's names. Sources: arxiv.org/abs/1905.11946, 2104.00298 (v2).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import sbpjax as flow
 from sbpjax import nn
 
-from .blocks import ImageConfig, ImageModel, Stage, divisible, inverted_stages, kaiming_convolutions
-from .blocks.inverted import Style
+from .blocks import (
+    DropPath,
+    ImageConfig,
+    ImageModel,
+    SameConv2d,
+    SqueezeExcite,
+    divisible,
+    kaiming_convolutions,
+    rising,
+)
 from .registry import register_model
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A row of blocks.
+
+    Attributes:
+        kind: ``"ir"``, ``"ds"``, ``"er"`` or ``"cn"``.
+        repeats: how many blocks.
+        kernel: of the spatial convolution.
+        stride: of the first block.
+        expansion: channels inside, as a multiple of the input's.
+        channels: of the output.
+        squeeze: the part of the channels that squeeze and excite keeps; 0 for none.
+    """
+
+    kind: str
+    repeats: int
+    kernel: int
+    stride: int
+    expansion: float
+    channels: int
+    squeeze: float = 0.0
+
+
+@dataclass(frozen=True)
+class Style:
+    """The convolutions and norms of a model.
+
+    Attributes:
+        same: whether convolutions are padded as TensorFlow pads.
+        eps: of the norms.
+    """
+
+    same: bool = False
+    eps: float = 1e-5
+
+    def conv(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+        """Return a convolution without bias."""
+        if self.same and stride > 1:
+            return SameConv2d(inputs, outputs, kernel, stride, groups=groups, bias=False)
+        return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
+
+
+class Inverted(nn.Module):
+    """One block of any kind: convolutions with a norm each, squeeze and excite before the last, and the input added.
+
+    Args:
+        stage: the row that it is of.
+        style: the model's.
+        inputs: channels of the input.
+        stride: of the spatial convolution.
+        drop_path: the probability that the branch is left out, in training.
+    """
+
+    def __init__(self, stage: Stage, style: Style, inputs: int, stride: int, drop_path: float):
+        super().__init__()
+        inside = inputs if stage.kind in ("ds", "cn") else divisible(inputs * stage.expansion)
+        outputs = stage.channels
+        # (name, convolution) in order; timm's names.
+        convolutions: dict[str, list[tuple[str, nn.Conv2d]]] = {
+            "ir": [
+                ("conv_pw", style.conv(inputs, inside, 1)),
+                ("conv_dw", style.conv(inside, inside, stage.kernel, stride, inside)),
+                ("conv_pwl", style.conv(inside, outputs, 1)),
+            ],
+            "ds": [
+                ("conv_dw", style.conv(inside, inside, stage.kernel, stride, inside)),
+                ("conv_pw", style.conv(inside, outputs, 1)),
+            ],
+            "er": [
+                ("conv_exp", style.conv(inputs, inside, stage.kernel, stride)),
+                ("conv_pwl", style.conv(inside, outputs, 1)),
+            ],
+            "cn": [("conv", style.conv(inputs, outputs, stage.kernel, stride))],
+        }
+        self.steps: list[tuple[str, str]] = []
+        for number, (name, conv) in enumerate(convolutions[stage.kind], 1):
+            if name == ("conv_pw" if stage.kind == "ds" else "conv_pwl") and stage.squeeze:
+                names = ("conv_reduce", "conv_expand")
+                self.se = SqueezeExcite(inside, round(inputs * stage.squeeze), "silu", names)
+                self.steps.append(("se", ""))
+            self.add_module(name, conv)
+            self.add_module(f"bn{number}", nn.BatchNorm2d(conv.out_channels, eps=style.eps))
+            self.steps.append((name, f"bn{number}"))
+        self.act = nn.SiLU()
+        self.last_act = stage.kind == "cn"
+        self.adds = stride == 1 and inputs == outputs
+        self.drop_path = DropPath(drop_path)
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        """Return `(B, channels, H / stride, W / stride)` of `x` `(B, inputs, H, W)`."""
+        y, last = x, self.steps[-1]
+        for step in self.steps:
+            name, norm = step
+            y = getattr(self, name)(y)
+            if norm:
+                y = getattr(self, norm)(y)
+                y = self.act(y) if step != last or self.last_act else y
+        return x + self.drop_path(y) if self.adds else y
+
+
+def inverted_stages(
+    stages: Sequence[Stage], style: Style, inputs: int, drop_path_rate: float = 0.0
+) -> Iterator[tuple[nn.Sequential, int]]:
+    """Yield the blocks of each stage, and its stride.
+
+    Args:
+        stages: the rows.
+        style: what they have in common.
+        inputs: channels of the first one's input.
+        drop_path_rate: of the last block; those before it have less.
+    """
+    for stage, rates in zip(stages, rising(drop_path_rate, [s.repeats for s in stages]), strict=True):
+        row = []
+        for i, rate in enumerate(rates):
+            row.append(Inverted(stage, style, inputs, stage.stride if i == 0 else 1, rate))
+            inputs = stage.channels
+        yield nn.Sequential(*row), stage.stride
+
 
 B0 = (
     Stage("ds", 1, 3, 1, 1, 16, 0.25),
@@ -98,9 +230,7 @@ class EfficientNet(ImageModel):
         super().__init__()
         self.config = config
         eps = 1e-3 if config.tensorflow else 1e-5
-        style = Style(
-            "silu", "sigmoid", None, lambda inside, inputs, part: round(inputs * part), config.tensorflow, eps
-        )
+        style = Style(config.tensorflow, eps)
         stem, self.num_features = divisible(config.stem * config.width), divisible(config.features * config.width)
         self.conv_stem = style.conv(config.in_chans, stem, 3, 2)
         self.bn1 = nn.BatchNorm2d(stem, eps=eps)

@@ -15,7 +15,7 @@ from sbpjax.errors import OpValueError
 from sbpjax.nn import functional as F
 
 from .blocks import MLP, DropPath, ImageConfig, ImageModel, PooledHead, rising, truncated_weights, windows
-from .blocks.window_attention import CosineWindowAttention, WindowAttention
+from .blocks.windows import CosineWindowAttention, WindowAttention
 from .registry import register_model
 
 

@@ -16,8 +16,8 @@ from sbpjax.vision.models.resnet import ResNet, ResNetConfig
 NAMES = vision.list_models()
 ONE_OF_EACH = [
     "resnet18", "seresnet18", "convnext_atto", "convnextv2_atto", "swin_tiny_patch4_window7_224",
-    "swinv2_tiny_window8_256", "mobilenetv3_small_075", "efficientnet_b0", "efficientnetv2_s", "regnetx_002",
-    "densenet121", "mixer_s32_224", "res2net50_48w_2s", "rexnet_100", "iresnet18", "vit_tiny_patch16_224",
+    "swinv2_tiny_window8_256", "efficientnet_b0", "efficientnetv2_s",
+    "res2net50_48w_2s", "rexnet_100", "iresnet18", "vit_tiny_patch16_224",
     "deit3_small_patch16_224",
 ]  # fmt: skip
 TINY = {"depths": (1, 1, 1, 1), "width": 8}
@@ -60,7 +60,7 @@ def test_training_mode_is_finite(name):
 
 
 def test_names():
-    assert len(NAMES) > 140 and vision.list_models("resnet1?") == ["resnet18"]
+    assert len(NAMES) > 120 and vision.list_models("resnet1?") == ["resnet18"]
     assert {"vit_small_patch32_384", "res2net50_48w_2s", "iresnet101", "deit_tiny_distilled_patch16_224"} <= set(NAMES)
     assert vision.list_models("nothing*") == []
 
