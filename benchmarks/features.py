@@ -306,7 +306,7 @@ def bert():
 @row
 def resume():
     """The first sample at step 1,000,000 of an endless order, against that at step 0."""
-    from sbpjax.train.data.permutation import Permutation
+    from sbpjax.train.data.numbered import Permutation
 
     size = 10**9
     return (

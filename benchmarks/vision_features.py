@@ -26,7 +26,7 @@ from sbpjax.vision.models.segmentation import FCN, DeepLabV3
 from sbpjax.vision.ops import nms as keep_best
 from sbpjax.vision.training import Poly, Scheduled, Tanh
 from tests.support.timm_alone import timm as timm_alone
-from tests.vision.metrics.test_average_precision import by_pycocotools, case
+from tests.vision.test_metrics import by_pycocotools, case
 
 timm = timm_alone()
 from timm import scheduler  # noqa: E402  # as soon as timm is there

@@ -7,7 +7,7 @@ from sbpjax.optim import Ftrl as Ftrl
 from .embedding import Embedding as Embedding
 from .embedding import MultiTableEmbedding as MultiTableEmbedding
 from .embedding import MultiTableMultiColumnEmbedding as MultiTableMultiColumnEmbedding
-from .optimizer import Optimizer as Optimizer
+from .embedding import Optimizer as Optimizer
 from .options import make_cached_host_mem_store_options as make_cached_host_mem_store_options
 from .options import make_cached_ssd_store_options as make_cached_ssd_store_options
 from .options import make_column_options as make_column_options

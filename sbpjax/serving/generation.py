@@ -31,8 +31,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError
 
-from .blocks import Blocks
-from .paged import SCALARS, BlockTables, PagedStep, caches_of, pack_inputs
+from .paged import SCALARS, Blocks, BlockTables, PagedStep, caches_of, pack_inputs
 
 _OPERATION = "GenerationEngine.submit(...)"
 

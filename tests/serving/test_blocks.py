@@ -2,7 +2,7 @@
 
 import random
 
-from sbpjax.serving.blocks import Blocks
+from sbpjax.serving.paged import Blocks
 
 
 def test_the_same_beginning_is_read_once():

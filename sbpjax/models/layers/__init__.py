@@ -1,12 +1,12 @@
 """Layers shared by model families. Shapes: B batch, T and S positions, D width, H heads, K key heads, C head size."""
 
 from .attention import Attention as Attention
-from .cache import KeyValues as KeyValues
-from .cache import put as put
+from .attention import KeyValues as KeyValues
+from .attention import make_attention_mask as make_attention_mask
+from .attention import put as put
 from .lora import LoraLinear as LoraLinear
 from .margin_softmax import MarginSoftmax as MarginSoftmax
 from .margin_softmax import PartialMarginSoftmax as PartialMarginSoftmax
-from .masks import make_attention_mask as make_attention_mask
 from .mlp import ACTIVATIONS as ACTIVATIONS
 from .mlp import MLP as MLP
 from .mlp import GatedMLP as GatedMLP

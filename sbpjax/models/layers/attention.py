@@ -1,13 +1,117 @@
-"""Multi-head attention: grouped key heads, rotary embeddings, and norms of queries and keys."""
+"""Multi-head attention: grouped key heads, rotary embeddings, norms of queries and keys; its masks and its KV cache.
+
+A cache has a fixed number of slots, and so one program serves every token. Slot s holds what came s-th into the cache;
+that is a token's position only where no padding stands before it.
+"""
 
 from __future__ import annotations
+
+from jax import lax
 
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn import functional as F
 
-from .cache import KeyValues
 from .rotary import apply_rope
+from .tokens import make_position_ids
+
+
+def make_attention_mask(
+    input_ids: flow.Tensor,
+    *,
+    causal: bool,
+    window: int | None = None,
+    attention_mask: flow.Tensor | None = None,
+    cache_position: flow.Tensor | None = None,
+) -> tuple[flow.Tensor | None, bool]:
+    """Return the arguments `attn_mask` and `is_causal` of an attention.
+
+    A mask is only made where `is_causal` is not enough, as kernels skip the keys that it hides.
+
+    Args:
+        input_ids: `(B, T)`, for their number and placement.
+        causal: hide keys after a query.
+        window: with `causal`: how many keys a query reads, itself included; None for all.
+        attention_mask: `(B, T)`, nonzero for tokens, 0 for padding; None if there is no padding. With a cache of S
+            slots `(B, S)`.
+        cache_position: with a cache: the slot of the first token, a number or `(B,)`.
+
+    Returns:
+        A mask of bools that broadcasts to ``(B, H, T, T)``, with a cache to ``(B, H, T, S)``, or None; and whether the
+        attention is causal beside it.
+
+    Example:
+        >>> mask, is_causal = flow.models.layers.make_attention_mask(flow.zeros(1, 3), causal=True, window=2)
+        >>> mask.int().tolist(), is_causal
+        ([[1, 0, 0], [1, 1, 0], [0, 1, 1]], False)
+    """
+    length = input_ids.shape[1]
+    reach: int = length if window is None else window
+    if attention_mask is None and (not causal or reach >= length):
+        return None, causal
+    mask = None
+    if causal:
+        queries = keys = make_position_ids(input_ids)
+        if cache_position is not None and attention_mask is not None:
+            queries, keys = (
+                queries + (cache_position[:, None] if cache_position.ndim else cache_position),
+                make_position_ids(attention_mask),
+            )
+        behind = queries[..., None] - keys  # (T, T), (T, S) or (B, T, S)
+        mask = behind >= 0
+        if reach < length or (cache_position is not None and window is not None):
+            mask = mask & (behind < reach)
+        if mask.ndim == 3:
+            mask = mask[:, None]  # (B, 1, T, S)
+    if attention_mask is not None:
+        there = attention_mask.bool()[:, None, None, :]  # (B, 1, 1, S)
+        mask = there if mask is None else mask & there
+    return mask, False
+
+
+def _put(whole, part, cache_position, dim: int):
+    return lax.dynamic_update_slice_in_dim(whole, part, cache_position, dim)
+
+
+put = flow.wrap_jax(_put, name="put_in_slots")
+
+
+class KeyValues(nn.Module):
+    """The keys and values of one attention layer.
+
+    Args:
+        k: zeros `(B, K, S, C)` for S slots, in the layout that the cache keeps.
+        v: likewise.
+
+    Example:
+        >>> cache = flow.models.layers.KeyValues(flow.zeros(1, 1, 4, 2), flow.zeros(1, 1, 4, 2))
+        >>> k, v = cache.extend(flow.ones(1, 1, 1, 2), flow.ones(1, 1, 1, 2), flow.tensor(2))
+        >>> k[0, 0, :, 0].tolist()
+        [0.0, 0.0, 1.0, 0.0]
+    """
+
+    k: flow.Tensor
+    v: flow.Tensor
+
+    def __init__(self, k: flow.Tensor, v: flow.Tensor):
+        super().__init__()
+        self.register_buffer("k", k)
+        self.register_buffer("v", v)
+
+    def extend(self, k: flow.Tensor, v: flow.Tensor, cache_position: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
+        """Put keys and values of T tokens into slots, and return those of all slots.
+
+        Args:
+            k: `(B, K, T, C)`.
+            v: likewise.
+            cache_position: the slot of the first one, a number; ``cache_position + T`` is at most S.
+
+        Returns:
+            Two ``(B, K, S, C)``; slots that nothing was put into are zero.
+        """
+        self.k.copy_(put(self.k, k.to(self.k.dtype), cache_position, 2))
+        self.v.copy_(put(self.v, v.to(self.v.dtype), cache_position, 2))
+        return self.k, self.v
 
 
 class Attention(nn.Module):

@@ -12,9 +12,9 @@ split; batches are divided over ``data`` and ``fsdp``.
 """
 
 from .config import RecommendConfig as RecommendConfig
-from .dcn import DCN as DCN
-from .deepfm import DeepFM as DeepFM
-from .dlrm import DLRM as DLRM
+from .networks import DCN as DCN
+from .networks import DLRM as DLRM
+from .networks import DeepFM as DeepFM
+from .networks import TwoTower as TwoTower
+from .networks import WideDeep as WideDeep
 from .tables import Tables as Tables
-from .two_tower import TwoTower as TwoTower
-from .wide_deep import WideDeep as WideDeep

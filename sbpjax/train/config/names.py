@@ -52,17 +52,17 @@ KINDS = frozenset(
         "sbpjax.train.trainer:Trainer",
         "sbpjax.train.gradient_guard:GradientGuard",
         "sbpjax.train.hooks.hook:Hook",
-        "sbpjax.train.writers.writer:Writer",
+        "sbpjax.train.writers:Writer",
         "sbpjax.train.evaluation.metric:Metric",
         "sbpjax.train.evaluation.glue:Metrics",
-        "sbpjax.train.data.special:SpecialTokens",
+        "sbpjax.train.data.tokenizer:SpecialTokens",
         "sbpjax.train.data.token_file:TokenFile",
         "sbpjax.train.data.feature_keys:FrequentKeys",
         "sbpjax.vision.transforms.base:Transform",
         "sbpjax.vision.transforms.mixing:_Mixing",
         "sbpjax.vision.transforms.on_device:OnDevice",
-        "sbpjax.vision.metrics.average_precision:AveragePrecision",
-        "sbpjax.vision.metrics.mean_iou:MeanIoU",
+        "sbpjax.vision.metrics:AveragePrecision",
+        "sbpjax.vision.metrics:MeanIoU",
         "sbpjax.vision.training.schedules:Schedule",
         "sbpjax.vision.training.schedules:Scheduled",
     }
@@ -89,7 +89,7 @@ FUNCTIONS = frozenset(
         "sbpjax.train.data.generated_clicks:generated_clicks",
         "sbpjax.train.data.tokenizer:read_tokenizer",
         "sbpjax.train.evaluation.glue:glue_metrics",
-        "sbpjax.train.writers.bar:console_writer",
+        "sbpjax.train.writers:console_writer",
     }
 )
 

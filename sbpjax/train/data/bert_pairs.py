@@ -25,8 +25,8 @@ import numpy as np
 from sbpjax.errors import DataError
 
 from .numbered import Shuffled
-from .special import SpecialTokens
 from .token_file import TokenFile
+from .tokenizer import SpecialTokens
 
 PAIR_TASKS = ("order", "next")
 _HIDDEN, _CHANGED = 0.8, 0.1  # of the tokens to be predicted

@@ -19,7 +19,7 @@ import numpy as np
 from sbpjax.errors import DataError, nearest
 
 from .numbered import Shuffled
-from .special import SpecialTokens
+from .tokenizer import SpecialTokens
 
 
 @dataclass(frozen=True)

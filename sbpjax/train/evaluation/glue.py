@@ -10,10 +10,8 @@ from typing import Any
 
 from sbpjax.errors import TrainError, nearest
 
-from .accuracy import Accuracy
-from .binary import F1, Matthews
 from .metric import Metric
-from .regression import Regression
+from .scores import F1, Accuracy, Matthews, Regression
 
 _TASKS: dict[str, Callable[[], list[Metric]]] = {
     "cola": lambda: [Matthews()],

@@ -14,8 +14,8 @@ from .base import VisionDataset as VisionDataset
 from .cifar import Cifar as Cifar
 from .cifar import CifarFiles as CifarFiles
 from .coco import CocoDetection as CocoDetection
+from .coco import mask_of as mask_of
 from .folder import ImageFolder as ImageFolder
-from .masks import mask_of as mask_of
 from .reading import ImageFileError as ImageFileError
 from .reading import find_images as find_images
 from .reading import read_image as read_image

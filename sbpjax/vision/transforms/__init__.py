@@ -7,7 +7,7 @@
 * `geometric.py`, `photometric.py`, `policies.py`: transforms; `geometry.py`, `colour.py`: the functions that they call.
 * `mixing.py`: batches mixed with themselves; `on_device.py`: a pipeline for batches as one compiled program.
 
-Worker processes of a loader import this folder without JAX: `tensors.py` and `tensor_colours.py` are for tensors.
+Worker processes of a loader import this folder without JAX: `tensors.py` is for tensors.
 """
 
 from .base import Compose as Compose

@@ -12,7 +12,7 @@ import numpy as np
 
 from sbpjax.errors import DataError
 
-from . import tensor_colours as of_tensors
+from . import tensors as of_tensors
 from .kinds import is_tensor, pillow, with_pillow
 
 

@@ -22,7 +22,7 @@ from sbpjax import Tensor, nn
 from sbpjax.errors import DataError
 
 from . import photometric as values
-from . import tensor_colours as colours
+from . import tensors as colours
 from .base import Transform
 from .chance import generator
 from .geometric import (

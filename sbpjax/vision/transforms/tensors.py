@@ -1,4 +1,8 @@
-"""Geometric functions for tensors ``(..., C, H, W)``; integers are computed in float32 and rounded."""
+"""Geometric and colour functions for tensors ``(..., C, H, W)``; those of `colour` take one or three channels.
+
+Integers are computed in float32: geometric functions round them, colours cut them off, as PyTorch's users expect.
+Factors of colours may be tensors ``(N, 1, 1, 1)``, one for each image of a batch.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
+from sbpjax.errors import DataError
 from sbpjax.nn import functional as F
 
 
@@ -94,3 +99,140 @@ def move_image(image: Any, matrix: tuple[float, ...], interpolation: str, fill: 
         return found
 
     return in_floats(image, sample, False)
+
+
+_GREY = (0.2989, 0.587, 0.114)  # ITU-R BT.601, as Pillow and PyTorch have it
+
+
+def _floats(image: Any, operation: str) -> Any:
+    if image.shape[-3] not in (1, 3):
+        seen = f"a tensor {tuple(image.shape)}"
+        raise DataError(
+            operation, seen, "colours are of one or three channels, (..., C, H, W)", "image.movedim(-1, -3)"
+        )
+    return image if image.is_floating_point() else image.float()
+
+
+def _back(values: Any, image: Any) -> Any:
+    """Return values in the range and the dtype of an image."""
+    return values.clamp(0, largest(image)).to(image.dtype)
+
+
+def _mix_images(image: Any, poorer: Any, factor: Any) -> Any:
+    return _back(factor * _floats(image, "a change of colour") + (1 - factor) * poorer, image)
+
+
+def _grey(image: Any, operation: str) -> Any:
+    """Return the grey picture ``(..., 1, H, W)`` in floats; that of whole numbers without fractions."""
+    x = _floats(image, operation)
+    if x.shape[-3] == 1:
+        return x
+    red, green, blue = x.unbind(-3)
+    found = (_GREY[0] * red + _GREY[1] * green + _GREY[2] * blue).unsqueeze(-3)
+    return found if image.is_floating_point() else found.floor()
+
+
+def brightness(image: Any, factor: Any) -> Any:
+    """Return an image mixed with black."""
+    return _back(factor * _floats(image, "brightness(image, factor)"), image)
+
+
+def contrast(image: Any, factor: Any) -> Any:
+    """Return an image mixed with the mean of its grey picture."""
+    return _mix_images(image, _grey(image, "contrast(image, factor)").mean((-3, -2, -1), keepdim=True), factor)
+
+
+def saturation(image: Any, factor: Any) -> Any:
+    """Return an image mixed with its grey picture."""
+    found = _grey(image, "saturation(image, factor)")
+    return image if image.shape[-3] == 1 else _mix_images(image, found, factor)
+
+
+def grey(image: Any, channels: int = 1) -> Any:
+    """Return the grey picture, with one channel or three alike."""
+    found = _grey(image, "grey(image)").to(image.dtype)
+    return found if channels == 1 else found.expand(*found.shape[:-3], channels, *found.shape[-2:])
+
+
+def sharpness(image: Any, factor: Any) -> Any:
+    """Return an image mixed with a blurred one; its border stays."""
+    x = _floats(image, "sharpness(image, factor)")
+    if min(image.shape[-2:]) <= 2:
+        return image
+    flat = x.reshape(-1, 1, *x.shape[-2:])
+    kernel = like(x, np.full((1, 1, 3, 3), 1 / 13))
+    blurred = F.conv2d(flat, kernel) + flat[..., 1:-1, 1:-1] * (4 / 13)
+    blurred = blurred if image.is_floating_point() else blurred.round()
+    blurred = F.pad(blurred, (1, 1, 1, 1)).reshape(x.shape)
+    inner = F.pad(flow.ones_like(x[..., 1:-1, 1:-1]), (1, 1, 1, 1)) > 0
+    return _mix_images(image, flow.where(inner, blurred, x), factor)
+
+
+def hue(image: Any, shift: Any) -> Any:
+    """Return an image whose hues are moved along the circle of colours by a share of it."""
+    x = _floats(image, "hue(image, shift)")
+    if image.shape[-3] == 1:
+        return image
+    white = largest(image)
+    red, green, blue = (x / white).unbind(-3)
+    value = flow.maximum(flow.maximum(red, green), blue)
+    span = value - flow.minimum(flow.minimum(red, green), blue)
+    safe = flow.where(span == 0, 1.0, span)
+    sixths = flow.where(  # from 0 at red, 2 at green, 4 at blue
+        (red >= green) & (red >= blue),  # not `value == red`: a compiler may round the two differently
+        (green - blue) / safe,
+        flow.where(green >= blue, 2 + (blue - red) / safe, 4 + (red - green) / safe),
+    )
+    if isinstance(shift, flow.Tensor) and shift.ndim == x.ndim:
+        shift = shift.squeeze(-3)
+    turn = flow.remainder(sixths / 6 + shift, 1.0) * 6
+    channels = []
+    for n in (5, 3, 1):  # a channel falls from the value by the span, and rises again, along six sixths of the circle
+        k = flow.remainder(n + turn, 6.0)
+        channels.append(value - span * flow.minimum(k, 4 - k).clamp(0, 1))
+    found = flow.stack(channels, -3)
+    return found if image.is_floating_point() else (found * (white + 1 - 1e-3)).to(image.dtype)
+
+
+def posterize(image: Any, bits: int) -> Any:
+    """Return an image that keeps so many bits of each value."""
+    if image.is_floating_point():
+        levels = 2**bits
+        return (image * levels).floor().clamp(0, levels - 1) / levels
+    step = int(largest(image) + 1) >> bits
+    return (image.int() // step * step).to(image.dtype)
+
+
+def solarize(image: Any, threshold: float) -> Any:
+    """Return an image with values from a share of white on inverted."""
+    return flow.where(image >= threshold * largest(image), invert(image), image)
+
+
+def invert(image: Any) -> Any:
+    """Return the negative of an image."""
+    return 1 - image if image.is_floating_point() else (largest(image) - image.float()).to(image.dtype)
+
+
+def autocontrast(image: Any) -> Any:
+    """Return an image whose channels are stretched from black to white."""
+    x = _floats(image, "autocontrast(image)")
+    low, high = x.amin((-2, -1), keepdim=True), x.amax((-2, -1), keepdim=True)
+    flat = high == low
+    scale = flow.where(flat, 1.0, (high - low) * (1 / largest(image)))
+    return _back((x - flow.where(flat, 0.0, low)) / scale, image)
+
+
+def equalize(image: Any) -> Any:
+    """Return an image whose channels have all values about equally often; of floats, in 256 steps."""
+    floating = image.is_floating_point()
+    values = (image * 255.999).long().clamp(0, 255) if floating else image.long()
+    flat = values.reshape(-1, image.shape[-2] * image.shape[-1])  # (channels, pixels)
+    steps = like(flat, np.arange(256)).long()
+    counts = flow.zeros_like(flat[:, :1]).expand(-1, 256).scatter_add(1, flat, flow.ones_like(flat))
+    there = steps * (counts > 0)
+    of_last = counts.gather(1, there.argmax(1, keepdim=True))
+    step = (flat.shape[1] - of_last) // 255
+    until = counts.cumsum(1) - counts  # of smaller values
+    table = ((until + step // 2) // step.clamp(min=1)).clamp(0, 255)
+    found = flow.where(step == 0, flat, table.gather(1, flat)).reshape(image.shape)
+    return (found / 255).to(image.dtype) if floating else found.to(image.dtype)

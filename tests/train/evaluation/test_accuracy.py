@@ -5,7 +5,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.train.evaluation import Accuracy
-from sbpjax.train.evaluation.accuracy import places_of_targets
+from sbpjax.train.evaluation.scores import places_of_targets
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (8, 5, 6)])

@@ -5,7 +5,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.errors import DataError, DataTypeError
-from sbpjax.vision.transforms import colour, tensor_colours
+from sbpjax.vision.transforms import colour, tensors
 from tests.vision.transforms.pictures import agrees, image_of, values
 from tests.vision.transforms.record import CASES
 
@@ -25,7 +25,7 @@ def test_a_factor_for_each_image():
     batch = flow.stack([one, one])
     for name in ("brightness", "contrast", "saturation", "sharpness", "hue"):
         factors = np.array([0.1, 0.4], np.float32)
-        found = getattr(tensor_colours, name)(batch, flow.tensor(factors).reshape(2, 1, 1, 1)).numpy()
+        found = getattr(tensors, name)(batch, flow.tensor(factors).reshape(2, 1, 1, 1)).numpy()
         for i, factor in enumerate(factors):
             np.testing.assert_allclose(found[i], getattr(colour, name)(one, float(factor)).numpy(), atol=1e-5)
 

@@ -8,7 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax.errors import DataError
 from sbpjax.vision import transforms as T
-from sbpjax.vision.transforms import policies, policy_tables
+from sbpjax.vision.transforms import policies
 from tests.vision.transforms.pictures import agrees, image_of, values
 from tests.vision.transforms.record import CHANGES, MOVES
 
@@ -38,7 +38,7 @@ def test_what_is_chosen():
     assert {round(turn, 6) for turn in turns} == {9.0, -9.0} and 0.3 < np.mean(np.array(turns) > 0) < 0.7
     pairs = [T.AutoAugment("cifar10").draw(T.generator(0, i), 20, 30) for i in range(400)]
     assert {len(one) for one in pairs} == {0, 1, 2}
-    assert all(len(pairs) == 25 for pairs in policy_tables.POLICIES.values())
+    assert all(len(pairs) == 25 for pairs in policies.POLICIES.values())
     assert {len(T.TrivialAugmentWide().draw(T.generator(0, i), 20, 30)) for i in range(9)} == {1}
 
 

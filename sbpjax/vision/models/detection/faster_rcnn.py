@@ -23,9 +23,9 @@ from sbpjax.vision.ops import batched_nms, clip_boxes_to_image, nms, roi_align
 from sbpjax.vision.transforms.tensors import like
 
 from . import targets
-from .anchors import grid_anchors
 from .backbone import Pyramid, ResNetBody
 from .ssd import chosen
+from .targets import grid_anchors
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _ONES, _CODES = (1.0, 1.0, 1.0, 1.0), (10.0, 10.0, 5.0, 5.0)

@@ -18,8 +18,8 @@ from sbpjax.vision.ops import batched_nms, clip_boxes_to_image, sigmoid_focal_lo
 from sbpjax.vision.transforms.tensors import like
 
 from . import targets
-from .anchors import areas_by_level, grid_anchors
 from .backbone import ResNetFPN
+from .targets import areas_by_level, grid_anchors
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _CODES = (1.0, 1.0, 1.0, 1.0)

@@ -15,7 +15,7 @@ from sbpjax.vision.ops import clip_boxes_to_image, nms
 from sbpjax.vision.transforms.tensors import like
 
 from . import targets
-from .anchors import default_boxes
+from .targets import default_boxes
 
 _MEAN = (0.48235, 0.45882, 0.40784)  # of values from 0 to 1; then they are multiplied by 255, as Caffe's VGG16 wants
 _CODES = (10.0, 10.0, 5.0, 5.0)

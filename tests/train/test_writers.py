@@ -1,15 +1,66 @@
-"""The file of metrics is whole at every moment, and is that of the run."""
+"""Writers: what each leaves on the disk or the console, resumed and damaged files."""
+
+from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import resource
 import signal
+import struct
+import sys
+import types
 
 import pytest
+from rich.console import Console
+from tensorboardX.proto import event_pb2
 
 from sbpjax.errors import TrainError
-from sbpjax.train.writers import JsonLines
+from sbpjax.train.writers import Bar, JsonLines, Lines, TensorBoard, WandB, console_writer
+
+
+def test_lines(capsys):
+    writer = Lines()
+    writer.open(None, 0, 1000)
+    writer.write(20, {"loss": 4.10456, "lr": 2e-4, "tokens_per_s": 12345.6, "data_ms": 1.0})
+    writer.write(30, {"validation/loss": 3.5})
+    assert capsys.readouterr().out == (
+        "step    20 of 1,000   loss 4.105   lr 0.0002   12,346 tokens/s\nstep    30 of 1,000   validation/loss 3.5\n"
+    )
+
+
+def test_a_bar(monkeypatch):
+    file = io.StringIO()
+    bar = Bar(Console(file=file, force_terminal=True, width=120))
+    bar.open(None, 5, 20)
+    bar.write(10, {"loss": 4.10456, "tokens_per_s": 12345.6, "eta_s": 3.0})
+    bar.write(10, {"validation/loss": 3.5})
+    bar.say("hello [bold]")
+    bar.close()
+    text = file.getvalue()
+    assert "10/20" in text and "loss 4.105   12,346 tokens/s" in text
+    assert "step 10   validation/loss 3.5" in text and "hello [bold]" in text
+
+
+def test_lines_before_and_after_the_bar(capsys):
+    file = io.StringIO()
+    for bar, text in ((Bar(Console(file=file)), file.getvalue), (Bar(), lambda: capsys.readouterr().out)):
+        bar.say("resumed [at] step 3")
+        bar.close()
+        bar.open(None, 3, 20)
+        bar.close()
+        bar.say("the end")
+        found = text()
+        assert found.index("resumed [at] step 3") < found.index("3/20") < found.index("the end")
+
+
+def test_which_one(monkeypatch):
+    assert isinstance(console_writer(), Lines)  # pytest's stdout is no terminal
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert isinstance(console_writer(), Bar)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert isinstance(console_writer(), Lines)
 
 
 def read(path):
@@ -115,3 +166,67 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
         signal.signal(signal.SIGXFSZ, before[0])
         resource.setrlimit(resource.RLIMIT_FSIZE, before[1])
     writer.close()
+
+
+def events(folder):
+    for path in sorted(folder.glob("events*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            (size,) = struct.unpack_from("<Q", data, at)
+            yield event_pb2.Event.FromString(data[at + 12 : at + 12 + size])
+            at += size + 16
+
+
+def scalars(folder):
+    return [(e.step, v.tag, round(v.simple_value, 4)) for e in events(folder) for v in e.summary.value]
+
+
+def test_scalars(tmp_path):
+    writer = TensorBoard()
+    writer.open(tmp_path, 0, 9)
+    writer.write(1, {"loss": 2.5, "validation/loss": 3.0})
+    writer.close()
+    assert scalars(tmp_path / "tensorboard") == [(1, "loss", 2.5), (1, "validation/loss", 3.0)]
+    again = TensorBoard()
+    again.open(tmp_path, 4, 9)
+    again.write(5, {"loss": 1.5})
+    again.close()
+    assert (5, "loss", 1.5) in scalars(tmp_path / "tensorboard")
+    restarts = [e for e in events(tmp_path / "tensorboard") if e.HasField("session_log")]
+    assert [e.step for e in restarts] == [5]  # what came behind step 4 before does not count
+
+
+def test_what_it_needs(tmp_path, monkeypatch):
+    with pytest.raises(TrainError, match='out="run7"'):
+        TensorBoard().open(None, 0, 9)
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(TrainError, match=r"pip install .*\"tensorboardX>="):
+        TensorBoard()
+
+
+def test_an_offline_run(tmp_path, monkeypatch):
+    calls = []
+
+    class Run:
+        def log(self, metrics, step):
+            calls.append(("log", metrics, step))
+
+        def finish(self):
+            calls.append("finish")
+
+    def init(**options):
+        calls.append(options)
+        return Run()
+
+    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
+    writer = WandB("texts")
+    writer.open(tmp_path / "run7", 0, 9)
+    writer.write(3, {"loss": 2.0})
+    writer.close()
+    options = {"project": "texts", "name": "run7", "dir": str(tmp_path / "run7"), "mode": "offline"}
+    assert calls == [options, ("log", {"loss": 2.0}, 3), "finish"]
+    with pytest.raises(TrainError, match='out="run7"'):
+        writer.open(None, 0, 9)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(TrainError, match="pip install wandb"):
+        WandB()

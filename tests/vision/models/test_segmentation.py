@@ -1,4 +1,4 @@
-"""Segmentation: names in files, data parallel, what it learns, wrong calls."""
+"""Segmentation: torchvision's logits, losses and gradients, names in files, data parallel, learning, wrong calls."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,9 @@ import pytest
 import sbpjax as flow
 from sbpjax.errors import ConfigError, OpError
 from sbpjax.vision.models.segmentation import FCN, DeepLabV3
+from tests.vision.models.segmentation.alike import agrees_with_torchvision
+
+LONG = ("deeplabv3_resnet50", "fcn_small", "fcn_resnet50")
 
 
 def small(**options):
@@ -72,3 +75,10 @@ def test_wrong_calls():
     with pytest.raises(OpError, match=r"masks \(4, 1, 32, 32\)[\s\S]*masks\[:, 0\]"):
         images, masks = halves()
         small().loss(flow.tensor(images), flow.tensor(masks[:, None]))
+
+
+@pytest.mark.parametrize(
+    "kind", ["deeplabv3_small", *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in LONG)]
+)
+def test_as_torchvision(kind):
+    agrees_with_torchvision(kind)
