@@ -18,14 +18,8 @@ from .utils import broadcast_all, euler_constant, noise
 _LOG_2PI = math.log(2 * math.pi)
 
 
-class Normal(Distribution):
-    """The normal distribution.
-
-    Args:
-        loc: the mean.
-        scale: the standard deviation.
-        validate_args: whether arguments are checked.
-    """
+class _LocationScale(Distribution):
+    """Base of the distributions of ``loc + scale * x``, of an x without parameters."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -35,8 +29,19 @@ class Normal(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    mean = property(lambda self: self.loc)
     mode = property(lambda self: self.loc)
+
+
+class Normal(_LocationScale):
+    """The normal distribution.
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation.
+        validate_args: whether arguments are checked.
+    """
+
+    mean = property(lambda self: self.loc)
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale.square())
 
@@ -172,7 +177,7 @@ class Exponential(Distribution):
         return 1 - self.rate.log()
 
 
-class Laplace(Distribution):
+class Laplace(_LocationScale):
     """Two exponentials back to back.
 
     Args:
@@ -181,16 +186,7 @@ class Laplace(Distribution):
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
     mean = property(lambda self: self.loc)
-    mode = property(lambda self: self.loc)
     variance = property(lambda self: 2 * self.scale.square())
     stddev = property(lambda self: 2**0.5 * self.scale)
 
@@ -214,7 +210,7 @@ class Laplace(Distribution):
         return 1 + (2 * self.scale).log()
 
 
-class Gumbel(Distribution):
+class Gumbel(_LocationScale):
     """The largest of many.
 
     Args:
@@ -223,16 +219,7 @@ class Gumbel(Distribution):
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
     mean = property(lambda self: self.loc + self.scale * euler_constant)
-    mode = property(lambda self: self.loc)
     stddev = property(lambda self: math.pi / math.sqrt(6) * self.scale)
     variance = property(lambda self: self.stddev.square())
 

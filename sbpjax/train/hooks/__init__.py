@@ -3,8 +3,8 @@
 from .average import Average as Average
 from .checkpoints import Checkpoints as Checkpoints
 from .early_stop import EarlyStop as EarlyStop
+from .early_stop import TargetMetric as TargetMetric
 from .evaluation import Evaluation as Evaluation
 from .hook import Hook as Hook
 from .log import Log as Log
-from .target_metric import TargetMetric as TargetMetric
 from .trace import Trace as Trace

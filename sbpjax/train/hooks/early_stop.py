@@ -1,4 +1,8 @@
-"""`EarlyStop`: end a run whose metric stops improving."""
+"""Hooks that compare a metric: `EarlyStop` ends a run that stops improving, `TargetMetric` one that misses a bound.
+
+EarlyStop("validation/loss", patience=3)
+TargetMetric("validation/loss", at_most=4.2)
+"""
 
 from __future__ import annotations
 
@@ -56,3 +60,35 @@ class EarlyStop(Hook):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state of `state_dict`."""
         self.best, self.waited = state["best"], state["waited"]
+
+
+class TargetMetric(Hook):
+    """Compare a metric at the end of the run with a bound.
+
+    Args:
+        metric: its name.
+        at_most: the upper bound.
+        at_least: the lower bound.
+
+    Raises:
+        TrainError: the bound is missed at the end of the run.
+
+    Example:
+        >>> TargetMetric("validation/loss", at_most=4.2).at_most
+        4.2
+    """
+
+    def __init__(self, metric: str, *, at_most: float = float("inf"), at_least: float = float("-inf")):
+        self.metric, self.at_most, self.at_least = metric, at_most, at_least
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Compare after the last step."""
+        if trainer.step < trainer.max_steps:
+            return
+        found = trainer.metrics.get(self.metric)
+        bound = f"at least {self.at_least:g}" if self.at_least > float("-inf") else f"at most {self.at_most:g}"
+        if found is None or not self.at_least <= found <= self.at_most:
+            seen = f"{self.metric} is {found}" if found is None else f"{self.metric} is {found:.4g}"
+            rule = f"the run is to end with {self.metric} of {bound}"
+            raise TrainError(f"training of {trainer.max_steps:,} steps", seen, rule, "look at the curve: metrics.jsonl")
+        trainer.say(f"reached: {self.metric} is {found:.4g}, {bound} was to be reached")

@@ -11,7 +11,6 @@ truth with padding.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from sbpjax.vision.transforms.tensors import like
 
 from . import targets
 from .backbone import Pyramid, ResNetBody
-from .ssd import chosen
 from .targets import grid_anchors
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -87,7 +85,7 @@ class _Regions(nn.Module):
         self.box_predictor = _Predictor(1024, num_classes)
 
 
-class FasterRCNN(nn.Module):
+class FasterRCNN(targets.Detector):
     """Detect objects in images of any size that is the same for a batch.
 
     Args:
@@ -231,17 +229,6 @@ class FasterRCNN(nn.Module):
             "box_reg": _box_loss(own, wanted, found) / count,
         }
 
-    def check_batch(self, batch: Any) -> None:
-        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
-
-        Args:
-            batch: a dict or a sequence of what `loss` takes.
-
-        Raises:
-            DataError: a label is none of 1 to C - 1, or a box has no area, or is outside its image.
-        """
-        targets.check_truth(batch, "FasterRCNN", self.num_classes, first=1)
-
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes; as of `SSD300.detect`.
 
@@ -263,7 +250,7 @@ class FasterRCNN(nn.Module):
         best = flow.where(there, best.gather(-1, kept), -flow.inf).reshape(batch, -1)
         corners = boxes.gather(2, kept[..., None].expand(*kept.shape, 4)).reshape(batch, -1, 4)
         kinds = like(best, [[float(c)] * size for c in range(1, classes + 1)]).long().reshape(1, -1)
-        return chosen(corners, best, kinds.expand(batch, -1), self.detections)
+        return targets.keep_best(corners, best, kinds.expand(batch, -1), self.detections)
 
 
 def sample(kind: Tensor, size: int, share: float) -> Tensor:

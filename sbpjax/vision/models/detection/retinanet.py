@@ -6,7 +6,6 @@ Shapes: B images, C classes, A anchors of all levels, G boxes of the truth with 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class _Head(nn.Module):
         return self.classification_head(levels), self.regression_head(levels)
 
 
-class RetinaNet(nn.Module):
+class RetinaNet(targets.Detector):
     """Detect objects in images of any size that is the same for a batch.
 
     Args:
@@ -74,6 +73,8 @@ class RetinaNet(nn.Module):
     Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; names and numbers of torchvision's
     `retinanet_resnet50_fpn`, whose state dict it loads.
     """
+
+    FIRST_LABEL = 0
 
     def __init__(
         self,
@@ -148,17 +149,6 @@ class RetinaNet(nn.Module):
             "classification": (flow.where(kind >= 0, by_class, 0.0).sum(1) / count).mean(),
             "bbox_regression": (flow.where(found, by_box, 0.0).sum(1) / count).mean(),
         }
-
-    def check_batch(self, batch: Any) -> None:
-        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
-
-        Args:
-            batch: a dict or a sequence of what `loss` takes.
-
-        Raises:
-            DataError: a label is none of 0 to C - 1, or a box has no area, or is outside its image.
-        """
-        targets.check_truth(batch, "RetinaNet", self.num_classes, first=0)
 
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes; as of `SSD300.detect`.

@@ -5,8 +5,6 @@ Shapes: B images, C classes with the background as 0, A = 8732 anchors, G boxes 
 
 from __future__ import annotations
 
-from typing import Any
-
 import sbpjax as flow
 from sbpjax import Tensor, nn
 from sbpjax.errors import ConfigError, OpError
@@ -113,7 +111,7 @@ class _Head(nn.Module):
         return self.classification_head(maps), self.regression_head(maps)
 
 
-class SSD300(nn.Module):
+class SSD300(targets.Detector):
     """Detect objects in images of 300 × 300 pixels.
 
     Args:
@@ -205,17 +203,6 @@ class SSD300(nn.Module):
             "classification": counted / count,
         }
 
-    def check_batch(self, batch: Any) -> None:
-        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
-
-        Args:
-            batch: a dict or a sequence of what `loss` takes.
-
-        Raises:
-            DataError: a label is none of 1 to C - 1, or a box has no area, or is outside its image.
-        """
-        targets.check_truth(batch, "SSD300", self.num_classes, first=1)
-
     def detect(self, images: Tensor) -> dict[str, Tensor]:
         """Return what is in images, with static shapes.
 
@@ -240,16 +227,4 @@ class SSD300(nn.Module):
         scores = flow.where(valid, best.gather(-1, kept), -flow.inf).reshape(batch, -1)
         corners = corners.gather(2, kept[..., None].expand(*kept.shape, 4)).reshape(batch, -1, 4)
         labels = like(scores, [[float(c)] * kept.shape[-1] for c in range(1, classes + 1)]).long().reshape(1, -1)
-        return chosen(corners, scores, labels.expand(batch, -1), self.detections)
-
-
-def chosen(boxes: Tensor, scores: Tensor, labels: Tensor, size: int) -> dict[str, Tensor]:
-    """Return the detections with the best scores; see `SSD300.detect`. A score of -inf is none."""
-    best, at = scores.topk(min(size, scores.shape[1]), 1)
-    valid = best > -flow.inf
-    return {
-        "boxes": flow.where(valid[..., None], targets.rows(boxes, at), 0.0),
-        "scores": flow.where(valid, best, 0.0),
-        "labels": flow.where(valid, labels.gather(1, at), targets.PADDING),
-        "count": valid.sum(1),
-    }
+        return targets.keep_best(corners, scores, labels.expand(batch, -1), self.detections)

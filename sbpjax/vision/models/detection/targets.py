@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import Tensor
+from sbpjax import Tensor, nn
 from sbpjax.errors import DataError
 from sbpjax.vision.models import truth
 from sbpjax.vision.ops import box_iou
@@ -134,23 +134,31 @@ def pad_targets(targets: Sequence[dict[str, Any]], size: int) -> tuple[np.ndarra
     return boxes, labels
 
 
-def check_truth(batch: Any, model: str, classes: int, first: int) -> None:
-    """Refuse a batch with boxes or labels that no image has; see `SSD300.check_batch`.
+class Detector(nn.Module):
+    """Base of detectors, which have `num_classes`.
 
-    Args:
-        batch: a dict with ``images``, ``boxes`` and ``labels``, or a sequence of them.
-        model: its name, for the message.
-        classes: C.
-        first: the least label.
-
-    Raises:
-        DataError: there is such a box or label.
+    Attributes:
+        FIRST_LABEL: the least label of a box; 1 where 0 is the background.
     """
-    images, boxes, labels = (truth.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels")))
-    if images is None or boxes is None or labels is None:
-        return  # the call of the loss tells what is missing
-    truth.check_labels(labels, model, classes, first, PADDING)
-    truth.check_boxes(boxes, labels, model, images.shape[-2:])
+
+    FIRST_LABEL = 1
+    num_classes: int
+
+    def check_batch(self, batch: Any) -> None:
+        """Refuse boxes and labels that no image has; a `Trainer` shows each batch while it is on the host.
+
+        Args:
+            batch: a dict with ``images``, ``boxes`` and ``labels``, or a sequence of them.
+
+        Raises:
+            DataError: a label is none of `FIRST_LABEL` to C - 1, or a box has no area, or is outside its image.
+        """
+        model = type(self).__name__
+        images, boxes, labels = (truth.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels")))
+        if images is None or boxes is None or labels is None:
+            return  # the call of the loss tells what is missing
+        truth.check_labels(labels, model, self.num_classes, self.FIRST_LABEL, PADDING)
+        truth.check_boxes(boxes, labels, model, images.shape[-2:])
 
 
 def encode(boxes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:
@@ -225,3 +233,15 @@ def rows(values: Tensor, number: Tensor) -> Tensor:
     if values.ndim == 2:
         return values.gather(1, number)
     return values.gather(1, number[..., None].expand(*number.shape, values.shape[-1]))
+
+
+def keep_best(boxes: Tensor, scores: Tensor, labels: Tensor, size: int) -> dict[str, Tensor]:
+    """Return the detections with the best scores; see `SSD300.detect`. A score of -inf is none."""
+    best, at = scores.topk(min(size, scores.shape[1]), 1)
+    valid = best > -flow.inf
+    return {
+        "boxes": flow.where(valid[..., None], rows(boxes, at), 0.0),
+        "scores": flow.where(valid, best, 0.0),
+        "labels": flow.where(valid, labels.gather(1, at), PADDING),
+        "count": valid.sum(1),
+    }
