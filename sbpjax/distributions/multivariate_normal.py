@@ -77,13 +77,12 @@ class MultivariateNormal(Distribution):
             rule = "loc must be at least one-dimensional."
             raise DistributionError("MultivariateNormal(loc, ...)", "0-d", rule, "loc[None]")
         three = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        given = [name for name, value in three.items() if value is not None]
+        given = {name: value for name, value in three.items() if value is not None}
         if len(given) != 1:
             rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            raise DistributionError(
-                "MultivariateNormal(...)", f"{given}", rule, "MultivariateNormal(loc, scale_tril=l)"
-            )
-        name, matrix = given[0], three[given[0]]
+            fix = "MultivariateNormal(loc, scale_tril=l)"
+            raise DistributionError("MultivariateNormal(...)", f"{[*given]}", rule, fix)
+        ((name, matrix),) = given.items()
         if matrix.ndim < 2:
             rule = f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             raise DistributionError(f"MultivariateNormal({name})", f"{tuple(matrix.shape)}", rule, "(k, k)")

@@ -74,11 +74,6 @@ class RowStore:
     def __len__(self) -> int:
         return self._used - len(self._free)
 
-    @property
-    def row_count(self) -> int:
-        """One more than the largest number of a row."""
-        return self._used
-
     def live(self) -> np.ndarray:
         """Return the numbers of the rows that have a key."""
         return self._live(self._free)
