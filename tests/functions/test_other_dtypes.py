@@ -53,3 +53,51 @@ def test_array_to_the_power_of_a_tensor():
     base = np.array([1.0, 2.0, 3.0], np.float32)
     out = flow.tensor([2.0, 0.5, 1.0]).__rpow__(base)
     np.testing.assert_allclose(out.numpy(), base ** np.array([2, 0.5, 1], np.float32), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name, powers", [("log2", 2.0), ("log10", 10.0)])
+def test_logarithm_is_exact_at_powers_of_its_base(name, powers, dtype):
+    whole = np.arange(-30, 31)
+    out = getattr(flow, name)(flow.tensor((powers**whole).astype(dtype))).numpy()
+    np.testing.assert_array_equal(out, whole)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+def test_power_of_two_is_exact_at_whole_numbers(dtype):
+    whole = np.arange(-120, 120)
+    y, one = (flow.tensor(v.astype(np.float64)).to(getattr(flow, dtype)) for v in (whole, np.ones(240)))
+    np.testing.assert_array_equal(flow.exp2(y).double().numpy(), 2.0**whole)
+    np.testing.assert_array_equal(flow.ldexp(one, y).double().numpy(), 2.0**whole)
+
+
+BFLOAT16 = {
+    "exp2": [np.linspace(-120, 120, 99)],
+    "log2": [np.geomspace(1e-30, 1e30, 99)],
+    "log10": [np.geomspace(1e-30, 1e30, 99)],
+    "logaddexp": [np.linspace(-6, 0, 99), np.full(99, -0.0104)],
+    "logaddexp2": [np.linspace(-6, 0, 99), np.full(99, -0.0104)],
+    "round": [np.linspace(0, 0.02, 99)],
+}
+
+
+@pytest.mark.parametrize("name", BFLOAT16)
+def test_bfloat16_result_is_within_one_rounding_of_float64(name):
+    options = {"decimals": 3} if name == "round" else {}
+    inputs = [torch.tensor(x).bfloat16() for x in BFLOAT16[name]]
+    exact = getattr(torch, name)(*[x.double() for x in inputs], **options).numpy()
+    ours = getattr(flow, name)(*[flow.tensor(x.float().numpy()).bfloat16() for x in inputs], **options)
+    np.testing.assert_allclose(ours.double().numpy(), exact, rtol=2.0**-8, atol=1e-6)
+
+
+@pytest.mark.parametrize("split", [0, 1])
+def test_logcumsumexp_of_complex_numbers_adds_in_order(split):
+    rng = np.random.default_rng(0)
+    x = (rng.uniform(-9, 9, (6, 4)) + 1j * rng.uniform(-9, 9, (6, 4))).astype("F")
+    theirs = torch.tensor(x, requires_grad=True)
+    ours = flow.tensor(x).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(split)).requires_grad_()
+    outs = [t.logcumsumexp(0) for t in (ours, theirs)]
+    for out in outs:
+        out.abs().sum().backward()
+    for mine, other in zip([outs[0], ours.grad], [outs[1], theirs.grad], strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), other.detach().resolve_conj().numpy(), rtol=1e-4, atol=1e-4)

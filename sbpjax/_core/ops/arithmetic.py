@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, no_complex
-from .promote import BOOL, align, arrays, cast, floats, is_float, joint_shape, promote, spread
+from .promote import BOOL, align, arrays, cast, compute_dtype, floats, is_float, joint_shape, promote, spread
 from .slopes import kept, slopes, without
 
 
@@ -470,11 +470,13 @@ def _share(t, x, y):
 
 @slopes(lambda t, out, x, y: _share(t, x, y), lambda t, out, x, y: _share(t, y, x))
 def _logaddexp(x, y):
+    dtype = x.dtype  # in bfloat16 the sum of two near terms of opposite signs would be noise
+    x, y = (cast(v, compute_dtype(dtype)) for v in (x, y))
     top = lax.max(x, y)
     same = lax.eq(x, y)  # equal infinities would give inf - inf
     distance = lax.sub(x, y)
     distance = lax.select_n(spread(same, distance.shape), distance, spread(np.zeros((), x.dtype), distance.shape))
-    return lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(distance)))))
+    return cast(lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(distance))))), dtype)
 
 
 def _complex_logaddexp(x, y):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..arithmetic import logaddexp
 from ..dims import fail, one, restore
 from ..promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
 from ..shapes.gather import take_along
@@ -68,7 +70,19 @@ def logcumsumexp(x, /, dim: int):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _log_sum(x, dim: int):
-    return lax.cumlogsumexp(x, dim)
+    return _complex_log_sum(x, dim) if x.dtype.kind == "c" else lax.cumlogsumexp(x, dim)
+
+
+def _complex_log_sum(x, dim: int):
+    """Add one number after the other, as torch does: the angle of a logarithm depends on the order by whole turns."""
+    rows = jnp.moveaxis(x, dim, 0)
+
+    def add(total, row):
+        total = logaddexp(row, total)
+        return total, total
+
+    after = lax.scan(add, rows[0], rows[1:])[1]
+    return jnp.moveaxis(jnp.concatenate([rows[:1], after]), 0, dim)
 
 
 @_log_sum.defjvp
@@ -77,7 +91,7 @@ def _log_sum_jvp(dim, primals, tangents):
     (x,), (t,) = primals, tangents
     out = _log_sum(x, dim)
     if x.dtype.kind == "c":
-        return out, jax.jvp(functools.partial(lax.cumlogsumexp, axis=dim), (x,), (t,))[1]
+        return out, jax.jvp(functools.partial(_complex_log_sum, dim=dim), (x,), (t,))[1]
     most = np.finfo(x.dtype).max
     endless = lax.eq(out, lax.full_like(out, np.inf))
     nan = spread(restore(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)

@@ -11,6 +11,7 @@ from jax import lax
 
 from ..arithmetic import _pair
 from ..dims import fail
+from ..elementwise import exp2
 from ..promote import arrays, cast, category, compute_dtype, floats, is_float, joint_shape, promote, spread
 from ..slopes import slopes
 
@@ -65,7 +66,7 @@ def ldexp(x, y, /):
     if category(x.dtype) >= 2 and category(y.dtype) == 0:
         fail("type", "ldexp(x, y)", f"exponents of {y.dtype}", "ldexp is not defined for booleans", "y.long()")
     y = cast(y, x.dtype) if category(x.dtype) == 2 > category(y.dtype) else floats(y)
-    return lax.mul(*_pair(x, lax.exp2(y), float_result=True))
+    return lax.mul(*_pair(x, exp2(y), float_result=True))
 
 
 def frexp(x, /):

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from ..arithmetic import _pair
+from ..elementwise import exp2
 from ..promote import cast, compute_dtype, floats
 from ..slopes import slopes, without
 
@@ -149,13 +150,13 @@ def logaddexp2(x, y, /):
 
 def _share(t, x, y):
     """Return t * 2**x / (2**x + 2**y)."""
-    return lax.div(t, lax.add(_number(1, x), lax.exp2(lax.sub(y, x))))
+    return lax.div(t, lax.add(_number(1, x), exp2(lax.sub(y, x))))
 
 
 @slopes(lambda t, out, x, y: _share(t, x, y), lambda t, out, x, y: _share(t, y, x))
 def _logaddexp2(x, y):
     scale = math.log(2)
-    return jnp.logaddexp(x * _number(scale, x), y * _number(scale, x)) / _number(scale, x)
+    return _wide(lambda a, b: jnp.logaddexp(a * scale, b * scale) / scale, x, y)
 
 
 def spherical_bessel_j0(x, /):
