@@ -2,6 +2,7 @@
 
 import collections
 import importlib.util
+import inspect
 import os
 import pathlib
 import sys
@@ -94,6 +95,19 @@ def _leave_cases_to_the_exhaustive_tests(items):
         for i, item in enumerate(some):
             if i % every != kept:
                 item.add_marker("exhaustive")
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Make no cases of an exhaustive test that the run leaves out: they are six of seven of all cases.
+
+    A test that the command line names is made, so that pytest reports it as deselected.
+    """
+    config = collector.config
+    if config.option.markexpr not in ("not exhaustive", "fast") or any("::" in name for name in config.args):
+        return None
+    marks = (*getattr(obj, "pytestmark", ()), *collector.iter_markers())
+    is_test = collector.funcnamefilter(name) and inspect.isfunction(obj)
+    return [] if is_test and any(mark.name == "exhaustive" for mark in marks) else None
 
 
 # `make test-fast`: some tests of every file but those of processes, of examples and of what others recorded. Which ones

@@ -6,6 +6,7 @@ has to leave the list. ``pytest tests/test_imports.py -s`` prints the figures.
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -17,10 +18,22 @@ from tests.support.packages import PACKAGES, package_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FACE = "sbpjax/__init__.py"
-FOUND = edges(ROOT, "sbpjax")
-LINKS = {(edge.source, edge.target) for edge in FOUND}
-ON_FACE = {link for link in LINKS if link[1] == FACE and package_of(link[0]) != "leaves"}
 LISTED = {(f"sbpjax/{source}", f"sbpjax/{target}") for source in EXCEPTIONS for target in EXCEPTIONS[source].split()}
+
+
+@functools.cache  # parsing the package takes seconds, which every process that collects tests would pay
+def import_edges():
+    return edges(ROOT, "sbpjax")
+
+
+@functools.cache
+def links():
+    return {(edge.source, edge.target) for edge in import_edges()}
+
+
+@functools.cache
+def links_on_face():
+    return {link for link in links() if link[1] == FACE and package_of(link[0]) != "leaves"}
 
 
 def runs_up(link):
@@ -28,11 +41,11 @@ def runs_up(link):
     return target > source  # an import of the face as well: only leaves stand above it
 
 
-def closes_a_circle(link, links):
+def closes_a_circle(link, others):
     """Say whether there is a way back from the imported file to the one that imports it."""
     seen, ahead = set(), [link[1]]
     ways = {}
-    for source, target in links:
+    for source, target in others:
         ways.setdefault(source, []).append(target)
     while ahead:
         file = ahead.pop()
@@ -42,28 +55,28 @@ def closes_a_circle(link, links):
     return link[0] in seen
 
 
-def where(links):
-    lines = {(edge.source, edge.target): edge.line for edge in FOUND}
-    return "\n".join(f"  {s}:{lines[s, t]} imports {t}" for s, t in sorted(links))
+def where(some):
+    lines = {(edge.source, edge.target): edge.line for edge in import_edges()}
+    return "\n".join(f"  {s}:{lines[s, t]} imports {t}" for s, t in sorted(some))
 
 
 def test_figures():
-    top = {(edge.source, edge.target) for edge in FOUND if not edge.late}
-    up = {link for link in LINKS - ON_FACE if runs_up(link)}
+    top = {(edge.source, edge.target) for edge in import_edges() if not edge.late}
+    up = {link for link in links() - links_on_face() if runs_up(link)}
     print("\ncircles of files, imports of modules:  ", [len(circle) for circle in circles(top)])
-    print("circles of files, of functions as well:", [len(circle) for circle in circles(LINKS)])
-    print("imports that run up:", len(up), " imports of the face:", len(ON_FACE))
+    print("circles of files, of functions as well:", [len(circle) for circle in circles(links())])
+    print("imports that run up:", len(up), " imports of the face:", len(links_on_face()))
     print("exceptions:", len(LISTED))
     assert len(LISTED) == COUNT
 
 
 def test_no_import_runs_up():
-    up = {link for link in LINKS - ON_FACE - LISTED if runs_up(link)}
+    up = {link for link in links() - links_on_face() - LISTED if runs_up(link)}
     assert not up, "these imports run up; import what lies below, or let the lower room declare a hook:\n" + where(up)
 
 
 def test_nobody_inside_imports_the_face():
-    face = ON_FACE - LISTED
+    face = links_on_face() - LISTED
     assert not face, "import from the module that defines the name, not from the package:\n" + where(face)
 
 
@@ -94,15 +107,15 @@ def test_folders_are_small():
 
 
 def test_no_circle():
-    for circle in circles(LINKS - LISTED):
-        inside = {link for link in LINKS - LISTED if circle.issuperset(link)}
+    for circle in circles(links() - LISTED):
+        inside = {link for link in links() - LISTED if circle.issuperset(link)}
         pytest.fail(f"these {len(circle)} files import each other in a circle:\n" + where(inside))
 
 
 def test_exceptions_only_shrink():
-    gone = LISTED - LINKS
+    gone = LISTED - links()
     assert not gone, f"these imports are gone, take them off the list: {sorted(gone)}"
-    kept = LINKS - LISTED
+    kept = links() - LISTED
     harmless = {link for link in LISTED if not runs_up(link) and not closes_a_circle(link, kept)}
     assert not harmless, f"these imports break no rule any more, take them off the list: {sorted(harmless)}"
 
