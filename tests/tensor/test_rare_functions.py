@@ -156,6 +156,30 @@ def test_low_rank():
     assert sbpjax.dropout_(x, 1.0) is x and x.sum() == 0
 
 
+NORMS = {
+    "layer": lambda m, x, w: m.native_layer_norm(x, (4,), w, w, 1e-5),
+    "group": lambda m, x, w: m.native_group_norm(x, w, w, 2, 4, 4, 2, 1e-5),
+    "batch": lambda m, x, w: m.native_batch_norm(x, w, w, None, None, True, 0.1, 1e-5),
+    "batch in evaluation": lambda m, x, w: m.native_batch_norm(x, w, w, w, w, False, 0.1, 1e-5),
+}
+
+
+@pytest.mark.parametrize("parameters", ["bfloat16", "float32", None])
+@pytest.mark.parametrize("name", NORMS)
+def test_statistics_of_16_bits_have_the_dtype_of_the_parameters(name, parameters):
+    if parameters is None and name == "batch in evaluation":
+        parameters = "bfloat16"  # it has statistics at least
+
+    def outcome(m):
+        x = m.tensor(np.random.default_rng(0).normal(size=(2, 4, 4)).astype(np.float32)).to(m.bfloat16)
+        return NORMS[name](m, x, None if parameters is None else m.ones(4).to(getattr(m, parameters)))
+
+    for got, want in zip(outcome(sbpjax), outcome(torch), strict=True):
+        assert str(got.dtype)[7:] == str(want.dtype)[6:] and tuple(got.shape) == tuple(want.shape)
+        tolerance = 2**-8 if want.dtype == torch.bfloat16 else 1e-6
+        np.testing.assert_allclose(got.float().numpy(), want.float().numpy(), rtol=tolerance, atol=tolerance)
+
+
 def test_types_by_name():
     x = sbpjax.tensor(V)
     for name in ("DoubleTensor", "LongTensor", "BFloat16Tensor", "BoolTensor", "HalfTensor"):

@@ -71,6 +71,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("b", (0,), "relu6 softsign tanhshrink hardtanh threshold topk median nanmedian kthvalue trace vander mvlgamma"),
     ("b", (0,), "trapezoid cumulative_trapezoid gradient_along affine_grid max_pool1d max_pool2d max_pool3d"),
     ("b", (0,), "max_unpool1d max_unpool2d"),
+    ("bi", (0,), "max_unpool3d"),
     ("b", (), "margin_ranking_loss gaussian_nll_loss"),
     ("b", (1,), "multilabel_soft_margin_loss lu_solve lu_unpack"),
     ("bi", (1, 2), "batch_norm_with_statistics"),

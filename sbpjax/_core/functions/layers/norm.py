@@ -171,6 +171,18 @@ def _check_dtypes(op: str, input: Tensor, *parameters: Tensor | None) -> None:
     same_dtype(op, input, *(x for x in parameters if x is not None and not (half and x.dtype.np == "float32")))
 
 
+def _statistics(x: Tensor, dims: tuple[int, ...], keepdim: bool, eps: float, *parameters: Tensor | None):
+    """Return means and reciprocal deviations, in float32 if 16-bit values have a float32 parameter, else in their own.
+
+    They are computed in float32: a rounded variance would round the deviation twice.
+    """
+    values = x.float() if x.element_size() == 2 else x
+    mean = values.mean(dims, keepdim=keepdim)
+    deviation = (values.var(dims, correction=0, keepdim=keepdim) + eps).rsqrt()
+    wide = any(p is not None and p.dtype.np == values.dtype.np for p in parameters)
+    return (mean, deviation) if wide else (mean.to(x.dtype), deviation.to(x.dtype))
+
+
 native_layer_norm_result = namedtuple("native_layer_norm", "output mean rstd")
 
 
@@ -178,10 +190,8 @@ def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float)
     """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
     _check_dtypes("native_layer_norm", input, weight, bias)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    mean = input.mean(dims, keepdim=True)
-    deviation = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
     out = table.found("nn.functional", "layer_norm")(input, normalized_shape, weight, bias, eps)
-    return native_layer_norm_result(out, mean, deviation)
+    return native_layer_norm_result(out, *_statistics(input, dims, True, eps, weight, bias))
 
 
 native_group_norm_result = namedtuple("native_group_norm", "output mean rstd")
@@ -191,9 +201,8 @@ def native_group_norm(input: Tensor, weight, bias, N: int, C: int, HxW: int, gro
     """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
     _check_dtypes("native_group_norm", input, weight, bias)
     rows = input.reshape(N, group, C // group * HxW)
-    deviation = (rows.var(2, correction=0) + eps).rsqrt()
     out = table.found("nn.functional", "group_norm")(input, group, weight, bias, eps)
-    return native_group_norm_result(out, rows.mean(2), deviation)
+    return native_group_norm_result(out, *_statistics(rows, (2,), False, eps, weight, bias))
 
 
 native_batch_norm_result = namedtuple("native_batch_norm", "output save_mean save_invstd")
@@ -219,8 +228,10 @@ def native_batch_norm(
         )
     _check_dtypes("native_batch_norm", input, weight, bias, running_mean, running_var)
     out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    parameters = (weight, bias, running_mean, running_var)
     if not training:
-        return native_batch_norm_result(out, input.new_empty(0), input.new_empty(0))
+        wide = any(p is not None and p.dtype != input.dtype for p in parameters)
+        nothing = input.new_empty(0).float() if wide else input.new_empty(0)
+        return native_batch_norm_result(out, nothing, nothing.clone())
     dims = tuple(d for d in range(input.ndim) if d != 1)
-    deviation = (input.var(dims, correction=0) + eps).rsqrt()
-    return native_batch_norm_result(out, input.mean(dims), deviation)
+    return native_batch_norm_result(out, *_statistics(input, dims, False, eps, *parameters))
