@@ -101,3 +101,19 @@ def test_logcumsumexp_of_complex_numbers_adds_in_order(split):
         out.abs().sum().backward()
     for mine, other in zip([outs[0], ours.grad], [outs[1], theirs.grad], strict=True):
         np.testing.assert_allclose(mine.detach().numpy(), other.detach().resolve_conj().numpy(), rtol=1e-4, atol=1e-4)
+
+
+NEAR_ZERO = [complex(a, b) * 3e-4 for a in (-1, 0.9, 0.0) for b in (-1.2, 0.7, 0.0)]
+ON_CUTS = [complex(a, b) for a in (0.0, -0.0) for b in (7.9, -7.9, 0.5, -0.5)]
+
+
+@pytest.mark.parametrize("name, points", [("sinh", NEAR_ZERO), ("asinh", ON_CUTS)])
+def test_hyperbolic_sines_of_complex_numbers(name, points):
+    runs = []
+    for m in (flow, torch):
+        x = m.tensor(np.array(points, np.complex64), requires_grad=True)
+        out = getattr(m, name)(x)
+        out.abs().sum().backward()
+        runs.append([v.detach().resolve_conj().numpy() for v in (out, x.grad)])
+    for mine, other in zip(*runs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=2e-6, atol=1e-7)

@@ -82,7 +82,7 @@ def _log_to_base(x, base: int):
 
 
 def _exact_at_powers(x, base: int):
-    # A product with 1 / log(base) is rounded twice: floor(log10(1000)) would be 2.
+    # A product with 1 / log(base) is rounded twice: floor(log2(8192)) would be 12.
     wide = cast(x, compute_dtype(x.dtype))
     value = lax.mul(lax.log(wide), np.asarray(1.0 / np.log(base), wide.dtype))
     power = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -181,7 +181,11 @@ def atan(x, /):
 
 def sinh(x, /):
     """Return the hyperbolic sine."""
-    return lax.sinh(floats(x))
+    x = floats(x)
+    if x.dtype.kind != "c":
+        return lax.sinh(x)
+    turned = lax.sin(lax.complex(lax.neg(lax.imag(x)), lax.real(x)))  # i sinh(x) = sin(ix); XLA's cancels near 0
+    return lax.complex(lax.imag(turned), lax.neg(lax.real(turned)))
 
 
 def cosh(x, /):
@@ -201,8 +205,13 @@ def tanh(x, /):
 
 
 def asinh(x, /):
-    """Return the inverse hyperbolic sine."""
-    return lax.asinh(floats(x))
+    """Return the inverse hyperbolic sine; a real part of -0.0 is on the left side of the branch cuts."""
+    x = floats(x)
+    if x.dtype.kind != "c":
+        return lax.asinh(x)
+    left = jnp.signbit(lax.real(x))  # asinh(-x) = -asinh(x); XLA takes -0.0 for 0.0
+    result = lax.asinh(lax.select(left, lax.neg(x), x))
+    return lax.select(left, lax.neg(result), result)
 
 
 def acosh(x, /):
