@@ -48,6 +48,29 @@ def test_multihead_attention_equals_torchs(options, masks, need_weights):
         close(p.grad, q.grad, key)
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (3, 2), (1, 3), (3,), (2, 2, 3, 3), (2, 3, 3), (4, 3, 2), (4, 3, 3)])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_an_attention_mask_of_another_shape_is_refused(shape, need_weights):
+    def outcome(package):
+        x = package.ones(2, 3, 4)
+        layer = package.nn.MultiheadAttention(4, 2, batch_first=True)
+        return layer(x, x, x, attn_mask=package.zeros(*shape), need_weights=need_weights)
+
+    if shape == (4, 3, 3):
+        assert outcome(flow)[0].shape == outcome(torch)[0].shape
+        return
+    with pytest.raises((RuntimeError, AssertionError)) as wanted:
+        outcome(torch)
+    with pytest.raises(wanted.type, match=r"attn_mask to be None|should be \("):
+        outcome(flow)
+
+
+def test_attention_of_no_positions_is_empty():
+    x = flow.ones(2, 0, 4)
+    out, weights = flow.nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)
+    assert out.shape == (2, 0, 4) and weights.shape == (2, 0, 0)
+
+
 def test_multihead_attention_of_one_sample():
     ours, theirs = pair("MultiheadAttention", (8, 2), {})
     x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)

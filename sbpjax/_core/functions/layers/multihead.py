@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sbpjax._core.functions import cat
@@ -74,11 +75,11 @@ def multi_head_attention_forward(
         is_causal: whether `attn_mask`, which must be given, is the causal one.
 
     Raises:
-        OpError: `query` is not of 2 or 3 dims or not of E features, or `attn_mask` is missing.
-        OpAssertionError: a mask has a dtype or a shape that does not fit.
+        OpError: `query` is not of 2 or 3 dims or not of E features, or `attn_mask` is missing or of other sizes.
+        OpAssertionError: a mask has a dtype or a number of dims that does not fit, or hides other keys.
     """
     _check(query, embed_dim_to_check, num_heads, attn_mask, is_causal)
-    _check_masks(key, key_padding_mask, attn_mask)
+    _check_masks(query, key, num_heads, key_padding_mask, attn_mask)
     single = query.ndim == 2
     if single:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
@@ -92,7 +93,9 @@ def multi_head_attention_forward(
     if bias_k is not None:
         k = cat([k, bias_k.expand(batch, 1, -1)], dim=1)
         v = cat([v, bias_v.expand(batch, 1, -1)], dim=1)
-    q, k, v = (x.reshape(batch, x.shape[1], num_heads, -1).transpose(1, 2) for x in (q, k, v))  # (N, H, length, E/H)
+    q, k, v = (
+        x.reshape(batch, x.shape[1], num_heads, width // num_heads).transpose(1, 2) for x in (q, k, v)
+    )  # (N, H, length, E/H)
     if static_k is not None:
         k = static_k.reshape(batch, num_heads, *static_k.shape[1:])
     if static_v is not None:
@@ -137,12 +140,21 @@ def _check(query: Tensor, width: int, heads: int, attn_mask: Tensor | None, is_c
         )
 
 
-def _check_masks(key: Tensor, padding: Tensor | None, attention: Tensor | None) -> None:
+def _check_masks(query: Tensor, key: Tensor, heads: int, padding: Tensor | None, attention: Tensor | None) -> None:
     operation = "multi_head_attention_forward(...)"
     for name, mask in (("attn_mask", attention), ("key_padding_mask", padding)):
         if mask is not None and not (mask.dtype == dtypes.bool_ or mask.dtype.is_floating_point):
             rule = f"only bool and floating types of {name} are supported"
             fail("assertion", operation, f"{name} of {mask.dtype.name}", rule, f"{name}.bool()")
+    if attention is not None:
+        found, pairs = tuple(attention.shape), (query.shape[0], key.shape[0])
+        if len(found) not in (2, 3):
+            rule = f"expected attn_mask to be None, 2-D or 3-D but found {len(found)}-D tensor instead"
+            fail("assertion", operation, f"attn_mask {found}", rule, f"attn_mask of {pairs}")
+        fits = pairs if len(found) == 2 else (heads * math.prod(query.shape[1:-1]), *pairs)
+        if found != fits:
+            rule = f"The shape of the {len(found)}D attn_mask is {found}, but should be {fits}"
+            fail("shape", operation, f"attn_mask {found}", rule, f"attn_mask of {fits}")
     wanted = tuple(reversed(key.shape[:-1]))  # (N, S), or (S,) without a batch
     if padding is not None and tuple(padding.shape) != wanted:
         rule = f"key_padding_mask has the shape {wanted}, a truth value for each key"
