@@ -162,13 +162,13 @@ def plan_all(title: str, into: str, prices: list[str]) -> None:
 def compile_one(title: str, grid: str, price: str, into: str) -> None:
     """Compile the plan of a case without a price to the end, and write a line of what the compiler says."""
     for case, plan, line in plans(title, grid, [price]):
-        _, told = by_sbpjax(case, plan, figures)
-        interconnect_us = told.bytes / case.cost.interconnect_bytes_per_s * 1e6
+        _, estimates = by_sbpjax(case, plan, figures)
+        interconnect_us = estimates.bytes / case.cost.interconnect_bytes_per_s * 1e6
         found = {
-            "optimal_us": told.seconds * 1e6,
+            "optimal_us": estimates.seconds * 1e6,
             "interconnect_us": interconnect_us,
-            "compiled": told.bytes,
-            "memory": told.memory,
+            "compiled": estimates.bytes,
+            "memory": estimates.memory,
         }
         write({**line, **found}, into)
 
@@ -206,8 +206,8 @@ def tables(lines: list[dict], heading: str) -> str:
         if not full:
             continue
         best = fastest(list(full.values()))
-        told = f"[{best['grid']}], {best['us'] / 1e3:.2f} ms, {best['bytes'] / 1e6:.0f} MB"
-        parts.append(f"\n## {title}\n\nFull model: {told}. Grids: {', '.join(f'[{g}]' for g in full)}.\n")
+        estimates = f"[{best['grid']}], {best['us'] / 1e3:.2f} ms, {best['bytes'] / 1e6:.0f} MB"
+        parts.append(f"\n## {title}\n\nFull model: {estimates}. Grids: {', '.join(f'[{g}]' for g in full)}.\n")
         parts.append("| without | chosen grid | time | bytes | time on each grid |")
         parts.append("|---|---|---|---|---|")
         for price in dict.fromkeys(e["price"] for e in mine if e["price"]):
@@ -217,14 +217,14 @@ def tables(lines: list[dict], heading: str) -> str:
             each = ", ".join(by_grid.get(grid, "-") for grid in full)
             shares = f"{taken['us'] / best['us']:.3f} | {taken['bytes'] / best['bytes']:.3f}"
             parts.append(f"| {price} | [{taken['grid']}] | {shares} | {each} |")
-    told = [e for e in lines if "optimal_us" in e]
-    if told:
+    estimates = [e for e in lines if "optimal_us" in e]
+    if estimates:
         parts.append(COMPILED)
         parts.append(
             "| case | grid | without | modelled, ms | `optimal_seconds`, ms | with the interconnect, ms | MB |"
         )
         parts.append("|---|---|---|---|---|---|---|")
-        for e in told:
+        for e in estimates:
             cells = (e["case"], f"[{e['grid']}]", e["price"] or "nothing", f"{e['us'] / 1e3:.2f}")
             whole = (e["optimal_us"] + e["interconnect_us"]) / 1e3
             told_ms = f"{e['optimal_us'] / 1e3:.3f} | {whole:.3f} | {e['compiled'] / 1e6:.0f}"

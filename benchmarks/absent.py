@@ -171,8 +171,8 @@ def run_ours(case: Case, name: str, folder: str | None) -> None:
     print(f"compiler: {figures(compiled)}")
     print(f"report / compiler {found.total / whole:.4f}, estimate / compiler {guess.total / whole:.3f}")
     print(graph.traffic())
-    if told := estimated_seconds(compiled, case):
-        print(told, flush=True)
+    if estimates := estimated_seconds(compiled, case):
+        print(estimates, flush=True)
     saved(compiled, folder, name)
 
 
@@ -194,8 +194,8 @@ def run_peer(case: Case, name: str, folder: str | None) -> None:
     for c in hlo.collectives(compiled.as_text()):
         kinds[c.kind] = kinds.get(c.kind, 0) + c.interconnect_bytes
     print(f"peer: {', '.join(f'{k} {bytes_text(n)}' for k, n in kinds.items())}; {bytes_text(sum(kinds.values()))}")
-    if told := estimated_seconds(compiled, case):
-        print(f"peer: {told}", flush=True)
+    if estimates := estimated_seconds(compiled, case):
+        print(f"peer: {estimates}", flush=True)
     saved(compiled, folder, f"{name}-by-hand")
 
 

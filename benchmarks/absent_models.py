@@ -195,7 +195,7 @@ def table(known: dict[str, dict[str, Any]]) -> str:
         first = (
             f"{what} ({row['parameters'] / 1e9:.1f}B), `{case.machine}`, `{layout}`, {case.batch:,} × {case.length:,}"
         )
-        told = f"{row['modelled_s'] * 1e3:,.0f} ms, {row['mfu']:.0%}"
+        estimates = f"{row['modelled_s'] * 1e3:,.0f} ms, {row['mfu']:.0%}"
         kinds = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all", "collective-permute")
         moved = ", ".join(gb(row.get("compiled", row["planned"]).get(kind, 0)) for kind in kinds)
         planned = sum(row["planned"].values())
@@ -208,7 +208,7 @@ def table(known: dict[str, dict[str, Any]]) -> str:
             share = f"{gb(planned)} GB planned"
             room = f"{gb(row['estimate'])} of {gb(row['capacity'])} GB, {gb(row['during'])} GB estimated"
             took = "does not fit, says the compiler" if "too_big" in row else "not compiled"
-        cells = [first, room, f"{moved} GB", share, told, took]
+        cells = [first, room, f"{moved} GB", share, estimates, took]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

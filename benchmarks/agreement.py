@@ -87,9 +87,9 @@ def compared(step, blocks: int, seconds: float) -> dict[bool, list[tuple[float, 
     begun = time.perf_counter()
     for _ in range(10):
         step()
-    told = [None] * flow.env.get_world_size()
-    flow.distributed.all_gather_object(told, max(5, int(seconds / ((time.perf_counter() - begun) / 10))))
-    count = min(told)
+    estimates = [None] * flow.env.get_world_size()
+    flow.distributed.all_gather_object(estimates, max(5, int(seconds / ((time.perf_counter() - begun) / 10))))
+    count = min(estimates)
     found: dict[bool, list] = {True: [], False: []}
     trace = collective_trace.trail_of(tuple(range(flow.env.get_world_size())))
     for block in range(2 * blocks):

@@ -152,7 +152,7 @@ def compare(case: PlanningProblem, fn: Callable) -> None:
     """
     print(f"\n{case.title} on {' × '.join(map(str, case.sizes))}, prices of {case.cost.name}")
     print(f"{'':10} {'model µs':>10} {'planned':>14} {'memory':>14} | {'compiled':>14} {'memory':>14}", flush=True)
-    modelled, told = {}, {}
+    modelled, estimates = {}, {}
     names = strategies(case)
     for name in ["found", *names]:
         began = time.process_time()
@@ -161,12 +161,12 @@ def compare(case: PlanningProblem, fn: Callable) -> None:
         took = time.process_time() - began
         t = modelled[name] = totals(case, plan, name)
         _, f = by_sbpjax(case, plan) if pins is None else by_partitioner(case, fn, pins)
-        told[name] = f
+        estimates[name] = f
         cells = f"{name:10} {t.time_us:10.1f} {t.bytes:14,} {t.memory_bytes:14,} | {f.bytes:14,} {f.memory:14,}"
         print(f"{cells} | plan {took:.1f} s, compile {f.compile_s:.0f} s", flush=True)
-    found, shown = told["found"], modelled["found"]
-    best = min(names, key=lambda n: told[n].bytes)
-    print(f"bytes: found / best hand plan ({best}) {found.bytes / max(told[best].bytes, 1):.3f}")
+    found, shown = estimates["found"], modelled["found"]
+    best = min(names, key=lambda n: estimates[n].bytes)
+    print(f"bytes: found / best hand plan ({best}) {found.bytes / max(estimates[best].bytes, 1):.3f}")
     print(f"bytes: planned / compiled {shown.bytes / max(found.bytes, 1):.4f}")
     least = min(modelled[n].time_us for n in names)
     print(f"modelled time: found / best hand plan {shown.time_us / least:.3f}; gap {shown.gap:.1e}")

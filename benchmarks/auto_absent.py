@@ -267,8 +267,8 @@ def verdicts(plans: dict) -> list[str]:
     for compiler in COMPILERS:
         every = [n for n in plans if "model" in plans[n] and _judged(plans[n], compiler)]
         if len(every) > 2:
-            models, told = [plans[n]["model"] for n in every], [_judged(plans[n], compiler) for n in every]
-            lines += [_ranked(compiler, what, models, told, figure) for what, figure in measures(told[0])]
+            models, estimates = [plans[n]["model"] for n in every], [_judged(plans[n], compiler) for n in every]
+            lines += [_ranked(compiler, what, models, estimates, figure) for what, figure in measures(estimates[0])]
     return lines
 
 
@@ -290,14 +290,14 @@ def _against(found: str, hand: dict, ours: dict, what: str, figure) -> str:
     return f"{found} / best of {len(hand)} hand plans, {what}: {ratio:.3f} ({best})"
 
 
-def _ranked(compiler: str, what: str, models: list, told: list, figure) -> str:
+def _ranked(compiler: str, what: str, models: list, estimates: list, figure) -> str:
     by_model = {
         "bytes": lambda m: m["bytes"],
         "optimal_seconds": computing,
         "with the interconnect": lambda m: m["time_us"],
     }
-    rank = five.spearman([by_model[what](m) for m in models], [figure(f) for f in told])
-    whole = five.spearman([m["time_us"] for m in models], [figure(f) for f in told])
+    rank = five.spearman([by_model[what](m) for m in models], [figure(f) for f in estimates])
+    whole = five.spearman([m["time_us"] for m in models], [figure(f) for f in estimates])
     extra = f"; by the modelled time {whole:.3f}" if what == "optimal_seconds" else ""
     return f"Spearman of {len(models)} plans, {compiler}, {what}: {rank:.3f}{extra}"
 

@@ -176,11 +176,11 @@ def metrics():
 
     rng = np.random.default_rng(0)
     scores, targets = rng.standard_normal((4096, 100)).astype("f4"), rng.integers(0, 100, 4096)
-    logits, told = flow.tensor(scores), flow.tensor(targets)
+    logits, estimates = flow.tensor(scores), flow.tensor(targets)
 
     def ours():
         metric = Accuracy(k=(1, 5))
-        metric.update(logits, (None, told))
+        metric.update(logits, (None, estimates))
         return metric.compute()
 
     def theirs():

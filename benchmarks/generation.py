@@ -71,20 +71,20 @@ def main() -> None:
 
     def run_theirs() -> list[list[int]]:
         with torch.inference_mode():
-            said = theirs.generate(given, attention_mask=torch.ones_like(given), pad_token_id=0, **more)
-        return said[:, options.prompt :].tolist()
+            results = theirs.generate(given, attention_mask=torch.ones_like(given), pad_token_id=0, **more)
+        return results[:, options.prompt :].tolist()
 
     calls = {"sbpjax": lambda: generator(prompts.tolist(), options.tokens), "transformers": run_theirs}
-    said = {name: call() for name, call in calls.items()}  # compiles, and warms up
+    results = {name: call() for name, call in calls.items()}  # compiles, and warms up
     walls: dict[str, list[float]] = {name: [] for name in calls}
     cpus: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(options.rounds):
         for name, call in calls.items():
             found, wall, cpu = timed(call)
-            assert found == said[name]
+            assert found == results[name]
             walls[name].append(wall)
             cpus[name].append(cpu)
-    equal = np.mean(np.array(said["sbpjax"]) == np.array(said["transformers"]))
+    equal = np.mean(np.array(results["sbpjax"]) == np.array(results["transformers"]))
     print(f"jax {jax.__version__}, torch {torch.__version__}, transformers {transformers.__version__}")
     print(f"{os.cpu_count()} cores, {torch.get_num_threads()} threads of torch; {vars(options)}")
     print(f"{equal:.1%} of the tokens are equal")

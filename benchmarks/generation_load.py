@@ -124,7 +124,7 @@ def main() -> None:
                 assert way() == wanted[name]
                 rates.setdefault(name, []).append(total / (time.perf_counter() - before))
                 by_cpu.setdefault(name, []).append(total / (time.process_time() - cpu))
-        said = engine.statistics()
+        results = engine.statistics()
     print(f"jax {jax.__version__}, {os.cpu_count()} cores; {vars(options)}")
     print(f"{options.requests} requests, {total} tokens; all ways give the same ones")
     for name, found in rates.items():
@@ -134,8 +134,8 @@ def main() -> None:
         wall, cpu = (statistics.median(x["engine, under load"]) / statistics.median(x[name]) for x in (rates, by_cpu))
         print(f"under load / {name}: {wall:.2f} on the clock (target 3.00), {cpu:.2f} in CPU time")
     print(
-        f"cache: {said['cache_bytes'] / 2**20:.1f} MiB from the start to the end; at most {peak} of "
-        f"{said['blocks']} blocks were in use"
+        f"cache: {results['cache_bytes'] / 2**20:.1f} MiB from the start to the end; at most {peak} of "
+        f"{results['blocks']} blocks were in use"
     )
 
 

@@ -84,8 +84,8 @@ def times(tokens: int, classes: int, width: int, rounds: int = 5) -> None:
             if n:  # the first warms up
                 taken[name].append(time.process_time() - start)
     medians = {name: float(np.median(t)) for name, t in taken.items()}
-    told = ", ".join(f"{name} {t:.2f} s ({t / medians['plain']:.2f})" for name, t in medians.items())
-    print(f"T = {tokens}, V = {classes}, D = {width}, float32, CPU time (of plain): {told}")
+    estimates = ", ".join(f"{name} {t:.2f} s ({t / medians['plain']:.2f})" for name, t in medians.items())
+    print(f"T = {tokens}, V = {classes}, D = {width}, float32, CPU time (of plain): {estimates}")
 
 
 def main() -> None:

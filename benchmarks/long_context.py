@@ -156,13 +156,13 @@ def main() -> None:
     seconds = time.process_time() - start
     flops, calls = counted(equations)
     memory = compiled.memory_analysis()
-    told = compiled.cost_analysis().get("optimal_seconds")
+    estimates = compiled.cost_analysis().get("optimal_seconds")
     print(
         f"{options.which} {options.length}{' checkpointed' * options.checkpoint}: "
         f"temporaries {memory.temp_size_in_bytes / 1e9:.2f} GB, "
         f"results beside the state {(memory.output_size_in_bytes - memory.alias_size_in_bytes) / 1e9:.2f} GB, "
         f"products {flops / 1e12:.1f} TFLOP in all, {calls} calls of attention, "
-        f"compiler's optimal_seconds {told}, {seconds:.0f} s of CPU"
+        f"compiler's optimal_seconds {estimates}, {seconds:.0f} s of CPU"
     )
 
 

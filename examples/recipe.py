@@ -41,7 +41,7 @@ def plot(path: Path, panels: Mapping[str, Mapping[str, tuple[Path, str]]]) -> No
 
 def check(name: str, score: float, bound: float) -> None:
     """Print a score; end the program with an error if it is below its bound."""
-    told = f"{name}: {score:.1%}, at least {100 * bound:g}% wanted"
+    output = f"{name}: {score:.1%}, at least {100 * bound:g}% wanted"
     if not score >= bound:
-        raise SystemExit(f"not reached: {told}")
-    print(told)
+        raise SystemExit(f"not reached: {output}")
+    print(output)

@@ -136,12 +136,12 @@ class SbpjaxError(Exception):
     """Base of all errors that sbpjax raises on a user's mistake.
 
     Args:
-        told: the whole text, or the four parts of `message`: operation, inputs, rule and fix.
+        parts: the whole text, or the four parts of `message`: operation, inputs, rule and fix.
         named: ``name`` and ``obj``, for errors that are an AttributeError or an ImportError.
     """
 
-    def __init__(self, *told: str, **named: Any) -> None:
-        super().__init__(*([message(*told)] if len(told) == 4 else told), **named)
+    def __init__(self, *parts: str, **named: Any) -> None:
+        super().__init__(*([message(*parts)] if len(parts) == 4 else parts), **named)
 
 
 class PlacementError(SbpjaxError, ValueError, RuntimeError):

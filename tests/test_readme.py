@@ -22,10 +22,10 @@ def test_the_program_trains(capsys):
     [program] = BLOCKS
     names = {"__name__": "readme"}
     exec(program, names)
-    said = capsys.readouterr().out
-    [loss] = re.findall(r"^loss (\S+)$", said, flags=re.MULTILINE)
+    output = capsys.readouterr().out
+    [loss] = re.findall(r"^loss (\S+)$", output, flags=re.MULTILINE)
     assert float(loss) < 0.05
-    assert "on 8 ranks" in said and "all_reduce" in said
+    assert "on 8 ranks" in output and "all_reduce" in output
     assert names["model"][0].weight.placement == flow.placement.all("cpu")
 
 

@@ -146,8 +146,8 @@ def train(options: Options, parallel: models.Parallel, config: MixtralConfig, ou
             print(run.train.traffic())
         if (number + 1) % options.every == 0 or number + 1 == options.steps:
             history.valid[number + 1] = run.validation()
-            told = f"training {history.train[number + 1]:.3f}, validation {history.valid[number + 1]:.3f}"
-            print(f"step {number + 1}: {told}, {time.monotonic() - start:.0f} s", flush=True)
+            output = f"training {history.train[number + 1]:.3f}, validation {history.valid[number + 1]:.3f}"
+            print(f"step {number + 1}: {output}, {time.monotonic() - start:.0f} s", flush=True)
     history.save()
     history.plot(out / "loss.png", f"Mixtral with experts, {parallel.equation}", run.corpus.unigram_entropy())
     models.save_pretrained(run.model, out / "model")

@@ -66,7 +66,7 @@ def made(context: int, by: str, lr: float = 1e-2) -> tuple[Step, models.Parallel
     return Step(models.parallelize(Llama(CONFIG), spec), lr), spec
 
 
-def train(corpus: Corpus, context: int, by: str, tokens: int, steps: int, told=lambda line: None) -> list[float]:
+def train(corpus: Corpus, context: int, by: str, tokens: int, steps: int, report=lambda line: None) -> list[float]:
     """Return the loss of every step, in nats per byte."""
     step, spec = made(context, by)
     losses = []
@@ -74,7 +74,7 @@ def train(corpus: Corpus, context: int, by: str, tokens: int, steps: int, told=l
         start = time.perf_counter()
         inputs, targets = corpus.batch(i, 1, tokens)
         losses.append(step(spec.place(inputs), spec.place(targets)).item())
-        told(f"step {i + 1} of {steps}: loss {losses[-1]:.3f}, {time.perf_counter() - start:.1f} s")
+        report(f"step {i + 1} of {steps}: loss {losses[-1]:.3f}, {time.perf_counter() - start:.1f} s")
     return losses
 
 

@@ -83,13 +83,15 @@ class Validation(nn.Graph):
         return self.model.loss(tokens, targets)
 
 
-def train(step: nn.Graph, text: np.ndarray, spec: models.Parallel, steps: int, say: Callable[[str], None]) -> None:
+def train(
+    step: nn.Graph, text: np.ndarray, spec: models.Parallel, steps: int, write_text: Callable[[str], None]
+) -> None:
     """Take some steps on batches of a text."""
     random = np.random.default_rng(0)
     for number in range(steps):
         loss = step(*map(spec.place, batch(text, random)))
         if number % 50 == 0 or number == steps - 1:
-            say(f"step {number}: {loss.item():.3f} nats per byte")
+            write_text(f"step {number}: {loss.item():.3f} nats per byte")
 
 
 def score(model: nn.Module, text: np.ndarray, spec: models.Parallel) -> float:
@@ -98,14 +100,14 @@ def score(model: nn.Module, text: np.ndarray, spec: models.Parallel) -> float:
     return float(np.mean([graph(*map(spec.place, batch(text, random))).item() for _ in range(8)]))
 
 
-def run(out: Path, base_steps: int, steps: int, say: Callable[[str], None] = print) -> tuple[float, float]:
+def run(out: Path, base_steps: int, steps: int, write_text: Callable[[str], None] = print) -> tuple[float, float]:
     """Return the loss on held-out documentation, before and after LoRA.
 
     Args:
         out: a folder for `base`, the Llama; `adapter`; and `tuned`, the sum of both.
         base_steps: on sources, of all parameters.
         steps: on documentation, of the adapter.
-        say: takes lines on the progress.
+        write_text: takes lines on the progress.
     """
     flow.manual_seed(0)
     text = documentation()
@@ -115,8 +117,8 @@ def run(out: Path, base_steps: int, steps: int, say: Callable[[str], None] = pri
     )
     spec = models.Parallel(data=4, tensor=2, device="cpu")
     base = models.parallelize(Llama(config), spec)
-    say("all parameters, on Python's sources")
-    train(Step(base, list(base.parameters()), 3e-3), sources(), spec, base_steps, say)
+    write_text("all parameters, on Python's sources")
+    train(Step(base, list(base.parameters()), 3e-3), sources(), spec, base_steps, write_text)
     models.save_pretrained(base, out / "base")
 
     model = models.from_pretrained(out / "base", spec)
@@ -124,8 +126,8 @@ def run(out: Path, base_steps: int, steps: int, say: Callable[[str], None] = pri
     lora.attach(model, ["*.attention.*", "*.mlp.*"], rank=8, alpha=16.0)
     trained = lora.parameters(model)
     share = sum(p.numel() for p in trained) / sum(p.numel() for p in model.parameters())
-    say(f"the adapter, {share:.0%} of all parameters, on documentation; without it {before:.3f} nats per byte")
-    train(Step(model, trained, 5e-3), known, spec, steps, say)
+    write_text(f"the adapter, {share:.0%} of all parameters, on documentation; without it {before:.3f} nats per byte")
+    train(Step(model, trained, 5e-3), known, spec, steps, write_text)
     lora.save(model, out / "adapter", base=str(out / "base"))
     models.save_pretrained(lora.merge(model), out / "tuned")
     return before, score(models.from_pretrained(out / "tuned", spec), unknown, spec)

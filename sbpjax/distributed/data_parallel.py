@@ -159,8 +159,8 @@ class DistributedDataParallel(Module):
         chosen = [p for p in self._shared if p.requires_grad]
         if self.find_unused_parameters:
             mine = tuple(p.grad is not None for p in chosen)
-            told = processes.current().exchange("averaging gradients", mine, _members(self._group))
-            used = [any(flags) for flags in zip(*told.values(), strict=True)]
+            gathered = processes.current().exchange("averaging gradients", mine, _members(self._group))
+            used = [any(flags) for flags in zip(*gathered.values(), strict=True)]
             chosen = [p for p, is_used in zip(chosen, used, strict=True) if is_used]
         for p in chosen:
             if p.grad is None:
@@ -205,9 +205,9 @@ class DistributedDataParallel(Module):
 
     def _check_agreement(self) -> None:
         mine = [(n, tuple(p.shape), p.dtype.name) for n, p in self.module.named_parameters()]
-        told = processes.current().exchange("DistributedDataParallel(module)", mine, _members(self._group))
-        first_rank, first = next(iter(told.items()))
-        for rank, theirs in told.items():
+        gathered = processes.current().exchange("DistributedDataParallel(module)", mine, _members(self._group))
+        first_rank, first = next(iter(gathered.items()))
+        for rank, theirs in gathered.items():
             if theirs == first:
                 continue
             pairs = zip(first + [None] * len(theirs), theirs + [None] * len(first), strict=False)

@@ -186,8 +186,8 @@ class Launcher:
                         return code
                     failures += 1
                 starts += 1
-                why = "as requested" if requested else f"{failures} of {self.options.max_restarts} restarts"
-                self._say(f"starting all ranks again ({why})")
+                cause = "as requested" if requested else f"{failures} of {self.options.max_restarts} restarts"
+                self._log(f"starting all ranks again ({cause})")
         finally:
             self._stop(0.0)
             self._tie.close()
@@ -265,16 +265,16 @@ class Launcher:
 
     def _watch(self) -> Rank | None:
         """Wait until all processes end well (None), or one fails: return that one and stop the others."""
-        told = None
+        received = None
         while True:
-            if self.signal is not None and told != self.signal:
-                told = self.signal
-                self._send(told)
+            if self.signal is not None and received != self.signal:
+                received = self.signal
+                self._send(received)
                 deadline = time.monotonic() + _GRACE_S
-            if told is not None and time.monotonic() > deadline:
+            if received is not None and time.monotonic() > deadline:
                 self._stop(0.0)
             codes = [r.process.poll() for r in self.ranks]
-            if told is None:
+            if received is None:
                 for rank, code in zip(self.ranks, codes, strict=True):
                     if code not in (None, 0):
                         _kill(rank.process, signal.SIGKILL)  # its children hold its output open
@@ -296,18 +296,18 @@ class Launcher:
         if early:
             names = ", ".join(f"rank {r}" for r in early)
             how = f"{names} came to the end of the program while other ranks went on: look there first; {how}"
-        self._say(f"{how}; the other ranks are stopped")
+        self._log(f"{how}; the other ranks are stopped")
         if any("gloo::EnforceNotMet" in line for line in lines):
-            self._say("ranks ran different operations: run again with SBPJAX_CHECK=always, which names them")
+            self._log("ranks ran different operations: run again with SBPJAX_CHECK=always, which names them")
         for other in self.ranks:
             if other.process.poll() == 0:
-                self._say(f"rank {other.rank} (process {other.process.pid}) had ended before, with code 0")
+                self._log(f"rank {other.rank} (process {other.process.pid}) had ended before, with code 0")
             elif _is_stopped(other.process):
-                self._say(f"rank {other.rank} (process {other.process.pid}) was stopped by a signal, and did not go on")
+                self._log(f"rank {other.rank} (process {other.process.pid}) was stopped by a signal, and did not go on")
         if lines:
             where = f" (more in {rank.log})" if rank.log else ""
             text = "\n".join(f"    {line}" for line in lines)
-            self._say(f"the last lines of rank {rank.rank}{where}:\n{text}")
+            self._log(f"the last lines of rank {rank.rank}{where}:\n{text}")
 
     def _code(self, failed: Rank | None) -> int:
         if failed is not None:
@@ -318,7 +318,7 @@ class Launcher:
             return EXIT_RESTART if EXIT_RESTART in codes else 128 + self.signal
         return 0
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         with self._lock:
             sys.stderr.write(f"launch: {text}\n")
             sys.stderr.flush()

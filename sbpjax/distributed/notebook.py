@@ -187,5 +187,5 @@ class _CellLauncher(launch.Launcher):
         trace = self._held.get(rank.rank) or [f"its output is above, after [rank {rank.rank}]"]
         self.error = RankFailedError(f"rank {rank.rank} of {len(self.ranks)} {how}\n" + "\n".join(trace))
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         """Print nothing: the error of the cell contains the message."""

@@ -91,12 +91,14 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         sends = op.op in (isend, send)
         pair = pair_of("batch_isend_irecv(ops)", op.peer, op.group, sends)
         mine.append((pair.ranks, op.tag, op))
-    told = world.exchange("batch_isend_irecv(ops)", sorted((ranks, tag) for ranks, tag, _ in mine))
-    for rank, messages in told.items():
+    gathered = world.exchange("batch_isend_irecv(ops)", sorted((ranks, tag) for ranks, tag, _ in mine))
+    for rank, messages in gathered.items():
         for (a, b), tag in messages:
             other = b if rank == a else a
-            if messages.count(((a, b), tag)) != told[other].count(((a, b), tag)):
-                seen = f"rank {rank} has {messages.count(((a, b), tag))}, {other} {told[other].count(((a, b), tag))}"
+            if messages.count(((a, b), tag)) != gathered[other].count(((a, b), tag)):
+                seen = (
+                    f"rank {rank} has {messages.count(((a, b), tag))}, {other} {gathered[other].count(((a, b), tag))}"
+                )
                 rule = f"a message from rank {a} to {b} with tag {tag} is sent once and received once"
                 raise AgreementError("batch_isend_irecv(ops)", seen, rule, "add the missing isend or irecv")
     for ranks, tag, op in sorted(mine, key=lambda m: m[:2]):

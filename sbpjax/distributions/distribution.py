@@ -87,8 +87,8 @@ class Distribution:
         """The shape of one value."""
         return self._event_shape
 
-    def _lacks(self, what: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} has no {what}")
+    def _lacks(self, label: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {label}")
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """Return the distribution with parameters expanded to a batch shape.

@@ -286,15 +286,15 @@ def _announce(graph: Any, key: Signature, call: Call) -> None:
     latest = graph._g.latest
     if latest is None:
         return
-    what = difference(latest[0], key, call.paths(graph.build), call.places)
+    change = difference(latest[0], key, call.paths(graph.build), call.places)
     if graph.config.static_inputs:
         raise StaticInputError(
             f"{graph.name}(...)",
-            what,
+            change,
             "config.set_static_inputs(True): one signature serves all calls",
             "pad the input to the first shape, or config.set_static_inputs(False)",
         )
-    log.warning("%s compiles anew: %s", graph.name, what)
+    log.warning("%s compiles anew: %s", graph.name, change)
 
 
 def _keep_masters(optimizers: Sequence[Optimizer]) -> Callable[[], None]:

@@ -238,8 +238,8 @@ class Graph(Reports):
 
     def _step(self, own: Internals, args: tuple, kwargs: dict, done: list | None) -> Any:
         last, result = own.last, CACHE_MISS
-        if last is not None and last.repeat is not None:
-            result = last.repeat.again(args, kwargs, done)
+        if last is not None and last.fast_path is not None:
+            result = last.fast_path.again(args, kwargs, done)
             if result is not CACHE_MISS:
                 last.missed = 0
         return self._run(Call(args, kwargs), done) if result is CACHE_MISS else result
@@ -252,14 +252,14 @@ class Graph(Reports):
         result = program.run(state, call.tensors, done)
         last = self._g.last
         if last is not None:
-            last.missed += last.repeat is not None
+            last.missed += last.fast_path is not None
             # A program whose fast path misses again and again (a fresh array per step with another owner) would pay
             # for both ways.
             mark, steady = changes.now, last.missed < _MOST_MISSED
             if steady and last.mark is mark:  # nothing moves it in every step
-                last.repeat = fast_path_of(program, state, call, last.static, mark)
+                last.fast_path = fast_path_of(program, state, call, last.static, mark)
             else:
-                last.mark, last.repeat = mark, None
+                last.mark, last.fast_path = mark, None
         return result
 
     def compile(self, *args: Any, **kwargs: Any) -> Graph:

@@ -41,7 +41,7 @@ class LastCall:
 
     Attributes:
         mark: `changes.now` after that call.
-        repeat: the fast path of that call, if there is one.
+        fast_path: the fast path of that call, if there is one.
         missed: how often in a row it was tried in vain.
     """
 
@@ -54,7 +54,7 @@ class LastCall:
     attributes: list
     program: Program
     mark: Any = None
-    repeat: FastPath | None = None
+    fast_path: FastPath | None = None
     missed: int = 0
 
 

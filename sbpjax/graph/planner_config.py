@@ -209,7 +209,7 @@ class PlannerConfig:
         if not self.auto_parallel:
             return "off"
         cost = self.auto_cost if isinstance(self.auto_cost, str) else getattr(self.auto_cost, "name", None)
-        said = [
+        lines = [
             "the state's placement" if self.auto_placement is None else repr(self.auto_placement),
             "whatever sbp the user gave" if self.auto_ignores_user else "",
             "" if cost is None else f"prices of {cost}",
@@ -218,7 +218,7 @@ class PlannerConfig:
             "" if self.auto_trunk else "no latency hidden",
             "" if self.auto_collector else "readers priced one by one",
         ]
-        return "on " + ", ".join(part for part in said if part)
+        return "on " + ", ".join(part for part in lines if part)
 
     def _memory_text(self) -> str:
         limit = "" if self.memory_limit_bytes is None else f", at most {self.memory_limit_bytes:,.0f} bytes per device"

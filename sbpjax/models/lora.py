@@ -269,9 +269,9 @@ def load(
         if b.shape != (shape[0], rank) or a.shape != (rank, shape[1]) or not rank:
             seen = f"{part.name}: A {list(a.shape)}, B {list(b.shape)}"
             refuse(operation, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
-        said = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
-        if said != rank:
-            refuse(operation, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {said}")
+        layer_rank = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
+        if layer_rank != rank:
+            refuse(operation, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {layer_rank}")
         used |= set(keys)
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
         alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))

@@ -184,9 +184,9 @@ class Module(Moving, HookMethods, _state.ExtraState):
         """Register a child module under `name`; the same as `add_module`."""
         self.add_module(name, module)
 
-    def _table_of(self, table: str, what: str) -> dict:
+    def _table_of(self, table: str, noun: str) -> dict:
         if table not in self.__dict__:
-            raise _names.not_initialised(self, what)
+            raise _names.not_initialised(self, noun)
         return self.__dict__[table]
 
     def __getattr__(self, name: str) -> Any:
@@ -330,12 +330,12 @@ class Module(Moving, HookMethods, _state.ExtraState):
                 raise _names.no_target(self, target, f"`{name}` is not an nn.Module", known)
         return module
 
-    def _tensor_named(self, target: str, table: str, what: str) -> Any:
+    def _tensor_named(self, target: str, table: str, noun: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module.__dict__[table]:
             known = (path for path, _ in self._members_of(table, "", True, False))
-            raise _names.no_target(self, target, f"`{target}` is not {what} of {type(self).__name__}", known)
+            raise _names.no_target(self, target, f"`{target}` is not {noun} of {type(self).__name__}", known)
         return module.__dict__[table][name]
 
     def get_parameter(self, target: str) -> Parameter:

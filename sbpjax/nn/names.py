@@ -34,22 +34,22 @@ _NEEDED = {
 }
 
 
-def check_name(module: Module, name: Any, table: Mapping[str, Any], what: str) -> None:
+def check_name(module: Module, name: Any, table: Mapping[str, Any], noun: str) -> None:
     """Raise unless `name` may be registered in a table of a module.
 
     Raises:
         OpTypeError: the name is no string.
         ModuleKeyError: the name is empty, has a dot, or is in use.
     """
-    operation = f"registering a {what} of {type(module).__name__} under {name!r}"
-    fix = f"name it like a Python attribute, e.g. {what.split()[-1] + '_0'!r}"
+    operation = f"registering a {noun} of {type(module).__name__} under {name!r}"
+    fix = f"name it like a Python attribute, e.g. {noun.split()[-1] + '_0'!r}"
     if not isinstance(name, str):
-        raise OpTypeError(operation, f"a {type(name).__name__}", f"{what} name should be a string", fix)
+        raise OpTypeError(operation, f"a {type(name).__name__}", f"{noun} name should be a string", fix)
     if "." in name:
-        rule = f'{what} name can\'t contain ".": dots join the names of nested modules'
+        rule = f'{noun} name can\'t contain ".": dots join the names of nested modules'
         raise ModuleKeyError(operation, repr(name), rule, f"use {name.replace('.', '_')!r}")
     if name == "":
-        raise ModuleKeyError(operation, "an empty name", f'{what} name can\'t be empty string ""', fix)
+        raise ModuleKeyError(operation, "an empty name", f'{noun} name can\'t be empty string ""', fix)
     if name not in table and _has(module, name):
         seen = f"{name!r} is a {type(getattr(module, name)).__name__} of the module"
         raise ModuleKeyError(operation, seen, f"attribute '{name}' already exists", "use another name, or del it")
@@ -61,13 +61,13 @@ def _has(module: Module, name: str) -> bool:
     return name in fields or hasattr(type(module), name) or any(name in fields[table] for table in _TABLES)
 
 
-def wrong_kind(module: Module, name: str, value: Any, what: str) -> OpTypeError:
+def wrong_kind(module: Module, name: str, value: Any, noun: str) -> OpTypeError:
     """Return the error for a value that is no parameter, buffer or child module where one is needed."""
-    needed, fix = _NEEDED[what]
+    needed, fix = _NEEDED[noun]
     return OpTypeError(
         f"{type(module).__name__}.{name} = value",
         f"a {type(value).__name__}",
-        f"cannot assign '{type(value).__name__}' as {what} '{name}': it is {needed}",
+        f"cannot assign '{type(value).__name__}' as {noun} '{name}': it is {needed}",
         fix,
     )
 
@@ -89,13 +89,13 @@ def no_module(operation: str, value: Any) -> OpTypeError:
     return OpTypeError(operation, repr(value)[:60], f"{kind} is not a Module subclass", fix)
 
 
-def not_initialised(module: Module, what: str) -> ModuleAttributeError:
+def not_initialised(module: Module, noun: str) -> ModuleAttributeError:
     """Return the error for an assignment before the base class is ready."""
     name = type(module).__name__
     return ModuleAttributeError(
         f"assigning to {name}",
         f"a {name} whose Module.__init__ has not run",
-        f"cannot assign {what} before Module.__init__() call",
+        f"cannot assign {noun} before Module.__init__() call",
         "super().__init__() as the first line of __init__",
     )
 

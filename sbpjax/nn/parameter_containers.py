@@ -23,10 +23,10 @@ def _to_parameter(value: Any) -> Any:
 def _line(name: Any, value: Any, kind: str) -> str:
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
-    what = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    noun = "Parameter" if isinstance(value, Parameter) else "Tensor"
     sizes = "x".join(map(str, value.shape))
     where = "" if value.is_global or value.device.type == "cpu" else f" ({value.device})"
-    return f"  ({name}): {what} containing: [{kind} of size {sizes}{where}]"
+    return f"  ({name}): {noun} containing: [{kind} of size {sizes}{where}]"
 
 
 class ParameterList(Module):

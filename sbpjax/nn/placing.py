@@ -71,11 +71,11 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
     """
     operation = f"{type(module).__name__}.to_global(placement, sbp={sbp!r})"
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        what = f"{name}, {'global' if tensor.is_global else 'local'} {tensor.dtype.name}{list(tensor.shape)}"
+        label = f"{name}, {'global' if tensor.is_global else 'local'} {tensor.dtype.name}{list(tensor.shape)}"
         if tensor.is_local and (placement is None or sbp is None):
             missing = "placement" if placement is None else "sbp"
             rule = "a local tensor needs a placement and an sbp to become global"
-            raise MixedTensorError(operation, f"{what}, and no {missing}", rule, "module.to_global(placement, sbp)")
+            raise MixedTensorError(operation, f"{label}, and no {missing}", rule, "module.to_global(placement, sbp)")
         place = tensor.placement if placement is None else placement
         if sbp is None or not isinstance(place, Placement):
             continue
@@ -88,7 +88,7 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
             single = "then lay out single layers"
             if not any(True for _ in module.children()):
                 single = "then module.weight = nn.Parameter(module.weight.to_global(sbp=…)), tensor by tensor"
-            raise SbpError(operation, what, rule, f"{whole}, {single}; {name} has {len(tensor.shape)} dims") from None
+            raise SbpError(operation, label, rule, f"{whole}, {single}; {name} has {len(tensor.shape)} dims") from None
 
 
 def _rule_of(error: SbpError) -> str:

@@ -45,8 +45,8 @@ def rendezvous(operation: str, devices: Any, facts: str = "") -> None:
     members = tuple(sorted({d.process_index for d in devices.flat}))
     if len(members) == 1 or world.rank not in members:
         return
-    told = world.exchange(f"the first run of {operation} on processes {list(members)}", facts, members)
-    ranks = by_value(told)
+    gathered = world.exchange(f"the first run of {operation} on processes {list(members)}", facts, members)
+    ranks = by_value(gathered)
     if len(ranks) > 1:
         seen = "; ".join(f"ranks {ranks_text(some)}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"

@@ -47,17 +47,17 @@ def _within(mode: str) -> Iterator[None]:
         current.mode = before
 
 
-def check(what: str, boxings) -> None:
+def check(option: str, boxings) -> None:
     """Apply the policy to the conversions of one op, before it runs."""
     moving = [b for b in boxings if b.bytes]
     if current.mode == "auto" or not moving:
         return
     text = "; ".join(str(b) for b in moving)
     if current.mode == "warn":
-        warn(f"{what} at {user_line()} boxes {text}", BoxingWarning)
+        warn(f"{option} at {user_line()} boxes {text}", BoxingWarning)
         return
     raise BoxingError(
-        what,
+        option,
         text,
         f'boxing_policy("error") allows no conversion that moves data; this moves {sum(b.bytes for b in moving)} B',
         "bring the inputs to fitting layouts with to_global(sbp=...), or use boxing_policy('auto')",

@@ -72,14 +72,14 @@ def from_local(
         compared = check_values is not False and collective_trace.mode() != "off"
         alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
-        told = world.exchange(operation, (*mine, digest))
-        facts = {m: told[m][:2] for m in members}
+        gathered = world.exchange(operation, (*mine, digest))
+        facts = {m: gathered[m][:2] for m in members}
     else:
         facts = dict.fromkeys(members, mine)
     layout = _layout(operation, facts, grid, placement, sbp)
     if check:
         for group in alike:
-            _compare(operation, {m: told[m][2] for m in group}, placement, layout, raises=check_values is True)
+            _compare(operation, {m: gathered[m][2] for m in group}, placement, layout, raises=check_values is True)
     return world.share(operation, value, lambda values: _assemble_array(values, layout, grid)), layout
 
 
@@ -117,8 +117,8 @@ def ranks_of_equal_parts(operation: str, values: list, placement: Placement, sbp
     if len(parts) < 2:
         return []
     ranks = sorted(rank for group in parts for rank in group)
-    told = world.exchange(operation, [_digest(v) for v in values] if world.rank in ranks else [])
-    return ranks if all(told[rank] == told[ranks[0]] for rank in ranks) else []
+    gathered = world.exchange(operation, [_digest(v) for v in values] if world.rank in ranks else [])
+    return ranks if all(gathered[rank] == gathered[ranks[0]] for rank in ranks) else []
 
 
 def _digest(value) -> int:

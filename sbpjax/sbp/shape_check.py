@@ -31,8 +31,8 @@ def find_shape_mismatch(shapes: Shapes, expected: Shapes, codes: Sequence[int]) 
             found = ", ".join(f"{size} on {_name_ranks(ranks)}" for size, ranks in sizes.items())
             return _unequal(f"equal on all ranks: dim {dim} is {found}", split, codes)
     dim = next(d for d in split if any(shapes[rank][d] != expected[rank][d] for rank in shapes))
-    what = "rows" if dim == 0 else f"elements along dim {dim}"
-    needs = ", ".join(f"{_name_ranks([rank])} needs {shape[dim]} {what}" for rank, shape in expected.items())
+    unit = "rows" if dim == 0 else f"elements along dim {dim}"
+    needs = ", ".join(f"{_name_ranks([rank])} needs {shape[dim]} {unit}" for rank, shape in expected.items())
     has = ", ".join(f"{_name_ranks([rank])} has {shape[dim]}" for rank, shape in shapes.items())
     rule = f"parts are balanced, the first ranks have one more: {needs}; {has}"
     return rule, "leave the last, uneven batch out (DataLoader(..., drop_last=True)), or pad the parts"

@@ -222,11 +222,11 @@ def _error(name: str, seen: str, rule: str) -> PlacementError:
     return PlacementError(f"placement.topology({name!r})", seen, rule, _FIX)
 
 
-def _missing(name: str, wheel: str, what: str) -> PlacementError:
+def _missing(name: str, wheel: str, label: str) -> PlacementError:
     return PlacementError(
         f"placement.topology({name!r})",
         f"no {wheel} in this environment",
-        f"a machine that is not there is known to its compiler alone, and {what} is in {wheel}",
+        f"a machine that is not there is known to its compiler alone, and {label} is in {wheel}",
         pip_install("aot"),
     )
 

@@ -47,12 +47,12 @@ class _Sequence:
     blocks: list[int] = field(default_factory=list)
     read: int = 0  # tokens whose keys are in the cache
     is_cancelled: bool = False
-    told: Callable[[], None] | None = None  # called after each token, by the engine's thread
+    on_token: Callable[[], None] | None = None  # called after each token, by the engine's thread
 
     def put(self, token: Any) -> None:
         self.out.put(token)
-        if self.told is not None:
-            self.told()
+        if self.on_token is not None:
+            self.on_token()
 
 
 class Stream:
@@ -86,11 +86,11 @@ class Stream:
         """
         loop, came = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def on_new_token() -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: no reader is left
                 loop.call_soon_threadsafe(came.set)
 
-        self._sequence.told = tell
+        self._sequence.on_token = on_new_token
         while True:
             came.clear()
             while not self._sequence.out.empty():

@@ -132,13 +132,13 @@ class Endpoint:
         if (refused := self._refusal(request)) is not None:
             return refused
         try:
-            said = await self._read_json(request)
-            prompt = await self._prompt(said["prompt"])
+            payload = await self._read_json(request)
+            prompt = await self._prompt(payload["prompt"])
             stream = self._engine.submit(
                 prompt,
-                said.get("max_tokens", 16),
+                payload.get("max_tokens", 16),
                 stop=() if self._end is None else (self._end,),
-                temperature=said.get("temperature", 0.0),
+                temperature=payload.get("temperature", 0.0),
             )
         except RequestError as error:
             return _error(error.status, str(error))
@@ -152,7 +152,7 @@ class Endpoint:
             "created": int(time.time()),
             "model": self._name,
         }
-        if said.get("stream", False):
+        if payload.get("stream", False):
             events = StreamingResponse(self._events(stream, head), media_type="text/event-stream")
             return _Cancelling(events, stream)
         gone = asyncio.create_task(_cancel_when_gone(request, stream))
@@ -177,15 +177,15 @@ class Endpoint:
     async def _read_json(self, request: Any) -> dict:
         body = await read_body(request.receive, self._most_bytes, self._read_s)
         try:
-            said = json.loads(body)
+            payload = json.loads(body)
         except (ValueError, RecursionError):
             raise RequestError(400, "the body is no JSON") from None
-        if not isinstance(said, dict) or "prompt" not in said:
+        if not isinstance(payload, dict) or "prompt" not in payload:
             raise RequestError(400, "the body is an object with a prompt")
-        unknown = sorted(said.keys() - _FIELDS)
+        unknown = sorted(payload.keys() - _FIELDS)
         if unknown:
             raise RequestError(400, f"unknown fields: {', '.join(unknown[:5])}")
-        if said.get("model", self._name) != self._name:
+        if payload.get("model", self._name) != self._name:
             raise RequestError(404, f"the model is {self._name}")
         for name, fits, rule in (
             ("max_tokens", lambda v: type(v) is int and 1 <= v <= _MAX_TOKENS, "a whole number from 1"),
@@ -196,9 +196,9 @@ class Endpoint:
             ("stop", lambda v: v in (None, []), "left out: answers end at the tokenizer's end token"),
             ("echo", lambda v: v is False, "false"),
         ):
-            if name in said and not fits(said[name]):
+            if name in payload and not fits(payload[name]):
                 raise RequestError(400, f"{name} is {rule}")
-        return said
+        return payload
 
     async def _prompt(self, given: Any) -> list[int]:
         if isinstance(given, str):
@@ -233,8 +233,8 @@ class Endpoint:
             self._long_texts_waiting -= 1
 
     def _choice(self, tokens: Sequence[int], reason: str | None) -> dict:
-        said = tokens[:-1] if reason == "stop" else tokens
-        text = "" if self._decode is None else self._decode(list(said))
+        payload = tokens[:-1] if reason == "stop" else tokens
+        text = "" if self._decode is None else self._decode(list(payload))
         return {"index": 0, "text": text, "tokens": list(tokens), "finish_reason": reason}
 
     async def _events(self, stream: Stream, head: dict) -> AsyncIterator[str]:
@@ -255,8 +255,8 @@ class Endpoint:
             yield f"data: {json.dumps({**head, 'choices': [last]})}\n\n"
             yield "data: [DONE]\n\n"
         except ServingError as error:
-            said = {"message": str(error).splitlines()[1].strip(), "type": "server_error", "code": 503}
-            yield f"data: {json.dumps({'error': said})}\n\n"
+            payload = {"message": str(error).splitlines()[1].strip(), "type": "server_error", "code": 503}
+            yield f"data: {json.dumps({'error': payload})}\n\n"
         finally:
             timer.cancel()
 
@@ -281,12 +281,12 @@ async def _cancel_when_gone(request: Any, stream: Stream) -> None:
     stream.cancel()
 
 
-def _error(status: int, why: str) -> Any:
+def _error(status: int, message: str) -> Any:
     from starlette.responses import JSONResponse
 
-    why = why.encode("utf-8", "backslashreplace").decode()  # a field's name may have half of a surrogate pair
+    message = message.encode("utf-8", "backslashreplace").decode()  # a field's name may have half of a surrogate pair
     kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
-    return JSONResponse({"error": {"message": why, "type": kind, "code": status}}, status)
+    return JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

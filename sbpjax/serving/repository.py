@@ -84,21 +84,21 @@ class Model:
     def config(self) -> str:
         """Return its configuration for Triton, as text."""
         lines = [self.given.rstrip()] if self.given.strip() else []
-        said = re.sub(r"#[^\n]*", "", self.given)
+        manifest = re.sub(r"#[^\n]*", "", self.given)
 
-        def says(key: str) -> bool:
-            return re.search(rf"(?m)^\s*{key}\s*[:\[{{]", said) is not None
+        def has_key(key: str) -> bool:
+            return re.search(rf"(?m)^\s*{key}\s*[:\[{{]", manifest) is not None
 
-        if not says("name"):
+        if not has_key("name"):
             lines.append(f'name: "{self.name}"')
-        if not says("backend"):
+        if not has_key("backend"):
             lines.append('backend: "python"')
-        if not says("max_batch_size"):
+        if not has_key("max_batch_size"):
             lines.append(f"max_batch_size: {self.max_batch}")
         for key, ports in (("input", self.inputs), ("output", self.outputs)):
-            if not says(key):
+            if not has_key(key):
                 lines += [_port(key, port) for port in ports]
-        if self.max_batch and not says("dynamic_batching"):
+        if self.max_batch and not has_key("dynamic_batching"):
             lines.append(_batching(self.options))
         return "\n".join(lines) + "\n"
 
@@ -187,18 +187,18 @@ class Repository:
             )
         for version in versions:
             self._weigh(folder / str(version))
-        said = [self._manifest(folder, version) for version in versions][-1]
+        manifest = [self._manifest(folder, version) for version in versions][-1]
         operation = f"{self._operation}: {name}"
-        if said.get("placement") is not None:
+        if manifest.get("placement") is not None:
             rule = "a served graph runs on one device"
             raise ServingError(operation, "a sharded graph", rule, "export a graph of local tensors")
-        if any(slot.get("written") for slot in said["state"]["inputs"]):
+        if any(slot.get("written") for slot in manifest["state"]["inputs"]):
             rule = "a served graph only computes: requests must not see each other"
             raise ServingError(
                 operation, "a graph that writes its state", rule, "export a graph without optimizer, of model.eval()"
             )
-        inputs, free = _ports(said["inputs"]["leaves"], "input", operation)
-        outputs, _ = _ports(said["outputs"]["leaves"], "output", operation)
+        inputs, free = _ports(manifest["inputs"]["leaves"], "input", operation)
+        outputs, _ = _ports(manifest["outputs"]["leaves"], "output", operation)
         config = folder / "config.pbtxt"
         given = ""
         if config.exists():
@@ -230,12 +230,12 @@ class Repository:
         for file in (path, path.parent):
             self._inside(file)
         try:
-            said = json.loads(path.read_text())
-            said["inputs"]["leaves"], said["outputs"]["leaves"], said["state"]["inputs"]
+            manifest = json.loads(path.read_text())
+            manifest["inputs"]["leaves"], manifest["outputs"]["leaves"], manifest["state"]["inputs"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             rule = "the files of an export are written together"
             raise ServingError(operation, f"a damaged manifest.json: {error}", rule, "export again") from None
-        return said
+        return manifest
 
     def _weigh(self, version: Path) -> None:
         size = sum(file.stat().st_size for file in (version / FOLDER).glob("*") if file.is_file()) / 2**20

@@ -126,8 +126,10 @@ def check_same_classes(trained: Any, evaluated: Any, name: str) -> None:
     if ours is None or theirs is None or ours == theirs:
         return
     missing, more = (sorted(set(a) - set(b)) for a, b in ((ours, theirs), (theirs, ours)))
-    told = [f"without {', '.join(missing[:5])}"] * bool(missing) + [f"with {', '.join(more[:5])} besides"] * bool(more)
-    seen = f"{len(theirs)} classes, {len(ours)} in training: {' and '.join(told) or 'in another order'}"
+    differences = [f"without {', '.join(missing[:5])}"] * bool(missing) + [
+        f"with {', '.join(more[:5])} besides"
+    ] * bool(more)
+    seen = f"{len(theirs)} classes, {len(ours)} in training: {' and '.join(differences) or 'in another order'}"
     rule = "a label is a place in the list of classes, so both have the same"
     raise TrainError(f"evaluating on {name}", seen, rule, "the same folders in both; one may be left without images")
 

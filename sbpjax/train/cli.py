@@ -157,7 +157,7 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
         raise TrainError(operation, "; ".join(others), rule, fix)
     for line in changes(before, after):
-        trainer.say(f"changed since the run was begun: {line}")
+        trainer.write_text(f"changed since the run was begun: {line}")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -195,7 +195,7 @@ def run(options: argparse.Namespace) -> None:
             by_rank_0(f"writing the configuration into {out}", lambda: save_config(config, out))
         if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
             there = trainer.resume()
-            trainer.say(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")
+            trainer.write_text(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")
         trainer.fit()
     finally:
         trainer.unlock()

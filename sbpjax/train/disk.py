@@ -74,8 +74,8 @@ def by_rank_0(operation: str, work: Callable[[], Any]) -> None:
             work()
         except SbpjaxError as error:
             failure = error
-    told = host.current().exchange(operation, None if failure is None else str(failure))
+    gathered = host.current().exchange(operation, None if failure is None else str(failure))
     if failure is not None:
         raise failure
-    if told[0] is not None:
-        raise TrainError(f"rank 0: {told[0]}")
+    if gathered[0] is not None:
+        raise TrainError(f"rank 0: {gathered[0]}")

@@ -168,12 +168,12 @@ class GuardMonitor(Hook):
         trainer.record({"grad_norm": found[NORM], "steps_left_out": found[LEFT_OUT]}, step)
         if found[LEFT_OUT] > self._reported:
             self._reported = int(found[LEFT_OUT])
-            trainer.say(f"up to step {step:,}, {self._reported:,} steps were left out for their gradients")
+            trainer.write_text(f"up to step {step:,}, {self._reported:,} steps were left out for their gradients")
         before = self._nan_in_row
         for loss in losses:
             self._nan_in_row = 0 if np.isfinite(loss.numpy()).all() else self._nan_in_row + 1
         if self._nan_in_row and not before:
-            trainer.say(f"at step {step:,} the loss is no number")
+            trainer.write_text(f"at step {step:,} the loss is no number")
         if max(found[IN_ROW], self._nan_in_row) >= self.guard.patience:
             where = self.save(trainer, step, batch)
             fix = (

@@ -111,10 +111,10 @@ def _hooks(found: Any, allowed: Any, operation: str) -> list[Any]:
     if not isinstance(found, (Mapping, Sequence, type(None))):
         seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
         raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written")
-    told = (":Average", ":Checkpoints")  # the ends of the names under `_call_`
+    suffixes = (":Average", ":Checkpoints")  # the ends of the names under `_call_`
     try:
         each = list(found.values() if isinstance(found, Mapping) else found or ())
-        wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(told)]
+        wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(suffixes)]
     except OmegaConfBaseException as error:
         seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} refers to another value"
         raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written") from None

@@ -221,7 +221,7 @@ class Trainer:
     def stop(self, reason: str) -> None:
         """End the run after the current step; all processes call it in the same step."""
         self._stop = reason
-        self.say(f"stopped at step {self.step:,}: {reason}")
+        self.write_text(f"stopped at step {self.step:,}: {reason}")
 
     def evaluate(self) -> dict[str, float]:
         """Return the metrics of all evaluations of the model in its present state."""
@@ -276,10 +276,10 @@ class Trainer:
         for writer in self._opened():
             writer.write(*record)
 
-    def say(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """Pass a line of text to the writers."""
         for writer in self._opened():
-            writer.say(text)
+            writer.write_text(text)
 
     def _opened(self) -> list[Writer]:
         return self.writers if env.get_rank() == 0 else []

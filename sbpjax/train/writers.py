@@ -36,7 +36,7 @@ class Writer:
     def write(self, step: int, metrics: dict[str, float]) -> None:
         """Write the metrics of a step; between `open` and `close`."""
 
-    def say(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """Write a line of text for the reader, also before `open`: a run reports its resumption."""
 
     def close(self) -> None:
@@ -75,9 +75,9 @@ class Lines(Writer):
     def write(self, step: int, metrics: dict[str, float]) -> None:
         """Print the metrics of a step."""
         if text := text_of(metrics):
-            self.say(f"step {step:{self._width},} of {self._max_steps}   {text}")
+            self.write_text(f"step {step:{self._width},} of {self._max_steps}   {text}")
 
-    def say(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """Print a line."""
         print(text, file=sys.stdout, flush=True)
 
@@ -111,12 +111,12 @@ class Bar(Writer):
     def write(self, step: int, metrics: dict[str, float]) -> None:
         """Move the bar; an evaluation is a line above it."""
         if any("/" in name for name in metrics):
-            self.say(f"step {step:,}   {text_of(metrics)}")
+            self.write_text(f"step {step:,}   {text_of(metrics)}")
         else:
             known = {name: value for name, value in metrics.items() if name != "eta_s"}
             self._progress.update(self._task, completed=step, description=text_of(known))
 
-    def say(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """Print a line above the bar, or at its future position."""
         from rich.console import Console
 

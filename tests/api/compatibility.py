@@ -70,7 +70,7 @@ def section() -> str:
     for (there, here), names in sorted(renamed.items()):
         lines.append(f"| `{there}` | `{here}` | {_code(sorted(set(names)))} |")
     lines += ["", "### Not taken in OneFlow's form", "", "| of | because |", "| --- | --- |"]
-    lines += [f"| {_code(names.split())} | {why} |" for why, names in signatures.EXCEPTIONS.items()]
+    lines += [f"| {_code(names.split())} | {reason} |" for reason, names in signatures.EXCEPTIONS.items()]
     return "\n".join(lines)
 
 

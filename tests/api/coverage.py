@@ -192,7 +192,7 @@ def narrower() -> list[str]:
         off += ["tolerance"] if spec.tol else []
         if spec.reason and off and not spec.alias_of:
             groups[f"{', '.join(off)}: {spec.reason}"].append(spec.name)
-    lines = [f"- {why}: {_code(sorted(several))}" for why, several in sorted(groups.items())]
+    lines = [f"- {cause}: {_code(sorted(several))}" for cause, several in sorted(groups.items())]
     return [*lines, *[f"- {e.form}, {_code(e.names.split())}: {e.reason}" for e in EXCUSES.values()]]
 
 

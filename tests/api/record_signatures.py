@@ -140,7 +140,7 @@ VALUES = _values()
 _SAME = {"Tensor": "tensor", "TensorTuple": "tensor tuple"}
 
 
-def _said(f, args, options) -> str:
+def _message(f, args, options) -> str:
     try:
         f(*args, **options)
     except Exception as error:  # whatever it is: its text is what is read
@@ -172,8 +172,8 @@ def of_builtin(f, given: tuple = ()) -> list[str]:
     args = list(given)
     required = {}
     for _ in range(40):
-        requested = _said(f, (*args, NOTHING), {})
-        several = _overloads(requested) or _overloads(_said(f, args, {"no_such_argument": 1}))
+        requested = _message(f, (*args, NOTHING), {})
+        several = _overloads(requested) or _overloads(_message(f, args, {"no_such_argument": 1}))
         if several is not None:
             return (
                 [re.sub(r"^\w+:Tensor", "self", one) for one in several if ":Tensor" in one.split(",")[0]]
@@ -184,7 +184,7 @@ def of_builtin(f, given: tuple = ()) -> list[str]:
         if named is None:
             break
         name, kind = named.groups()
-        missing = f"missing required argument {name}" in _said(f, args, {"no_such_argument": 1})
+        missing = f"missing required argument {name}" in _message(f, args, {"no_such_argument": 1})
         if kind not in VALUES:
             return [f"?? {kind}"]
         found.append(f"{name}{'' if missing else '?'}:{kind.replace(' ', '_')}")
@@ -205,15 +205,17 @@ def of_builtin(f, given: tuple = ()) -> list[str]:
 def _by_name(f, given: list, required: dict, known: set[str]) -> list[str]:
     """Return the parameters that are given by name alone, of a builtin with one signature."""
     found = []
-    while needed := re.search(r"missing required argument (\w+)", _said(f, given, {**required, "no_such_argument": 1})):
+    while needed := re.search(
+        r"missing required argument (\w+)", _message(f, given, {**required, "no_such_argument": 1})
+    ):
         name = needed.group(1)
-        kind = re.search(r"must be ([\w ]+), not", _said(f, given, {**required, name: NOTHING})).group(1)
+        kind = re.search(r"must be ([\w ]+), not", _message(f, given, {**required, name: NOTHING})).group(1)
         required[name] = VALUES[kind]
         known.add(name)
         found.append(f"{name}:{kind.replace(' ', '_')}")
     for word in WORDS:
         if word not in known:
-            text = _said(f, given, {**required, word: NOTHING})
+            text = _message(f, given, {**required, word: NOTHING})
             if named := re.search(rf"argument '{word}' must be ([\w ]+), not", text):
                 found.append(f"{word}?:{named.group(1).replace(' ', '_')}")
     return ["*", *found] if found else []
@@ -222,11 +224,11 @@ def _by_name(f, given: list, required: dict, known: set[str]) -> list[str]:
 def _parsed_by_python(f, given: tuple) -> str:
     """Return the parameters of a method of `Tensor` that says which keywords it does not know, else nothing."""
     unknown = r"is an invalid keyword argument|got an unexpected keyword|multiple values"
-    if not re.search(unknown, _said(f, given, {"no_such_argument": 1})):
+    if not re.search(unknown, _message(f, given, {"no_such_argument": 1})):
         return ""
-    if re.search("takes no (keyword )?arguments", _said(f, (*given, NOTHING), {})):
+    if re.search("takes no (keyword )?arguments", _message(f, (*given, NOTHING), {})):
         return ", ".join(["self"] * len(given)) or " "
-    known = [word for word in WORDS if not re.search(unknown, _said(f, given, {word: NOTHING}))]
+    known = [word for word in WORDS if not re.search(unknown, _message(f, given, {word: NOTHING}))]
     order = ["*"] if len(known) > 1 else []  # which of several comes first is not said
     return ", ".join(["self"] * len(given) + order + [f"{word}?" for word in known])
 

@@ -36,7 +36,7 @@ EXCEPTIONS = {
     "a decorator there too, which nobody uses": "utils.checkpoint.checkpoint",
     "to be defined by the user": "nn.Module.forward",
 }
-LEFT_OUT = {name: why for why, names in EXCEPTIONS.items() for name in names.split()}
+LEFT_OUT = {name: reason for reason, names in EXCEPTIONS.items() for name in names.split()}
 
 
 @functools.cache

@@ -57,8 +57,10 @@ def _features(text: str) -> Iterator[Feature]:
         elif not line.startswith("    "):
             tests = itertools.takewhile(lambda below: below.startswith("    "), lines[i + 1 :])
             name, stage, benchmark, page, note = [*map(str.strip, line.split("|")), "", "", ""][:5]
-            why = benchmark if benchmark.startswith("no figure: ") else ""
-            yield Feature(area, name, stage, tuple(map(str.strip, tests)), "" if why else benchmark, page, note, why)
+            reason = benchmark if benchmark.startswith("no figure: ") else ""
+            yield Feature(
+                area, name, stage, tuple(map(str.strip, tests)), "" if reason else benchmark, page, note, reason
+            )
 
 
 def _by_area(features: Iterable[Feature]) -> tuple[Feature, ...]:

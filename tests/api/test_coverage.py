@@ -63,9 +63,9 @@ def test_absent_names_say_what_to_use(name):
 
 def test_old_names_say_how_it_is_written_today():
     page = (Path(__file__).parents[2] / "docs/how_to/oneflow_scripts.md").read_text()
-    told = re.findall(r"^\| (`.*`) \| (.*) \|$", page.partition("## Old names")[2], flags=re.MULTILINE)
-    assert [instead for _, instead in told] == [instead for _, instead in absent.OLD]
-    for names, instead in told:
+    rows = re.findall(r"^\| (`.*`) \| (.*) \|$", page.partition("## Old names")[2], flags=re.MULTILINE)
+    assert [instead for _, instead in rows] == [instead for _, instead in absent.OLD]
+    for names, instead in rows:
         for name in re.findall(r"`(\w+)`", names):  # patterns are tried below
             with pytest.raises(AbsentError, match=r"before it had global tensors; see .*oneflow_scripts.md") as caught:
                 getattr(sbpjax, name)

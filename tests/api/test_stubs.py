@@ -97,7 +97,7 @@ def most_used():
                     yield f"{here}.{name}".lstrip(".")
 
 
-def said(path):
+def stated(path):
     """Return the forms of calls that a type checker reads: the stub's, or those of the source."""
     space = path.rpartition(".")[0]
     if space in (*OF_TENSORS, "Tensor"):
@@ -116,7 +116,7 @@ def leaves_open(form):
 def test_the_most_used_functions_say_their_types():
     paths = list(most_used())
     assert len(paths) >= 300
-    vague = {path: form for path in paths for form in said(path) if leaves_open(form)}
+    vague = {path: form for path in paths for form in stated(path) if leaves_open(form)}
     assert {path: form for path, form in vague.items() if path not in REASON} == {}
     assert set(REASON) <= set(paths)
 
@@ -134,13 +134,13 @@ def built(value):
     return getattr(sbpjax, value.name) if isinstance(value, Dtype) else value
 
 
-def agrees(result, said):
+def agrees(result, stated):
     """Return whether what a call gave is of the type that a stub says."""
     if isinstance(result, sbpjax.Tensor):
-        return re.search(r"(^|\| )_Tensor( |$)", said)
-    if type(result).__name__ in said or said in ("typing.Any", "None" if result is None else ""):
+        return re.search(r"(^|\| )_Tensor( |$)", stated)
+    if type(result).__name__ in stated or stated in ("typing.Any", "None" if result is None else ""):
         return True
-    return isinstance(result, tuple) and ("tuple[" in said or said.removeprefix("_") in RESULT_CLASSES)
+    return isinstance(result, tuple) and ("tuple[" in stated or stated.removeprefix("_") in RESULT_CLASSES)
 
 
 PARTS = 12
@@ -158,7 +158,7 @@ def test_functions_return_what_stubs_say(part):
         except SbpjaxError:
             continue  # drawn to be refused
         results = [form.rpartition(" -> ")[2] for form in forms(name, Types())]
-        if not any(agrees(result, said) for said in results):
+        if not any(agrees(result, stated) for stated in results):
             wrong[name] = (type(result), results)
     assert wrong == {}
 
@@ -173,9 +173,9 @@ def found(tmp_path_factory, package):
     config = folder / "pyrightconfig.json"
     config.write_text(json.dumps({"typeCheckingMode": "basic", "extraPaths": [str(package)]}))
     command = [PYRIGHT, "-p", str(config), "--pythonpath", sys.executable, "--outputjson"]
-    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-    assert said["summary"]["filesAnalyzed"] == 2
-    return [(Path(d["file"]).name, d["range"]["start"]["line"], d["message"]) for d in said["generalDiagnostics"]]
+    stated = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    assert stated["summary"]["filesAnalyzed"] == 2
+    return [(Path(d["file"]).name, d["range"]["start"]["line"], d["message"]) for d in stated["generalDiagnostics"]]
 
 
 def test_pyright_knows_every_type_of_a_program(found):

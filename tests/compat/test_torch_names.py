@@ -142,9 +142,9 @@ def test_checkpoints(torch):
 def test_hooks_of_every_optimizer(torch):
     from torch.optim import optimizer as o
 
-    said = []
-    before = o.register_optimizer_step_pre_hook(lambda opt, args, kwargs: said.append("before"))
-    after = o.register_optimizer_step_post_hook(lambda opt, args, kwargs: said.append("after"))
+    messages = []
+    before = o.register_optimizer_step_pre_hook(lambda opt, args, kwargs: messages.append("before"))
+    after = o.register_optimizer_step_post_hook(lambda opt, args, kwargs: messages.append("after"))
     weight = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     try:
@@ -153,7 +153,7 @@ def test_hooks_of_every_optimizer(torch):
         before.remove()
         after.remove()
     optimizer.step()
-    assert said == ["before", "after"]
+    assert messages == ["before", "after"]
 
 
 def test_an_optimizer_written_for_pytorch(torch):

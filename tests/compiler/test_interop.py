@@ -43,8 +43,8 @@ def test_to_jax_and_back():
     assert interop.from_jax(out)[1] is layout
 
 
-@pytest.mark.parametrize(("sbp", "shape", "why"), [("P", (8, 4), "partial sums"), ("S0", (5, 4), "padded")])
-def test_what_is_no_jax_array(sbp, shape, why):
+@pytest.mark.parametrize(("sbp", "shape", "reason"), [("P", (8, 4), "partial sums"), ("S0", (5, 4), "padded")])
+def test_what_is_no_jax_array(sbp, shape, reason):
     array, layout = conversions.from_logical(np.ones(shape, np.float32), placement("cpu", [0, 1, 2, 3]), sbp)
-    with pytest.raises(SbpError, match=rf"(?s)x.jax\(\).*{why}.*fix: .*to_global"):
+    with pytest.raises(SbpError, match=rf"(?s)x.jax\(\).*{reason}.*fix: .*to_global"):
         interop.to_jax(array, layout)

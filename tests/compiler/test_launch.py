@@ -66,11 +66,11 @@ def test_no_python_runs_between_a_program_and_what_follows():
 
 
 def test_effects_are_kept_by_a_program_that_jax_runs_with_python(capfd):
-    def told(x):
+    def record_call(x):
         jax.debug.print("x is {}", x[1])
         return (x + 1,)
 
-    launcher = launcher_of(told)
+    launcher = launcher_of(record_call)
     for value in range(3):
         (out,) = slowly(launcher, jnp.full(2, float(value)))
         assert out.tolist() == [value + 1.0] * 2 and not launcher.is_ready((out,))

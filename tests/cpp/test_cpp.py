@@ -164,33 +164,33 @@ def test_errors_of_xla_are_in_words(run, tmp_path):
     x, scale = np.ones((2, 3, 8, 9), np.float32), np.ones((2, 1), np.float32)
     engine = engine_of("xla")
 
-    def said(arrays, **environment):
+    def results(arrays, **environment):
         done, _ = run(tmp_path, arrays, **{**engine, **environment})
         assert done.returncode == 1
         return done.stderr
 
-    assert "is f32(2, 3, 8, 9), the graph takes f32(2, 3, 8, 8)" in said(dict(zip(names, (x, scale))))
-    assert "needs the library of a PJRT plugin" in said({}, SBPJAX_PJRT_PLUGIN="")
-    assert "cannot load the plugin" in said({}, SBPJAX_PJRT_PLUGIN=str(tmp_path / "none.so"))
-    assert "is no plugin of PJRT" in said({}, SBPJAX_PJRT_PLUGIN="libm.so.6")
-    assert "neither openvino nor xla" in said({}, SBPJAX_ENGINE="tvm")
+    assert "is f32(2, 3, 8, 9), the graph takes f32(2, 3, 8, 8)" in results(dict(zip(names, (x, scale))))
+    assert "needs the library of a PJRT plugin" in results({}, SBPJAX_PJRT_PLUGIN="")
+    assert "cannot load the plugin" in results({}, SBPJAX_PJRT_PLUGIN=str(tmp_path / "none.so"))
+    assert "is no plugin of PJRT" in results({}, SBPJAX_PJRT_PLUGIN="libm.so.6")
+    assert "neither openvino nor xla" in results({}, SBPJAX_ENGINE="tvm")
     weights, manifest = tmp_path / "graph/weights.safetensors", tmp_path / "graph/manifest.json"
     kept = weights.read_bytes()
     for cut in (0, 4, 100, len(kept) - 1):
         weights.write_bytes(kept[:cut])
-        assert re.search(r"cannot load .*graph: .*(cut off|another size|JSON)", said({}))
+        assert re.search(r"cannot load .*graph: .*(cut off|another size|JSON)", results({}))
     weights.write_bytes(kept)
     text = manifest.read_text()
     for wrong in ("", "{", "[" * 100_000, text[: len(text) // 2], "{}"):
         manifest.write_text(wrong)
-        assert "cannot load" in said({})
+        assert "cannot load" in results({})
     manifest.write_text(text)
     program = tmp_path / "graph/program.mlirbc"
     program.write_bytes(b"not a program")
     (tmp_path / "graph/program.hlo.pb").unlink()
-    assert "XLA: " in said({})
+    assert "XLA: " in results({})
     program.unlink()
-    assert "program.mlirbc: export the graph again" in said({})
+    assert "program.mlirbc: export the graph again" in results({})
 
 
 @needs_xla
@@ -203,8 +203,10 @@ def test_xla_says_which_graphs_it_does_not_run(run, what, words, tmp_path):
     if what == "trains":
         model[1].p = 0.0
     graph = Plain(lambda g, x: g.model(x) + (flow.rand(2) if what == "random" else 0), model=model)
-    told = pytest.warns(UserWarning, match="training mode") if what == "trains" else contextlib.nullcontext()
-    with flow.no_grad(), told:
+    expected_warning = (
+        pytest.warns(UserWarning, match="training mode") if what == "trains" else contextlib.nullcontext()
+    )
+    with flow.no_grad(), expected_warning:
         graph.export(tmp_path / "graph", flow.ones(4, 3), dynamic_batch=what == "free")
     done, _ = run(tmp_path, {}, **engine_of("xla"))
     assert done.returncode == 1 and words in done.stderr
@@ -241,15 +243,15 @@ def test_an_image_is_classified(build, engine, tmp_path):
     colour = (np.array([200, 100, 50]) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
     x = np.broadcast_to(colour[:, None, None], (1, 3, 32, 32)).astype(np.float32)
     odds = model(flow.tensor(x)).softmax(-1).numpy()[0]
-    said = [
+    results = [
         line.split(" ", 2)
         for line in program(
             build, "classify", tmp_path / "g", tmp_path / "i.ppm", tmp_path / "labels.txt", engine=engine
         ).splitlines()
     ]
-    assert [int(k) for k, _, _ in said] == np.argsort(-odds)[:5].tolist()
-    np.testing.assert_allclose([float(p) for _, p, _ in said], np.sort(odds)[:-6:-1], rtol=1e-3, atol=1e-5)
-    assert said[0][2] == f"class {said[0][0]}"
+    assert [int(k) for k, _, _ in results] == np.argsort(-odds)[:5].tolist()
+    np.testing.assert_allclose([float(p) for _, p, _ in results], np.sort(odds)[:-6:-1], rtol=1e-3, atol=1e-5)
+    assert results[0][2] == f"class {results[0][0]}"
     (tmp_path / "i.ppm").write_bytes(b"P6 99999999 99999999 255\n")
     done = subprocess.run([build / "classify", tmp_path / "g", tmp_path / "i.ppm"], capture_output=True, text=True)
     assert done.returncode == 1 and "no binary PPM" in done.stderr

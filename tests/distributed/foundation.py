@@ -189,9 +189,9 @@ def run(processes, arguments, one_in=1, limit_s=300, timeout_s=120, quiet=False)
 def failures(found):
     """Return a line for every test that did not end well on all ranks."""
     lines = []
-    for name, told in found.items():
-        bad = {rank: t for rank, t in told.items() if t[0] not in ("passed", "skipped")}
-        if bad or len({t[0] for t in told.values()}) > 1:
+    for name, outcomes in found.items():
+        bad = {rank: t for rank, t in outcomes.items() if t[0] not in ("passed", "skipped")}
+        if bad or len({t[0] for t in outcomes.values()}) > 1:
             last = "; ".join(
                 f"rank {r} {o}: {text.strip().splitlines()[-1][:200] if text else ''}" for r, (o, text) in bad.items()
             )
@@ -210,7 +210,7 @@ def main():
     if options.report:
         options.report.write_text(json.dumps(found, indent=1))
     bad = failures(found)
-    passed = sum(all(o == "passed" for o, _ in told.values()) for told in found.values())
+    passed = sum(all(o == "passed" for o, _ in outcomes.values()) for outcomes in found.values())
     print("\n".join(bad))
     print(f"{options.processes} processes: {passed} tests passed on all ranks, {len(bad)} did not")
     sys.exit(bool(bad))

@@ -91,8 +91,8 @@ def show_all_shards():
         mine = own(array, layout)
         if called_by_library():
             return mine
-        told = worlds.current().exchange("a test reads shards", mine)
-        return dict(sorted((rank, block) for theirs in told.values() for rank, block in theirs.items()))
+        outcomes_text = worlds.current().exchange("a test reads shards", mine)
+        return dict(sorted((rank, block) for theirs in outcomes_text.values() for rank, block in theirs.items()))
 
     def of_tensor(self):
         layout = self._fresh()._layout
@@ -212,17 +212,21 @@ class LockStep:
         key = f"lockstep/{self.start}/{self.meetings}"
         self.meetings += 1
         client.key_value_set_bytes(f"{key}/{self.world.rank}", pickle.dumps((what, value)))
-        told = {}
+        outcomes_text = {}
         for rank in range(self.world.size):
-            while rank not in told:
+            while rank not in outcomes_text:
                 try:
-                    told[rank] = pickle.loads(client.blocking_key_value_get_bytes(f"{key}/{rank}", 1000))
+                    outcomes_text[rank] = pickle.loads(client.blocking_key_value_get_bytes(f"{key}/{rank}", 1000))
                 except jax.errors.JaxRuntimeError as error:
                     if "DEADLINE_EXCEEDED" not in str(error):
                         raise
-        if len({t[0] for t in told.values()}) > 1 or (what == "collected" and len({str(t) for t in told.values()}) > 1):
-            raise SystemExit(f"the ranks came for {sorted({t[0] for t in told.values()})}: they are not in lock step")
-        return {rank: t[1] for rank, t in told.items()}
+        if len({t[0] for t in outcomes_text.values()}) > 1 or (
+            what == "collected" and len({str(t) for t in outcomes_text.values()}) > 1
+        ):
+            raise SystemExit(
+                f"the ranks came for {sorted({t[0] for t in outcomes_text.values()})}: they are not in lock step"
+            )
+        return {rank: t[1] for rank, t in outcomes_text.items()}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
@@ -243,21 +247,21 @@ class LockStep:
         if call.when == "teardown":
             return report
         text = "" if report.outcome == "passed" else str(report.longrepr)[-3000:]
-        told = self.meet(f"{call.when} of {item.nodeid}", (report.outcome, text))
-        outcomes = {rank: outcome for rank, (outcome, _) in told.items()}
+        outcomes_text = self.meet(f"{call.when} of {item.nodeid}", (report.outcome, text))
+        outcomes = {rank: outcome for rank, (outcome, _) in outcomes_text.items()}
         if call.when == "call" or set(outcomes.values()) != {"passed"}:
-            self.note(item.nodeid, told)
+            self.note(item.nodeid, outcomes_text)
         if len(set(outcomes.values())) > 1:
             time.sleep(0.2 if self.world.rank else 0.6)  # the others have read it
             sys.stdout.flush()
             os._exit(RESTART)
         return report
 
-    def note(self, name, told):
+    def note(self, name, outcomes_text):
         """Write down how a test ended."""
         if self.world.rank == 0:
             with open(self.folder / "ended", "a", encoding="utf-8") as file:
-                file.write(json.dumps([name, {r: list(t) for r, t in told.items()}]) + "\n")
+                file.write(json.dumps([name, {r: list(t) for r, t in outcomes_text.items()}]) + "\n")
 
 
 def main():

@@ -13,6 +13,6 @@ def test_members_of_a_subgroup_part_and_all_ranks_are_told():
     assert code == 1, f"{out[-2000:]}\n{err[-6000:]}"
     for rank in range(3):
         assert f"[rank {rank}] rank {rank} is in step" in out
-        said = [line for line in err.splitlines() if line.startswith(f"[rank {rank}]")]
-        assert any("of ranks [1, 2] together differs" in line for line in said), err[-6000:]
-        assert any("rank 1: add " in line and "rank 2: mul " in line for line in said), err[-6000:]
+        lines = [line for line in err.splitlines() if line.startswith(f"[rank {rank}]")]
+        assert any("of ranks [1, 2] together differs" in line for line in lines), err[-6000:]
+        assert any("rank 1: add " in line and "rank 2: mul " in line for line in lines), err[-6000:]

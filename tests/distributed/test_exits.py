@@ -36,20 +36,20 @@ def begin(folder, seed):
 def check(folder, seed, program, process):
     """Wait for the end of a program; return how many saves were there, and for how long it ended in seconds."""
     code, out, err = finish(process)
-    now, said = time.time(), f"seed {seed}: {program}\n{out[-2000:]}\n{err[-4000:]}"
+    now, report = time.time(), f"seed {seed}: {program}\n{out[-2000:]}\n{err[-4000:]}"
     ends = [float(t) for t in re.findall(r"ends ([\d.]+)", out)]
-    assert ends, said
-    assert now - min(ends) < TIMEOUT_S + SLACK_S, f"{now - min(ends):.1f} s\n{said}"
+    assert ends, report
+    assert now - min(ends) < TIMEOUT_S + SLACK_S, f"{now - min(ends):.1f} s\n{report}"
     well = program.way in ("its end", "exit 0") and program.at == len(program.steps)
-    assert (code == 0) or not well, said
-    assert (code != 0) or program.way in ("its end", "exit 0"), said
+    assert (code == 0) or not well, report
+    assert (code != 0) or program.way in ("its end", "exit 0"), report
     begun = [k for k in range(len(program.steps)) if out.count(f"begun {k}\n") == program.ranks]
     manager = checkpoint.Manager(folder / str(seed))
-    assert set(begun) <= set(manager.steps()), said
+    assert set(begun) <= set(manager.steps()), report
     for step in begun:
         found = manager.restore(step)[1]
-        assert found["number"] == step and (found["x"].numpy() == step).all(), said
-    assert not list((folder / str(seed)).glob("*.partial")), said
+        assert found["number"] == step and (found["x"].numpy() == step).all(), report
+    assert not list((folder / str(seed)).glob("*.partial")), report
     return len(begun), now - min(ends)
 
 

@@ -106,5 +106,7 @@ def test_a_connection_that_breaks_is_the_error_of_the_rank_that_broke_it():
     line = f"export SBPJAX_LAUNCHED=$$; {script}; code=$?; sleep 5; exit $code"
     code, out, err = launch("--nproc_per_node", 2, "--cpu_devices", 1, "--no_python", "bash", "-c", line, limit_s=90)
     assert code == 1, f"{out[-2000:]}\n{err[-6000:]}"
-    (said,) = re.findall(r"\[rank 0\] sbpjax.errors.LostRankError: a program .*(?:\n\[rank 0\]   .*)+", err)
-    assert re.search(r"seen: rank 1 failed: ValueError: this is rank 1's error; here .*Gloo .*closed by peer", said)
+    (error_text,) = re.findall(r"\[rank 0\] sbpjax.errors.LostRankError: a program .*(?:\n\[rank 0\]   .*)+", err)
+    assert re.search(
+        r"seen: rank 1 failed: ValueError: this is rank 1's error; here .*Gloo .*closed by peer", error_text
+    )

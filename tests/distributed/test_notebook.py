@@ -98,7 +98,7 @@ def environment(folder):
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
     (folder / "cells.txt").write_text("====\n".join(textwrap.dedent(cell).lstrip() for cell in CELLS))
     (folder / "beside.py").write_text("NAME = 'beside'\n")
@@ -110,39 +110,41 @@ def said(tmp_path_factory):
     return [part.partition("\n")[2] for part in re.split(r"^-- ", plain, flags=re.MULTILINE)[1:]]
 
 
-def test_output_has_its_rank_and_the_last_value_is_shown(said):
+def test_output_has_its_rank_and_the_last_value_is_shown(session):
     wanted = [f"[rank {rank}] {text}" for rank in (0, 1) for text in ("of 2 4 beside", "8.0")]
-    assert sorted(said[0].splitlines()) == sorted([*wanted, "error NoneType"])
+    assert sorted(session[0].splitlines()) == sorted([*wanted, "error NoneType"])
 
 
-def test_an_error_is_shown_once_with_its_rank(said):
-    assert "error RankFailedError" in said[1] and said[1].count("KeyError") == 1
-    assert "rank 1 of 3 exited with code 1\nTraceback (most recent call last)" in said[1]
-    assert 'File "cell.py", line 7, in <module>' in said[1] and said[1].count("] before") == 3
+def test_an_error_is_shown_once_with_its_rank(session):
+    assert "error RankFailedError" in session[1] and session[1].count("KeyError") == 1
+    assert "rank 1 of 3 exited with code 1\nTraceback (most recent call last)" in session[1]
+    assert 'File "cell.py", line 7, in <module>' in session[1] and session[1].count("] before") == 3
 
 
-def test_a_limit_ends_all_ranks(said):
-    assert "error RankFailedError" in said[2] and "still running: rank 0, rank 1" in said[2] and "fix:" in said[2]
+def test_a_limit_ends_all_ranks(session):
+    assert (
+        "error RankFailedError" in session[2] and "still running: rank 0, rank 1" in session[2] and "fix:" in session[2]
+    )
 
 
-def test_a_rank_that_ends_without_a_traceback(said):
-    assert "rank 1 of 2 exited with code 3\nits output is above, after [rank 1]" in said[3]
-    assert "[rank 1] a warning" in said[3]
+def test_a_rank_that_ends_without_a_traceback(session):
+    assert "rank 1 of 2 exited with code 3\nits output is above, after [rank 1]" in session[3]
+    assert "[rank 1] a warning" in session[3]
 
 
-def test_what_ranks_say_in_the_wake_of_another_is_not_shown(said):
-    assert "rank 0 of 2 exited with code 4" in said[4]
-    assert "coordination" not in said[4] and "behind it" not in said[4]
+def test_what_ranks_say_in_the_wake_of_another_is_not_shown(session):
+    assert "rank 0 of 2 exited with code 4" in session[4]
+    assert "coordination" not in session[4] and "behind it" not in session[4]
 
 
-def test_wrong_options_and_wrong_python_start_nothing(said):
-    assert "error DistributedError" in said[5] and "the following arguments are required: ranks" in said[5]
-    assert "error SyntaxError" in said[6] and "[rank" not in said[6]
+def test_wrong_options_and_wrong_python_start_nothing(session):
+    assert "error DistributedError" in session[5] and "the following arguments are required: ranks" in session[5]
+    assert "error SyntaxError" in session[6] and "[rank" not in session[6]
 
 
-def test_a_traceback_that_the_program_prints_is_its_output(said):
-    assert "error NoneType" in said[7] and said[7].count("ZeroDivisionError: division by zero") == 2
-    assert said[7].count("'the end'") == 2
+def test_a_traceback_that_the_program_prints_is_its_output(session):
+    assert "error NoneType" in session[7] and session[7].count("ZeroDivisionError: division by zero") == 2
+    assert session[7].count("'the end'") == 2
 
 
 @pytest.mark.parametrize(

@@ -76,15 +76,15 @@ def test_every_argument_is_explained(texts):
     missing = {}
     for path, text in texts.items():
         parameters = inspect.signature(found(path)).parameters
-        told = set(re.findall(r"^    \*{0,2}(\w+):", section(text, "Args"), flags=re.MULTILINE))
-        if lost := [p for p in parameters if p not in told and p != "self"]:
+        documented = set(re.findall(r"^    \*{0,2}(\w+):", section(text, "Args"), flags=re.MULTILINE))
+        if lost := [p for p in parameters if p not in documented and p != "self"]:
             missing[path] = lost
     assert missing == {}
 
 
 def test_every_layout_is_explained(texts):
-    said = {path for path, text in texts.items() if LAYOUT_WORDS.search(text.partition("\nExample:")[0])}
-    assert set(PATHS) - said == WITHOUT_LAYOUT
+    mentioned = {path for path, text in texts.items() if LAYOUT_WORDS.search(text.partition("\nExample:")[0])}
+    assert set(PATHS) - mentioned == WITHOUT_LAYOUT
 
 
 def test_what_raises_says_so(texts):

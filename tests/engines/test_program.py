@@ -169,8 +169,8 @@ def test_a_missing_engine_says_how_to_get_it(monkeypatch):
     ):
         graph = graphs.pop()
         getattr(graph.config, switch)(True)
-        says = rf'(?s){switch}.*no module {package}.*fix:.*pip install .*"{package.partition(".")[0]}.*>='
-        with pytest.raises(EngineError, match=says):
+        expected = rf'(?s){switch}.*no module {package}.*fix:.*pip install .*"{package.partition(".")[0]}.*>='
+        with pytest.raises(EngineError, match=expected):
             graph(x)
 
 
@@ -260,7 +260,7 @@ def test_a_graph_on_several_devices_is_refused():
 
 
 @pytest.mark.parametrize(
-    "call, says",
+    "call, expected",
     [
         (lambda c: c.enable_openvino(True, precision="int3"), r"precision.*int3.*one of"),
         (lambda c: c.enable_openvino(1), r"enable_openvino\(1\).*a bool"),
@@ -268,9 +268,9 @@ def test_a_graph_on_several_devices_is_refused():
         (lambda c: c.enable_openvino(True, verify="yes"), r"verify.*a bool"),
     ],
 )
-def test_wrong_options(call, says):
+def test_wrong_options(call, expected):
     graph = Plain(lambda g, x: x)
-    with pytest.raises(GraphConfigError, match=rf"(?s){says}"):
+    with pytest.raises(GraphConfigError, match=rf"(?s){expected}"):
         call(graph.config)
     assert graph.config.engine is None
 

@@ -57,13 +57,13 @@ def test_a_small_run_learns_and_leaves_its_results(tmp_path):
     columns = Columns("text", "package", classes=options.packages)
     held_out = LabelledTexts(tmp_path / "data" / "held_out.jsonl", read_tokenizer(tmp_path / "data"), columns, 32)
     rows = {name: flow.tensor(np.stack([sample[name] for sample in held_out])) for name in held_out[0]}
-    said = model(rows["input_ids"], rows["token_type_ids"], rows["attention_mask"]).argmax(-1)
-    assert (said == rows["labels"]).float().mean().item() == pytest.approx(accuracy, abs=0.02)
+    predicted = model(rows["input_ids"], rows["token_type_ids"], rows["attention_mask"]).argmax(-1)
+    assert (predicted == rows["labels"]).float().mean().item() == pytest.approx(accuracy, abs=0.02)
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive  # minutes
 def test_the_score(tmp_path):
     command = [sys.executable, "-m", "examples.bert.train", "--out", str(tmp_path)]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert "at least 90% wanted" in told and data.majority(tmp_path / "data") < 0.3
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "at least 90% wanted" in output and data.majority(tmp_path / "data") < 0.3

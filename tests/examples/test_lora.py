@@ -8,13 +8,13 @@ from examples.lora import train
 
 
 def test_the_adapter_learns_documentation(tmp_path):
-    said = []
-    before, after = train.run(tmp_path, base_steps=60, steps=40, say=said.append)
+    lines = []
+    before, after = train.run(tmp_path, base_steps=60, steps=40, write_text=lines.append)
     assert after < before - 0.1
     assert {folder.name for folder in tmp_path.iterdir()} == {"base", "adapter", "tuned"}
     values = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
     assert values["base_model_name_or_path"] == str(tmp_path / "base") and len(values["target_modules"]) == 7
-    assert any("the adapter, 13% of all parameters" in line for line in said)
+    assert any("the adapter, 13% of all parameters" in line for line in lines)
 
 
 def test_too_little_gain_is_an_error(monkeypatch, tmp_path):

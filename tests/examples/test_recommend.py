@@ -60,5 +60,5 @@ def test_a_small_run_learns_and_leaves_its_results(tmp_path):
 @pytest.mark.exhaustive  # minutes
 def test_the_scores(tmp_path):
     command = [sys.executable, "-m", "examples.recommend.train", "--out", str(tmp_path)]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert told.count("of the best AUC") == 2
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert printed.count("of the best AUC") == 2

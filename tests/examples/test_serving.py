@@ -102,10 +102,10 @@ def test_the_image():
     for step, rest in steps:
         if step == "COPY":
             assert all((HERE.parents[1] / name).exists() for name in rest.split()[:-1]), rest
-    said = dict(steps)
-    assert json.loads(said["ENTRYPOINT"]) == ["python", "-m", "sbpjax.serving"]
-    assert said["USER"] == "serving" and "/v2/health/ready" in said["HEALTHCHECK"]
-    _checked(json.loads(said["CMD"]))
+    commands_text = dict(steps)
+    assert json.loads(commands_text["ENTRYPOINT"]) == ["python", "-m", "sbpjax.serving"]
+    assert commands_text["USER"] == "serving" and "/v2/health/ready" in commands_text["HEALTHCHECK"]
+    _checked(json.loads(commands_text["CMD"]))
 
 
 def test_the_manifest():

@@ -214,8 +214,8 @@ def test_detection_learns(tmp_path, monkeypatch):
 def test_the_notebook(tmp_path):
     command = [sys.executable, "-m", "examples.vision.transfer"]
     environment = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
-    told = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, env=environment).stdout
-    assert "tuned, held-out images" in told
+    output = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, env=environment).stdout
+    assert "tuned, held-out images" in output
     pictures = {path.name for path in (tmp_path / "runs" / "transfer").glob("*.png")}
     assert pictures == {"predictions.png", "confusion.png", "attention.png"}
 

@@ -35,5 +35,5 @@ def test_a_small_run_learns_and_leaves_its_results(tmp_path):
 @pytest.mark.exhaustive  # minutes
 def test_the_score(tmp_path):
     command = [sys.executable, "-m", "examples.vit.train", "--out", str(tmp_path)]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert "at least 97% wanted" in told
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "at least 97% wanted" in output

@@ -72,10 +72,10 @@ def integer_parameters(function, r) -> dict:
         return {}
     found = {}
     for p in parameters:
-        said = str(p.annotation)
+        hint = str(p.annotation)
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in ("self", "out"):
             continue
-        if re.search(r"\bint\b", said) or _is_number(p.default) or p.name == "kernel_size":
+        if re.search(r"\bint\b", hint) or _is_number(p.default) or p.name == "kernel_size":
             found[p.name] = r.choice((2, 3, 4))
     return found
 
@@ -213,8 +213,8 @@ def children_run(first: int, count: int, report=None) -> dict:
                     examples.setdefault(re.sub(r"\d+", "#", text), started)
         status = os.waitpid(pid, 0)[1]
         if status:
-            why = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
-            ended.append(f"{why}\t{started}")
+            reason = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
+            ended.append(f"{reason}\t{started}")
             tally["ended"] += 1
         if report is not None:
             found = {

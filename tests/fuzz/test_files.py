@@ -72,7 +72,7 @@ def fail(error):
 
 
 @pytest.mark.parametrize(
-    ("does", "said"),
+    ("does", "expected"),
     [
         (lambda: np.frombuffer(b"x" + worker.CANARY, np.uint8), "wrong: foreign bytes"),
         (lambda: np.zeros(3), "wrong: other values"),
@@ -81,9 +81,9 @@ def fail(error):
         (lambda: [], "same"),
     ],
 )
-def test_what_a_reader_does_wrong_is_seen(does, said, tmp_path):
+def test_what_a_reader_does_wrong_is_seen(does, expected, tmp_path):
     (tmp_path / "whole").mkdir()
-    assert worker.one(Leaky(does), tmp_path / "whole", tmp_path / "case", [], random.Random(0)) == said
+    assert worker.one(Leaky(does), tmp_path / "whole", tmp_path / "case", [], random.Random(0)) == expected
 
 
 @pytest.mark.exhaustive

@@ -239,9 +239,9 @@ def of_the_model(model, x, y):
     return (out.square().sum(-1) * sure).sum() / sure.sum()
 
 
-@pytest.mark.parametrize(("loss", "why"), [(root, "sqrt"), (of_the_model, "depends on the model")])
-def test_a_loss_that_is_no_mean_is_named_with_a_way_out(loss, why):
-    with pytest.warns(UserWarning, match=why) as caught:
+@pytest.mark.parametrize(("loss", "reason"), [(root, "sqrt"), (of_the_model, "depends on the model")])
+def test_a_loss_that_is_no_mean_is_named_with_a_way_out(loss, reason):
+    with pytest.warns(UserWarning, match=reason) as caught:
         train(loss, 4)
     (text,) = [str(w.message) for w in caught]
     assert "test_masked_losses.py" in text and "total / (count / 4)" in text

@@ -49,8 +49,8 @@ def test_the_table_adds_up_to_the_plan_and_to_the_compiled_program(name, micro):
     assert plan.bytes > 0 and sum(move.bytes for move in found.moves) == plan.bytes == found.bytes
     assert sum(found.by_module().values()) == plan.bytes
     assert abs(found.traffic.difference()) <= 0.01
-    told = ", ".join(f"{n} {kind}" for kind, n in sorted(found.launches.items()))
-    assert told and str(found).splitlines()[0].endswith(f"; collectives: {told}")
+    launch_text = ", ".join(f"{n} {kind}" for kind, n in sorted(found.launches.items()))
+    assert launch_text and str(found).splitlines()[0].endswith(f"; collectives: {launch_text}")
     assert all(found.traffic.compiled.get(kind) for kind in found.traffic.planned)
 
 

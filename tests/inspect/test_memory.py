@@ -332,11 +332,11 @@ class TestTraffic:
         assert found.planned == found.compiled
         assert sum(found.counts.values()) % 5 == 0
 
-    @pytest.mark.parametrize("dtype, says", [(flow.bfloat16, True), (flow.float32, False)])
-    def test_what_a_cpu_sends_wider_is_said(self, dtype, says):
+    @pytest.mark.parametrize("dtype, expected", [(flow.bfloat16, True), (flow.float32, False)])
+    def test_what_a_cpu_sends_wider_is_said(self, dtype, expected):
         x = flow.zeros(8, 8, dtype=dtype, placement=place([4]), sbp=sbp.split(0))
-        told = str(flow.compile(lambda x: x.to_global(sbp=sbp.broadcast) + 1).traffic(x))
-        assert ("XLA sends 16-bit floats as float32 on CPUs" in told) == says
+        text = str(flow.compile(lambda x: x.to_global(sbp=sbp.broadcast) + 1).traffic(x))
+        assert ("XLA sends 16-bit floats as float32 on CPUs" in text) == expected
 
     def test_text(self):
         found = Traffic(

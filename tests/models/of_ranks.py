@@ -18,8 +18,8 @@ def main(folder):
     with flow.no_grad():
         loss = model.loss(*[spec.place(given[name]) for name in ("tokens", "targets", "present")])
     np.testing.assert_allclose(loss.item(), given["loss"], rtol=1e-5)
-    said = json.loads((DATA / "generated.json").read_text())["gpt2"]["greedy"]
-    assert models.generate(model, PROMPTS, 4, spec) == [row[:4] for row in said]
+    recorded = json.loads((DATA / "generated.json").read_text())["gpt2"]["greedy"]
+    assert models.generate(model, PROMPTS, 4, spec) == [row[:4] for row in recorded]
 
     Step(model)(spec.place(given["tokens"]), spec.place(given["targets"]))
     models.save_pretrained(model, folder)

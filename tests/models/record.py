@@ -159,7 +159,7 @@ def main(only):
 
     assert t.__version__ == VERSION
     path = DATA / "generated.json"
-    said = json.loads(path.read_text()) if only else {}
+    recorded = json.loads(path.read_text()) if only else {}
     for case in only or [folder.name for folder in DATA.glob("*/")]:
         shutil.rmtree(DATA / case, ignore_errors=True)
     torch.manual_seed(0)
@@ -174,11 +174,11 @@ def main(only):
         np.savez(DATA / case / "facts.npz", **inputs(case), **found)
         if case not in ("bert", "bert_classes"):
             model.config.output_router_logits = False  # transformers cannot generate with them
-            said[case] = generated(torch, model)
+            recorded[case] = generated(torch, model)
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         gradients = revert_weight_conversion(model, gradients)  # by the names of the files
         save_file(gradients, DATA / case / "gradients.safetensors")
-    path.write_text(json.dumps(said, indent=1) + "\n")
+    path.write_text(json.dumps(recorded, indent=1) + "\n")
     rotary = {}
     for name, table in ROTARY.items():
         config = t.LlamaConfig(

@@ -54,9 +54,9 @@ def test_unknown_and_missing_fields():
     ],
 )
 def test_fields_that_contradict_each_other(make, seen):
-    with pytest.raises(ConfigError, match=seen) as told:
+    with pytest.raises(ConfigError, match=seen) as error:
         make()
-    assert all(part in str(told.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  "))
+    assert all(part in str(error.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  "))
 
 
 def test_rotary_fields_of_older_and_newer_files():

@@ -22,9 +22,11 @@ def until(stop, rows):
 
 @pytest.mark.parametrize("case", RECORDED)
 def test_greedy_tokens_are_those_of_transformers(case):
-    model, said = models.from_pretrained(DATA / case), RECORDED[case]
-    assert models.generate(model, PROMPTS, NEW_TOKENS) == said["greedy"]
-    assert models.generate(model, PROMPTS, NEW_TOKENS, stop=[said["stop"]]) == until(said["stop"], said["stopped"])
+    model, recorded = models.from_pretrained(DATA / case), RECORDED[case]
+    assert models.generate(model, PROMPTS, NEW_TOKENS) == recorded["greedy"]
+    assert models.generate(model, PROMPTS, NEW_TOKENS, stop=[recorded["stop"]]) == until(
+        recorded["stop"], recorded["stopped"]
+    )
     assert model.training  # as it was
 
 
@@ -44,10 +46,10 @@ def test_beams_on_a_mesh():
 
 @pytest.mark.parametrize("case", RECORDED)
 def test_beams_are_those_of_transformers(case):
-    model, said = models.from_pretrained(DATA / case), RECORDED[case]
-    assert models.generate(model, PROMPTS, NEW_TOKENS, beams=3) == said["beams"]
-    found = models.generate(model, PROMPTS, NEW_TOKENS, beams=3, stop=[said["stop"]], length_penalty=0.5)
-    assert found == until(said["stop"], said["stopped_beams"])
+    model, recorded = models.from_pretrained(DATA / case), RECORDED[case]
+    assert models.generate(model, PROMPTS, NEW_TOKENS, beams=3) == recorded["beams"]
+    found = models.generate(model, PROMPTS, NEW_TOKENS, beams=3, stop=[recorded["stop"]], length_penalty=0.5)
+    assert found == until(recorded["stop"], recorded["stopped_beams"])
 
 
 def test_programs_are_kept():
@@ -98,11 +100,11 @@ def test_samples_have_the_distribution(options, kept):
 
 def test_seeds_say_which_sample():
     generator = models.Generator(models.from_pretrained(DATA / "gpt2"), temperature=1.5)
-    said = []
+    recorded = []
     for seed in (0, 0, 1):
         flow.manual_seed(seed)
-        said.append(generator(PROMPTS, NEW_TOKENS))
-    assert said[0] == said[1] != said[2]
+        recorded.append(generator(PROMPTS, NEW_TOKENS))
+    assert recorded[0] == recorded[1] != recorded[2]
 
 
 @pytest.mark.parametrize(

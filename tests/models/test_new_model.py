@@ -111,9 +111,9 @@ def test_it_computes_what_transformers_does(gemma):
     tokens = np.random.default_rng(0).integers(1, 31, (2, 9))
     with torch.no_grad():
         want = theirs(torch.tensor(tokens)).logits.numpy()
-        said = theirs.generate(torch.tensor(tokens), max_new_tokens=6, do_sample=False, eos_token_id=None)[:, 9:]
+        generated = theirs.generate(torch.tensor(tokens), max_new_tokens=6, do_sample=False, eos_token_id=None)[:, 9:]
     np.testing.assert_allclose(ours(flow.tensor(tokens)).detach().numpy(), want, rtol=1e-4, atol=1e-4)
-    assert models.generate(ours, tokens.tolist(), 6) == said.tolist()
+    assert models.generate(ours, tokens.tolist(), 6) == generated.tolist()
     models.save_pretrained(ours, "ours", family=gemma)
     again = transformers.GemmaForCausalLM.from_pretrained("ours")
     with torch.no_grad():

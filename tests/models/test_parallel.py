@@ -81,9 +81,9 @@ def test_a_batch_is_split_over_data_and_fsdp():
     ],
 )
 def test_specs_that_cannot_be(given, seen):
-    with pytest.raises(PlacementError, match=seen) as told:
+    with pytest.raises(PlacementError, match=seen) as error:
         spec(**given)
-    assert all(part in str(told.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  "))
+    assert all(part in str(error.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  "))
 
 
 def test_too_few_devices():

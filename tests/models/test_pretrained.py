@@ -130,9 +130,9 @@ def change(folder, **fields):
 )
 def test_a_config_that_does_not_fit_is_one_error(folder, fields, error, seen):
     change(folder, **fields)
-    with pytest.raises(error, match=seen) as told:
+    with pytest.raises(error, match=seen) as info:
         models.from_pretrained(folder)
-    assert all(part in str(told.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  ")) and str(folder)
+    assert all(part in str(info.value) for part in ("\n  seen: ", "\n  rule: ", "\n  fix:  ")) and str(folder)
 
 
 def test_files_that_are_missing_or_damaged_are_one_error(folder, tmp_path):
@@ -218,8 +218,8 @@ def test_transformers_reads_what_we_write(case, tmp_path):
     model = models.from_pretrained(DATA / case, MESH)
     models.save_pretrained(model, tmp_path / "ours", shard_bytes=8000)
     name = json.loads((tmp_path / "ours" / "config.json").read_text())["architectures"][0]
-    theirs, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert not any(told.values()), told
+    theirs, info = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(info.values()), info
     options = {"token_type_ids": torch.tensor(given["segments"])} if case == "bert" else {}
     options["attention_mask"] = torch.tensor(given["present"]).long()
     if case in SEQ2SEQ:
@@ -255,11 +255,11 @@ def test_windows_of_random_models_are_those_of_transformers(seed, implementation
     present = np.arange(40)[None] < np.array([[40], [29]])
     with torch.no_grad():
         wanted = theirs(torch.tensor(tokens), attention_mask=torch.tensor(present).long()).logits.numpy()
-        said = theirs.generate(torch.tensor(tokens[:1]), max_new_tokens=12, do_sample=False, eos_token_id=None)
+        generated = theirs.generate(torch.tensor(tokens[:1]), max_new_tokens=12, do_sample=False, eos_token_id=None)
     model = models.from_pretrained(tmp_path)
     with attention_by(implementation):
         found = model.eval()(flow.tensor(tokens), flow.tensor(present.astype(np.int64))).detach().numpy()
         alone = model(flow.tensor(tokens)).detach().numpy()
-        assert models.generate(model, tokens[:1].tolist(), 12) == said[:, 40:].tolist()
+        assert models.generate(model, tokens[:1].tolist(), 12) == generated[:, 40:].tolist()
     np.testing.assert_allclose(found[present], wanted[present], **TOLERANCE)
     np.testing.assert_allclose(alone[0], wanted[0], **TOLERANCE)

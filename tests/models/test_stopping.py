@@ -44,16 +44,16 @@ def test_strings_need_a_decoder():
 
 
 def test_generation_ends_behind_a_string():
-    model, said = models.from_pretrained(DATA / "gpt2"), RECORDED["gpt2"]["greedy"]
-    string = text(said[0])[2:4]
+    model, recorded = models.from_pretrained(DATA / "gpt2"), RECORDED["gpt2"]["greedy"]
+    string = text(recorded[0])[2:4]
     found = models.generate(model, PROMPTS, NEW_TOKENS, stop_strings=[string, "nowhere"], decode=text)
-    ends = [next((i for i in range(len(row)) if string in text(row[:i])), len(row)) for row in said]
-    assert found == [row[:end] for row, end in zip(said, ends)] and ends[0] < NEW_TOKENS
+    ends = [next((i for i in range(len(row)) if string in text(row[:i])), len(row)) for row in recorded]
+    assert found == [row[:end] for row, end in zip(recorded, ends)] and ends[0] < NEW_TOKENS
 
 
 def test_a_string_of_one_token_is_a_stop_token():
-    model, said = models.from_pretrained(DATA / "llama"), RECORDED["llama"]
-    stop, options = said["stop"], {"beams": 3, "length_penalty": 0.5}
+    model, recorded = models.from_pretrained(DATA / "llama"), RECORDED["llama"]
+    stop, options = recorded["stop"], {"beams": 3, "length_penalty": 0.5}
     by_token = models.generate(model, PROMPTS, NEW_TOKENS, stop=[stop], **options)
     assert models.generate(model, PROMPTS, NEW_TOKENS, stop_strings=[text([stop])], decode=text, **options) == by_token
 

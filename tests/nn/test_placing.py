@@ -24,10 +24,10 @@ def layer():
 
 def warned(main):
     """Run a function on two ranks and return what it warned of."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         flow.simulate(ranks=2)(main)()
-    return [(Path(w.filename).name, str(w.message)) for w in said]
+    return [(Path(w.filename).name, str(w.message)) for w in caught]
 
 
 def test_parts_that_are_equal_wholes_are_said_once():

@@ -83,7 +83,7 @@ class TwoLookups(nn.Module):
         return (self.table(a) * self.table(b)).sum()
 
 
-@pytest.mark.parametrize("way", ["graph", "eager", "told"])
+@pytest.mark.parametrize("way", ["graph", "eager", "is_prefetched"])
 def test_several_lookups_in_a_step(way, tmp_path):
     class Step(nn.Graph):
         def __init__(self, model, optimizer):
@@ -102,8 +102,8 @@ def test_several_lookups_in_a_step(way, tmp_path):
         model = TwoLookups(tables(tmp_path, kind))
         optimizer = optim.Adam(model.parameters(), lr=0.05)
         step, losses = Step(model, optimizer), []
-        told = kind == "host" and way == "told"
-        loader = model.table.prefetch(pairs, keys=list) if told else pairs
+        is_prefetched = kind == "host" and way == "told"
+        loader = model.table.prefetch(pairs, keys=list) if is_prefetched else pairs
         for a, b in loader:
             if way == "graph":
                 losses.append(value(step(a, b)))

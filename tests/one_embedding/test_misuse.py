@@ -111,8 +111,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_message(case, tmp_path):
-    do, told = CASES[case]
-    with pytest.raises((TableError, GraphError, ValueError), match=told) as raised:
+    do, message = CASES[case]
+    with pytest.raises((TableError, GraphError, ValueError), match=message) as raised:
         do(tmp_path)
     text = str(raised.value)
     assert all(f"\n  {part}:" in text for part in ("seen", "rule", "fix")), text

@@ -23,7 +23,7 @@ def test_tables():
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "expected"),
     [
         (lambda: oe.make_device_mem_store_options("/a", 0), "capacity=0"),
         (lambda: oe.make_cached_host_mem_store_options(0, "/a", 10), "0 MiB"),
@@ -31,6 +31,6 @@ def test_tables():
         (lambda: oe.make_cached_ssd_store_options(1, "/a", 10, evict="random"), "evict='random'"),
     ],
 )
-def test_misuse(ask, told):
-    with pytest.raises(TableError, match=told):
+def test_misuse(ask, expected):
+    with pytest.raises(TableError, match=expected):
         ask()

@@ -25,7 +25,7 @@ def test_round_trip(dtype, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "expected"),
     [
         (lambda b: b[:-1], "bytes, and its header has"),
         (lambda b: b[:20], "less than a header"),
@@ -35,11 +35,11 @@ def test_round_trip(dtype, tmp_path):
         (lambda b: b[:32] + (10**15).to_bytes(8, "little") + b[40:], "its header has"),
     ],
 )
-def test_damage(harm, told, tmp_path):
+def test_damage(harm, expected, tmp_path):
     path = tmp_path / "x"
     write_rows(str(path), np.float32, 3, 4, [np.ones((4, 3))])
     path.write_bytes(harm(path.read_bytes()))
-    with pytest.raises(TableError, match=told):
+    with pytest.raises(TableError, match=expected):
         RowFile(str(path)).check()
 
 

@@ -143,9 +143,9 @@ HARMS = {
 @pytest.mark.parametrize("harm", HARMS)
 def test_damage_is_found_before_anything_changes(harm, tmp_path):
     table, ids, wanted = _once(tmp_path)
-    do, told = HARMS[harm]
+    do, message = HARMS[harm]
     do(tmp_path / "t" / "a")
-    with pytest.raises(TableError, match=told):
+    with pytest.raises(TableError, match=message):
         table.load_snapshot("a")
     np.testing.assert_array_equal(table(ids).detach().numpy(), wanted)
 

@@ -79,16 +79,16 @@ def test_a_step_that_runs_something_else_compiles_that(compiled):  # noqa: F811
     np.testing.assert_array_equal(params[1].numpy(), before)
 
 
-@pytest.mark.parametrize("why", ["has stepped", "global", "is gone"])
-def test_nothing_is_compiled_where_the_update_is_another_one(why, compiled):  # noqa: F811
+@pytest.mark.parametrize("reason", ["has stepped", "global", "is gone"])
+def test_nothing_is_compiled_where_the_update_is_another_one(reason, compiled):  # noqa: F811
     params, optimizer = made(optim.SGD, sizes=(3, 13), lr=0.1)
-    if why == "has stepped":
+    if reason == "has stepped":
         stepped(params, optimizer)
-    elif why == "global":
+    elif reason == "global":
         for param in params:
             param.data = param.data.to_global(placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.broadcast)
     reference = weakref.ref(optimizer)
-    if why == "is gone":
+    if reason == "is gone":
         del optimizer
     before = len(updates(compiled))
     background_compile.compile_update(reference)

@@ -54,7 +54,7 @@ def test_a_mean_over_rows_is_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("loss", "why"),
+    ("loss", "cause"),
     [
         (lambda w, x, mask: jnp.sqrt(jnp.square(x @ w).mean()), "sqrt"),
         (lambda w, x, mask: (x @ w).sum() / jnp.square(x @ w).sum(), "depends on the model"),
@@ -63,9 +63,9 @@ def test_a_mean_over_rows_is_left_alone():
     ],
     ids=["root", "ratio", "across", "read"],
 )
-def test_what_is_no_part_of_the_batch_is_named(loss, why):
+def test_what_is_no_part_of_the_batch_is_named(loss, cause):
     made, _ = parts_of(loss)
-    assert made.values is None and any(why in reason for reason in made.unknown), made.unknown
+    assert made.values is None and any(cause in reason for reason in made.unknown), made.unknown
 
 
 def test_what_parts_write_is_no_count_of_the_batch():

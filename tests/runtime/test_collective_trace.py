@@ -26,7 +26,7 @@ def made(*steps, members=(0, 1)):
     return trace
 
 
-def told(a, b, ended=()):
+def compare_traces(a, b, ended=()):
     return difference((0, 1), {0: a.account(), 1: b.account()}, ended)
 
 
@@ -64,7 +64,7 @@ def test_states_do_not_depend_on_the_process():
 
 
 def test_the_first_difference_is_named_with_both_lines():
-    text = told(made("add", ("mul", 2.0), "add"), made("add", ("mul", 3.0), "add"))
+    text = compare_traces(made("add", ("mul", 2.0), "add"), made("add", ("mul", 3.0), "add"))
     first, second = text.split("seen: ")[1].split("\n")[0].split("; ")
     assert text.startswith("call 2 of ranks [0, 1] together differs\n")
     assert first.startswith(f"rank 0: mul with 2 at {__file__}:")
@@ -74,17 +74,17 @@ def test_the_first_difference_is_named_with_both_lines():
 
 def test_the_line_of_the_longer_one_is_named():
     a, b = made("add", "mul", "mul"), made("add")
-    text = told(a, b, ended=[1])
+    text = compare_traces(a, b, ended=[1])
     assert text.startswith("call 2 of") and f"rank 0: mul at {__file__}:" in text
     assert "rank 1 has come to the end of its program after 1 calls" in text
-    assert "rank 0 waits after 1 calls" in told(b, a)
+    assert "rank 0 waits after 1 calls" in compare_traces(b, a)
 
 
 def test_a_difference_before_what_is_kept_says_so():
     a, b = (made(*["add"] * (KEPT + 10)) for _ in range(2))
     b.ring = [(state + 1, *rest) for state, *rest in b.ring]
-    assert "the first difference is before call" in told(a, b)
-    assert "no call is kept by both" in told(a, made("add"))
+    assert "the first difference is before call" in compare_traces(a, b)
+    assert "no call is kept by both" in compare_traces(a, made("add"))
     assert a.at(5) is None and a.at(KEPT + 5) is not None and a.at(KEPT + 11) is None
 
 
@@ -97,7 +97,7 @@ def test_alike_programs_with_state_are_told_apart_by_their_order():
         return trace
 
     assert run(0, 1).state == run(0, 1).state != run(1, 0).state
-    assert "rank 0: build, program 1 at" in told(run(0, 1), run(1, 0))
+    assert "rank 0: build, program 1 at" in compare_traces(run(0, 1), run(1, 0))
 
 
 def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
@@ -162,8 +162,8 @@ def test_numbers_are_named():
 
 def test_the_fix_fits_what_differs():
     """Reads of a value are advised where one side brings a value together; not where a rank has ended."""
-    text = told(made("identity float32[] as P -> B"), made("add"))
+    text = compare_traces(made("identity float32[] as P -> B"), made("add"))
     assert "fix:  look for code that depends on the rank" in text and "value = x.item() on every rank" in text
-    assert "x.item()" not in told(made("mul"), made("add"))
-    text = told(made("add", "mul"), made("add"), ended=[1])
+    assert "x.item()" not in compare_traces(made("mul"), made("add"))
+    text = compare_traces(made("add", "mul"), made("add"), ended=[1])
     assert "fix:  look why that rank ended: as many batches on every rank" in text and "value = " not in text

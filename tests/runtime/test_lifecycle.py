@@ -42,9 +42,9 @@ def test_a_deprecated_name_warns_where_it_is_called():
         """Describe."""
         return x
 
-    with pytest.warns(FutureWarning, match="since 0.3 and will be gone in 0.5: write sbpjax.summary") as said:
+    with pytest.warns(FutureWarning, match="since 0.3 and will be gone in 0.5: write sbpjax.summary") as caught:
         assert describe(3) == 3
-    assert said[0].filename == __file__ and "Deprecated since 0.3" in describe.__doc__
+    assert caught[0].filename == __file__ and "Deprecated since 0.3" in describe.__doc__
 
 
 def test_nothing_is_deprecated_yet():

@@ -86,7 +86,7 @@ def test_scope_ends_with_an_error():
 
 
 @pytest.mark.parametrize(
-    "type, ranks, says",
+    "type, ranks, expected",
     [
         ("cpu", [0, 99], "ranks [99]"),
         ("cpu", [-1, 0], "ranks [-1]"),
@@ -97,11 +97,11 @@ def test_scope_ends_with_an_error():
         ("xpu", [0], "type 'xpu'"),
     ],
 )
-def test_impossible_placements(type, ranks, says):
+def test_impossible_placements(type, ranks, expected):
     with pytest.raises(PlacementError) as error:
         placement(type, ranks)
     assert isinstance(error.value, (ValueError, RuntimeError))
-    assert says in four_parts(error)[1]
+    assert expected in four_parts(error)[1]
 
 
 @pytest.mark.parametrize("type, ranks", [(0, [0]), (None, [0]), ("cpu", [0.5]), ("cpu", ["0"]), ("cpu", [True])])

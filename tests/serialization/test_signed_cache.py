@@ -86,5 +86,5 @@ def test_the_cache_of_jax_lies_in_a_folder_of_this_user(tmp_path, mode, used):
     env = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | {"SBPJAX_CACHE_DIR": str(cache)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == (str(cache) if used else "None"), done.stderr
-    told = f"compiled programs are not kept: {cache} is not used: others may write to it (mode 777)"
-    assert done.stderr.count("not kept") == done.stderr.count(told) == (not used)
+    output = f"compiled programs are not kept: {cache} is not used: others may write to it (mode 777)"
+    assert done.stderr.count("not kept") == done.stderr.count(output) == (not used)

@@ -49,10 +49,10 @@ ODD = [
 ]
 
 
-def changed(rnd, said):
+def changed(rnd, payload):
     """Return a request with one of its values, at any depth, made another or left out."""
-    said = json.loads(json.dumps(said))
-    at = said
+    payload = json.loads(json.dumps(payload))
+    at = payload
     while True:
         key = rnd.choice(list(at)) if isinstance(at, dict) else rnd.randrange(len(at))
         if isinstance(at[key], (dict, list)) and at[key] and rnd.random() < 0.7:
@@ -62,7 +62,7 @@ def changed(rnd, said):
             del at[key]
         else:
             at[key] = rnd.choice(ODD)
-        return json.dumps(said).encode()
+        return json.dumps(payload).encode()
 
 
 def damaged(rnd, right):
@@ -91,8 +91,10 @@ def binary_request(rnd):
         kind = rnd.choice(["FP16", "FP64", "BYTES", "INT64", "BOOL", "BF16", "", "fp32"])
     given = {"name": "x", "shape": shape, "datatype": kind, "parameters": {"binary_data_size": size}}
     head = json.dumps({"inputs": [given]}).encode()
-    told = len(head) if wrong < 3 else rnd.choice([-5, 0, 1, len(head) - 1, len(head) + X.nbytes + 1, 10**9, "ten"])
-    return head + X.tobytes(), {"Inference-Header-Content-Length": str(told)}
+    header_length = (
+        len(head) if wrong < 3 else rnd.choice([-5, 0, 1, len(head) - 1, len(head) + X.nbytes + 1, 10**9, "ten"])
+    )
+    return head + X.tobytes(), {"Inference-Header-Content-Length": str(header_length)}
 
 
 def malformed(rnd, right):
@@ -283,7 +285,7 @@ def test_triton_asks_for_a_token_and_offers_tls(tmp_path, certificate):
 
 
 @pytest.mark.parametrize(
-    "option, says",
+    "option, expected",
     [
         ({"token": "short"}, "a token of 5 characters"),
         ({"token": "two lines\nor more"}, "a token of 17 characters"),
@@ -291,10 +293,10 @@ def test_triton_asks_for_a_token_and_offers_tls(tmp_path, certificate):
         ({"certificate": "no.pem", "private_key": "no.key"}, "no file 'no.pem'"),
     ],
 )
-def test_wrong_doors(tmp_path, monkeypatch, option, says):
+def test_wrong_doors(tmp_path, monkeypatch, option, expected):
     exported(tmp_path)
     monkeypatch.setattr("sbpjax.serving.triton.find_server", lambda path: path)
-    with pytest.raises(ServingError, match=rf"(?s)seen: .*{says}.*rule: .*fix: "):
+    with pytest.raises(ServingError, match=rf"(?s)seen: .*{expected}.*rule: .*fix: "):
         Server(Repository(tmp_path), **option)
 
 
@@ -334,16 +336,16 @@ def idle(engine):
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 def test_the_endpoint_stays_and_answers_others_rightly(engine, count):
     pytest.importorskip("starlette", reason="needs the extra serve")
-    rnd, said = random.Random(count), {"model": "gpt", "prompt": [5, 6], "max_tokens": 3, "temperature": 0, "n": 1}
+    rnd, payload = random.Random(count), {"model": "gpt", "prompt": [5, 6], "max_tokens": 3, "temperature": 0, "n": 1}
     wanted = list(engine.submit([5, 6], 3))
-    right = json.dumps(said).encode()
+    right = json.dumps(payload).encode()
     with endpoint(Endpoint(engine, "gpt")) as port:
         url, path = f"http://127.0.0.1:{port}/v1/completions", "/v1/completions"
         for i in range(count):
-            body = damaged(rnd, right) if i % 2 else changed(rnd, said)
+            body = damaged(rnd, right) if i % 2 else changed(rnd, payload)
             assert ask(url, body)[0] in (200, 400, 404, 413, 429), body
             if i % 10 == 0:
-                stream = json.dumps({**said, "max_tokens": 14, "stream": rnd.random() < 0.5}).encode()
+                stream = json.dumps({**payload, "max_tokens": 14, "stream": rnd.random() < 0.5}).encode()
                 go_away(rnd, port, stream, path)
                 status, answer = ask(url, right)
                 assert status == 200 and json.loads(answer)["choices"][0]["tokens"] == wanted
@@ -353,13 +355,13 @@ def test_the_endpoint_stays_and_answers_others_rightly(engine, count):
 
 def test_a_client_that_sends_slowly_or_asks_for_too_much_time(engine):
     pytest.importorskip("starlette", reason="needs the extra serve")
-    said = json.dumps({"prompt": [5, 6], "max_tokens": 3}).encode()
+    payload = json.dumps({"prompt": [5, 6], "max_tokens": 3}).encode()
     with endpoint(Endpoint(engine, "gpt", read_s=0.3, most_bytes=1000)) as port:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
             s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
             assert b" 408 " in s.recv(100)
         assert ask(f"http://127.0.0.1:{port}/v1/completions", b" " * 2000)[0] == 413
-        assert ask(f"http://127.0.0.1:{port}/v1/completions", said)[0] == 200
+        assert ask(f"http://127.0.0.1:{port}/v1/completions", payload)[0] == 200
     write, engine._write = engine._write, lambda sequences: (time.sleep(0.1), write(sequences))
     try:
         with endpoint(Endpoint(engine, "gpt", timeout_s=0.2)) as port:

@@ -26,7 +26,7 @@ def test_what_is_served_has_the_weights_of_the_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments, says",
+    "arguments, expected",
     [
         (["none", "to", "--input", "x:3"], "no such directory"),
         (["run", "to"], "both or none"),
@@ -37,9 +37,9 @@ def test_what_is_served_has_the_weights_of_the_checkpoint(tmp_path):
         (["run", "to", "--input", "x:3", "--step", "9"], "step 9; there are 3"),
     ],
 )
-def test_what_cannot_be_served(tmp_path, monkeypatch, arguments, says):
+def test_what_cannot_be_served(tmp_path, monkeypatch, arguments, expected):
     run_of(tmp_path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=rf"(?s)Error: .*seen: .*{says}.*fix: "):
+    with pytest.raises(SystemExit, match=rf"(?s)Error: .*seen: .*{expected}.*fix: "):
         from_run.main(arguments)
     assert not (tmp_path / "to").exists()

@@ -64,9 +64,9 @@ def test_64_requests_in_any_order_get_the_tokens_of_generate(name, gpt):
             for thread in threads:
                 thread.join()
             assert found == wanted
-        said = engine.statistics()
-    assert (said["running"], said["waiting"], said["blocks_used"]) == (0, 0, 0)
-    assert said["cache_bytes"] == sum(cache.bytes for cache in engine._caches) > 0
+        counts = engine.statistics()
+    assert (counts["running"], counts["waiting"], counts["blocks_used"]) == (0, 0, 0)
+    assert counts["cache_bytes"] == sum(cache.bytes for cache in engine._caches) > 0
 
 
 @pytest.mark.parametrize("name", ["gpt2", pytest.param("qwen3", marks=pytest.mark.exhaustive)])
@@ -139,7 +139,7 @@ def test_a_failure_reaches_all_who_wait(gpt):
 
 
 @pytest.mark.parametrize(
-    "call, says",
+    "call, expected",
     [
         (lambda e: e.submit([], 1), "0 tokens"),
         (lambda e: e.submit([1], 0), "new_tokens=0"),
@@ -150,9 +150,9 @@ def test_a_failure_reaches_all_who_wait(gpt):
         (lambda e: e.submit([1], 1), "does not run"),
     ],
 )
-def test_wrong_requests(gpt, call, says):
+def test_wrong_requests(gpt, call, expected):
     engine = GenerationEngine(gpt, rows=1, blocks=17, block=2, chunk=4, longest=16)
-    with pytest.raises(ServingError, match=rf"(?s)seen: .*{says}.*fix: "):
+    with pytest.raises(ServingError, match=rf"(?s)seen: .*{expected}.*fix: "):
         call(engine)
 
 

@@ -23,7 +23,7 @@ from .test_triton import ask, free_port
 
 pytest.importorskip("starlette", reason="needs the extra serve")
 PROMPT_S = 2.0  # every other client is answered within this time
-SAID = {"prompt": "a b", "max_tokens": 4}
+PAYLOAD = {"prompt": "a b", "max_tokens": 4}
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +55,11 @@ def served(tmp_path_factory):
         process.wait(40)
 
 
-def timed(port, said=None, path="/v1/completions"):
+def timed(port, payload=None, path="/v1/completions"):
     """Return the status, the answer and the seconds of a request."""
     start = time.monotonic()
     try:
-        status, text = ask(f"http://127.0.0.1:{port}{path}", None if said is None else json.dumps(said).encode())
+        status, text = ask(f"http://127.0.0.1:{port}{path}", None if payload is None else json.dumps(payload).encode())
     except OSError as error:
         return type(error).__name__, b"", time.monotonic() - start
     return status, text, time.monotonic() - start
@@ -67,8 +67,8 @@ def timed(port, said=None, path="/v1/completions"):
 
 def check_service(port):
     """Assert that a new client gets its answer, and the health check its own, in time."""
-    for said, path in ((SAID, "/v1/completions"), (None, "/health")):
-        status, text, seconds = timed(port, said, path)
+    for payload, path in ((PAYLOAD, "/v1/completions"), (None, "/health")):
+        status, text, seconds = timed(port, payload, path)
         assert status == 200 and seconds < PROMPT_S, (path, status, text[:200], seconds)
 
 
@@ -105,7 +105,7 @@ def test_connections_beyond_the_limit_replace_silent_ones(served, silent):
 def test_many_clients_at_once_are_answered_up_to_the_queue(served):
     health = []
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
-        answers = [pool.submit(timed, served, SAID) for _ in range(200)]
+        answers = [pool.submit(timed, served, PAYLOAD) for _ in range(200)]
         while not all(a.done() for a in answers):
             health.append(timed(served, path="/health"))
             time.sleep(0.1)
@@ -138,8 +138,8 @@ def test_long_texts_are_tokenized_beside_short_ones():
             endpoint(Endpoint(engine, "gpt", encode=encode, token_characters=1000)) as port,
             concurrent.futures.ThreadPoolExecutor(40) as pool,
         ):
-            said = {"prompt": "a" * 6000, "max_tokens": 1}
-            waiting = [pool.submit(timed, port, said) for _ in range(40)]
+            payload = {"prompt": "a" * 6000, "max_tokens": 1}
+            waiting = [pool.submit(timed, port, payload) for _ in range(40)]
             try:
                 assert entered.wait(10)
                 wait_for(lambda: sum(w.done() for w in waiting) == 8)
@@ -255,7 +255,7 @@ def test_a_token_has_its_scheme(header, right):
 
 
 @pytest.mark.parametrize(
-    "said, words",
+    "payload, words",
     [
         ({"prompt": "\ud800"}, "surrogate"),
         ({"prompt": [1], "\udfff": 1}, "unknown fields"),
@@ -265,8 +265,8 @@ def test_a_token_has_its_scheme(header, right):
         ({"prompt": "a" * 300_000}, "characters"),
     ],
 )
-def test_requests_that_nothing_can_be_made_of_are_answered_by_400(served, said, words):
-    status, text, _ = timed(served, said)
+def test_requests_that_nothing_can_be_made_of_are_answered_by_400(served, payload, words):
+    status, text, _ = timed(served, payload)
     assert status == 400 and words in json.loads(text)["error"]["message"], (status, text[:300])
 
 

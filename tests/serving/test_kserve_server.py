@@ -56,8 +56,8 @@ def test_answers_doors_and_malformed_requests(served):
     url, wanted = f"http://127.0.0.1:{port}/v2/models/mlp", model(flow.tensor(X)).numpy()
     status, answer = ask(f"{url}/infer", request_of(X), TOKEN)
     assert status == 200 and np.allclose(output_of(answer), wanted, **CLOSE)
-    said = json.loads(ask(url, None, TOKEN)[1])
-    assert said["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}]
+    metadata = json.loads(ask(url, None, TOKEN)[1])
+    assert metadata["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}]
     assert ask(f"{url}/infer", request_of(X))[0] == 401
     assert ask(f"{url}/infer", b" " * (65 * 2**20), TOKEN)[0] == 413
     status, answer = ask(f"{url}/infer", request_of(np.ones((17, 6), np.float32)), TOKEN)

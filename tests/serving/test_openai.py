@@ -50,8 +50,8 @@ def ask(app, path="/v1/completions", body=None, method="POST", headers=()):
     return answers[0]["status"], text
 
 
-def post(app, said, **options):
-    status, text = ask(app, body=json.dumps(said).encode(), **options)
+def post(app, payload, **options):
+    status, text = ask(app, body=json.dumps(payload).encode(), **options)
     return status, json.loads(text)
 
 
@@ -90,7 +90,7 @@ def test_the_end_token_is_not_part_of_the_text(engine):
 
 
 @pytest.mark.parametrize(
-    "said, status, says",
+    "payload, status, expected",
     [
         ({"max_tokens": 2}, 400, "with a prompt"),
         ([1], 400, "an object"),
@@ -107,9 +107,9 @@ def test_the_end_token_is_not_part_of_the_text(engine):
         ({"prompt": [1], "stream": 1}, 400, "stream is a bool"),
     ],
 )
-def test_wrong_requests(app, said, status, says):
-    found, error = post(app, said)
-    assert found == status and says in error["error"]["message"], error
+def test_wrong_requests(app, payload, status, expected):
+    found, error = post(app, payload)
+    assert found == status and expected in error["error"]["message"], error
 
 
 def test_bodies_that_are_no_requests_never_end_the_engine(app, engine):
@@ -128,9 +128,9 @@ def test_bodies_that_are_no_requests_never_end_the_engine(app, engine):
 
 def test_a_token_is_asked_for(engine):
     app = Endpoint(engine, "gpt", token="secret")
-    said = {"prompt": [1], "max_tokens": 1}
-    assert post(app, said)[0] == 401
-    assert post(app, said, headers=[("authorization", "Bearer secret")])[0] == 200
+    payload = {"prompt": [1], "max_tokens": 1}
+    assert post(app, payload)[0] == 401
+    assert post(app, payload, headers=[("authorization", "Bearer secret")])[0] == 200
     assert ask(app, "/v1/models", method="GET")[0] == 401
     assert ask(app, "/health", method="GET")[0] == 200
 

@@ -124,7 +124,7 @@ def _name(folder):
 
 
 @pytest.mark.parametrize(
-    "make, says",
+    "make, expected",
     [
         (lambda folder: folder.rmdir(), "no such folder"),
         (lambda folder: None, "a folder without models"),
@@ -141,11 +141,11 @@ def _name(folder):
         (_complex, "output output of complex64"),
     ],
 )
-def test_what_cannot_be_served(make, says, tmp_path):
+def test_what_cannot_be_served(make, expected, tmp_path):
     folder = tmp_path / "models"
     folder.mkdir()
     make(folder)
-    with pytest.raises(ServingError, match=rf"(?s)serving .*seen: .*{says}.*rule: .*fix: "):
+    with pytest.raises(ServingError, match=rf"(?s)serving .*seen: .*{expected}.*rule: .*fix: "):
         Repository(folder)
 
 

@@ -62,8 +62,8 @@ def test_right_answers_batches_and_statistics(served):
     _, model, url = served
     x = np.random.default_rng(0).standard_normal((3, 6)).astype(np.float32)
     wanted = model(flow.tensor(x)).numpy()
-    said = json.loads(ask(url)[1])
-    assert said["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}]
+    metadata = json.loads(ask(url)[1])
+    assert metadata["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}]
 
     def many(found):
         for _ in range(20):
@@ -92,11 +92,11 @@ def test_malformed_requests_get_errors_and_the_server_stays(served):
             for _ in range(rnd.randint(1, 5)):
                 body[rnd.randrange(len(body))] = rnd.randrange(256)
         elif i % 3 == 1:
-            said = json.loads(right)
-            said["inputs"][0][rnd.choice(["shape", "datatype", "name", "data"])] = rnd.choice(
+            metadata = json.loads(right)
+            metadata["inputs"][0][rnd.choice(["shape", "datatype", "name", "data"])] = rnd.choice(
                 [[-1, 6], [2**62, 2**62], "FP64", "", None, [], [1e400], {"a": 1}, [2, 5], "BYTES", 7]
             )
-            body = json.dumps(said).encode()
+            body = json.dumps(metadata).encode()
         else:
             body = body[: rnd.randrange(len(body))]
         headers = {"Inference-Header-Content-Length": str(rnd.randint(-5, 10**6))} if i % 5 == 0 else {}

@@ -16,7 +16,6 @@ TESTED_BY = {
     "compat/oneflow_alias.py": ("compat/test_compat_programs.py", USED),
     "compat/oneflow_names.py": ("compat/test_compat_programs.py compat/test_torch_optim.py", TABLE),
     "compat/profiler/": ("compat/test_profiler.py", USED),
-    "compat/reexports.py": ("compat/test_reexports.py", TABLE),
     "compat/stand_in/": ("compat/test_run.py", USED),
     "compat/torch_names/": ("compat/test_torch_names.py compat/test_library_names.py", TABLE),
     "compat/torch_names/internal.py": ("compat/test_torch_internal.py", USED),

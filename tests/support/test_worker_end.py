@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [(None, "still runs"), (1, "exit code 1"), (-9, r"signal 9 \(SIGKILL\)"), (-99, r"signal 99 \(unknown\)")],
 )
 def test_a_code_in_words(code, words):
-    assert re.search(words, worker_end.said(code))
+    assert re.search(words, worker_end.describe_exit(code))
 
 
 # Overflows the stack of a thread: faulthandler has a stack of its own for the main thread alone, and says nothing.

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 
-def said(code: int | None) -> str:
+def describe_exit(code: int | None) -> str:
     """Return an exit code of `subprocess.Popen` in words."""
     if code is None:
         return "still runs, and does not answer"
@@ -31,4 +31,4 @@ def of_node(node) -> str:
         process.wait(5)
     except subprocess.TimeoutExpired:
         pass
-    return said(process.poll())
+    return describe_exit(process.poll())

@@ -220,7 +220,7 @@ def test_every_late_name_is_there():
     ]
     assert len(above) == 14
     for row in above:
-        if row.room == "Tensor":
+        if row.namespace == "Tensor":
             assert getattr(sbpjax.Tensor, row.name).__wrapped__ is row.resolve()
         else:
             assert getattr(sbpjax, row.name).__wrapped__ is row.resolve() and row.name in dir(sbpjax)

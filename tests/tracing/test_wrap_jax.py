@@ -130,7 +130,7 @@ def test_misfits():
 
 
 @pytest.mark.parametrize(
-    "fn, kind, said",
+    "fn, kind, expected",
     [
         (lambda x: x @ jnp.ones((5, 2)), errors.OpTypeError, r"float32\[2, 3\].*contracting.*look at .*test_wrap_jax"),
         (lambda x: x.reshape(7), errors.OpTypeError, r"reshape.*rule"),
@@ -140,8 +140,8 @@ def test_misfits():
     ],
     ids=["shapes", "reshape", "branch", "method", "output"],
 )
-def test_what_jax_refuses_is_said_in_four_parts(fn, kind, said):
-    with pytest.raises(kind, match=f"(?s){said}"):
+def test_what_jax_refuses_is_said_in_four_parts(fn, kind, expected):
+    with pytest.raises(kind, match=f"(?s){expected}"):
         wrap_jax(fn, name="mine")(flow.ones(2, 3))
 
 

@@ -1,4 +1,4 @@
-"""A configuration of a classifier: a BERT from the folder ``base`` on the table ``said.tsv``; and what lies there."""
+"""A configuration of a classifier: a BERT from the folder ``base`` on the table ``output.tsv``; and what lies there."""
 
 import sbpjax as flow
 from sbpjax import models, optim

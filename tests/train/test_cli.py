@@ -17,7 +17,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def told(*arguments):
+def parse_error(*arguments):
     """Return the error of a command, in its four lines."""
     with pytest.raises(SystemExit) as ended:
         main([CONFIG, *arguments])
@@ -76,9 +76,9 @@ def test_a_restart_by_the_launcher_goes_on(folder, monkeypatch, capsys):
 def test_a_directory_with_checkpoints_is_not_overwritten(folder):
     main([CONFIG])
     before = (folder / "run" / "metrics.jsonl").read_text()
-    lines = told()
+    lines = parse_error()
     assert lines[1] == "  seen: a checkpoint of step 4" and lines[3] == "  fix:  --resume, or trainer.out=run-2"
-    lines = told("--resume", "trainer.model.drop=0.2")
+    lines = parse_error("--resume", "trainer.model.drop=0.2")
     assert lines[1] == "  seen: trainer.model.drop: 0.1 → 0.2" and lines[3] == "  fix:  trainer.model.drop=0.1"
     assert (folder / "run" / "metrics.jsonl").read_text() == before
 
@@ -94,7 +94,7 @@ def test_a_directory_with_checkpoints_is_not_overwritten(folder):
     ],
 )
 def test_what_does_not_fit_is_told(folder, arguments, seen, fix):
-    lines = told(*arguments)
+    lines = parse_error(*arguments)
     assert f"seen: {seen}" in lines[1] and f"fix:  {fix}" in lines[3] and not (folder / "run").exists()
 
 
@@ -107,7 +107,7 @@ def test_a_run_that_is_alive_is_left_alone(folder, monkeypatch):
     lock = run_lock.RunLock(folder / "run")
     lock.take()
     for arguments in ([], ["--resume"], ["--resume", "trainer.max_steps=9"]):
-        assert "a run of process" in told(*arguments)[1]
+        assert "a run of process" in parse_error(*arguments)[1]
     lock.release()
     after = {path: path.read_bytes() for path in before}
     assert {path for path in before if before[path] != after[path]} <= {folder / "run" / run_lock.NAME}
@@ -150,7 +150,7 @@ def test_a_resume_in_a_damaged_directory_is_one_message(name, folder):
         path.mkdir()
     else:
         path.write_bytes(content.replace(b"HEAD", f"# sbpjax {sbpjax.__version__}\n".encode()))
-    lines = told("--resume", "trainer.max_steps=6")
+    lines = parse_error("--resume", "trainer.max_steps=6")
     assert f"seen: {seen}" in lines[1] and f"fix:  {fix}" in lines[3], lines
 
 
@@ -180,7 +180,7 @@ def test_a_resume_on_a_full_disk_is_one_message(failing, folder, monkeypatch):
     monkeypatch.setattr(pathlib.Path, "write_text", of_a_path(write_text))
     monkeypatch.setattr(pathlib.Path, "write_bytes", of_a_path(write_bytes))
     monkeypatch.setattr(os, "pwrite", of_a_number)
-    lines = told("--resume", "trainer.max_steps=6")
+    lines = parse_error("--resume", "trainer.max_steps=6")
     assert "seen: OSError: No space left on device" in lines[1] and "fix:  make room on the disk of run" in lines[3]
     monkeypatch.undo()
     monkeypatch.chdir(folder)
@@ -220,7 +220,7 @@ NO_VALUES = [
 
 @pytest.mark.parametrize("change", NO_VALUES, ids=[text[:40] for text in NO_VALUES])
 def test_an_override_that_is_no_value_is_one_message(change, folder):
-    lines = told(change)
+    lines = parse_error(change)
     assert max(map(len, lines)) < 800 and not (folder / "run").exists(), lines
 
 

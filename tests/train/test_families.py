@@ -78,7 +78,7 @@ class Losses:
     def write(self, step, metrics):
         self.found += [metrics["loss"]] if "loss" in metrics else []
 
-    def say(self, text):
+    def write_text(self, text):
         pass
 
     def close(self):

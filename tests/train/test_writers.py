@@ -36,7 +36,7 @@ def test_a_bar(monkeypatch):
     bar.open(None, 5, 20)
     bar.write(10, {"loss": 4.10456, "tokens_per_s": 12345.6, "eta_s": 3.0})
     bar.write(10, {"validation/loss": 3.5})
-    bar.say("hello [bold]")
+    bar.write_text("hello [bold]")
     bar.close()
     text = file.getvalue()
     assert "10/20" in text and "loss 4.105   12,346 tokens/s" in text
@@ -46,11 +46,11 @@ def test_a_bar(monkeypatch):
 def test_lines_before_and_after_the_bar(capsys):
     file = io.StringIO()
     for bar, text in ((Bar(Console(file=file)), file.getvalue), (Bar(), lambda: capsys.readouterr().out)):
-        bar.say("resumed [at] step 3")
+        bar.write_text("resumed [at] step 3")
         bar.close()
         bar.open(None, 3, 20)
         bar.close()
-        bar.say("the end")
+        bar.write_text("the end")
         found = text()
         assert found.index("resumed [at] step 3") < found.index("3/20") < found.index("the end")
 

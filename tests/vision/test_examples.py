@@ -34,6 +34,6 @@ def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert vision.transforms  # a face that is read lazily
     for one in examples(name):
-        runner, told = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
-        runner.run(one, out=told.append)
-        assert runner.failures == 0, "".join(told)
+        runner, failed = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
+        runner.run(one, out=failed.append)
+        assert runner.failures == 0, "".join(failed)

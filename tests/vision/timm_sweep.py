@@ -228,8 +228,8 @@ def report(known: dict[str, dict]) -> str:
     for found in ran:
         if not is_right(found):
             numbers = {key: value for key, value in found.items() if key not in ("model", "size", "cpu_s")}
-            why = found.get("error") or ", ".join(f"{key} {value:.1e}" for key, value in numbers.items())
-            lines.append(f"{found['model']}: {why}")
+            reason = found.get("error") or ", ".join(f"{key} {value:.1e}" for key, value in numbers.items())
+            lines.append(f"{found['model']}: {reason}")
     return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ class Family:
 
     Attributes:
         title: of the page.
-        says: what the family is, in a sentence or two.
+        output: what the family is, in a sentence or two.
         patterns: shell patterns of its names.
         shown: the member that examples are of.
         small: options that make it small enough to be run by a test.
@@ -41,7 +41,7 @@ class Family:
     """
 
     title: str
-    says: str
+    output: str
     patterns: tuple[str, ...]
     shown: str
     small: str
@@ -205,17 +205,17 @@ def command(family: Family) -> str:
 
 def page(family: Family) -> str:
     """Return the page of a family."""
-    told = "a vector of each face" if family.shown.startswith("iresnet") else "a number per class"
+    output_text = "a vector of each face" if family.shown.startswith("iresnet") else "a number per class"
     lines = [
         f"# {family.title}\n",
-        f"{family.says}\n",
+        f"{family.output}\n",
         f"{HEAD}{chr(10).join(map(row, members(family)))}\n",
         "Multiply-adds and activations, the elements that products and convolutions give, are those of one image.\n",
         "```python\nimport sbpjax as flow\nfrom sbpjax import vision\n",
         f'options = dict({family.small})\nmodel = vision.create_model("{family.shown}", num_classes=10, **options)'
         if family.small
         else f'model = vision.create_model("{family.shown}", num_classes=10)',
-        f"outputs = model.eval()(flow.randn(1, 3, {family.size}, {family.size}))  # {told}",
+        f"outputs = model.eval()(flow.randn(1, 3, {family.size}, {family.size}))  # {output_text}",
         "assert outputs.shape == (1, 10)\n```\n",
         f"Options of `create_model`: {family.fields}. [Use a vision model](../../how_to/vision.md) has the others.\n",
     ]
@@ -243,7 +243,7 @@ def page(family: Family) -> str:
 
 def index() -> str:
     """Return the page that lists the families."""
-    rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.says} |" for name, one in FAMILIES.items()]
+    rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.output} |" for name, one in FAMILIES.items()]
     return (
         "# Models of images\n\n"
         f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. Files of timm load as they "

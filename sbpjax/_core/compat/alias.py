@@ -65,7 +65,7 @@ class Alias(ModuleType):
             if peer.sources_of(full):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
             if peer.lazy:
-                peer.say(f"{full} is missing; a placeholder takes its place until its first use")
+                peer._log(f"{full} is missing; a placeholder takes its place until its first use")
                 return Missing(full, peer.name)
         raise UnknownNameError(
             f"{full}",

@@ -26,7 +26,7 @@ _OPTIONS: dict[str, tuple[bool | type, str]] = {  # the value by default, or a t
 }
 
 
-def _make_setter(name: str, default: bool | type, says: str) -> Callable[..., None]:
+def _make_setter(name: str, default: bool | type, summary: str) -> Callable[..., None]:
     key = name.removeprefix("set_").removeprefix("allow_").removeprefix("enable_")
 
     def set_flag(val: bool = bool(default)) -> None:
@@ -37,7 +37,7 @@ def _make_setter(name: str, default: bool | type, says: str) -> Callable[..., No
 
     setter = set_number if default is int else set_flag
     setter.__name__ = setter.__qualname__ = name
-    setter.__module__, setter.__doc__ = "sbpjax.boxing.nccl", f"Keep {says}."
+    setter.__module__, setter.__doc__ = "sbpjax.boxing.nccl", f"Keep {summary}."
     return setter
 
 

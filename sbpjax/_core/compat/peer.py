@@ -89,7 +89,7 @@ class Peer(MetaPathFinder, Loader):
             found = self._own[full] = Alias(full, self.sources_of(full), self)
         return found
 
-    def say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         """Print progress, in verbose mode."""
         if self.verbose:
             print(f"sbpjax as {self.name}: {text}")
@@ -109,7 +109,7 @@ class Peer(MetaPathFinder, Loader):
                     f"see {page_of(self.name)} for the names that exist",
                     name=fullname,
                 )
-            self.say(f"{fullname} is missing; an empty module takes its place")
+            self._log(f"{fullname} is missing; an empty module takes its place")
         return importlib.machinery.ModuleSpec(fullname, self, origin="sbpjax", is_package=True)
 
     def create_module(self, spec):

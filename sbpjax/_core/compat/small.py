@@ -39,9 +39,9 @@ def cpu_broadcast(data: bytes | None, root: int) -> bytes:
     """Return the bytes of rank ``root`` on every rank; the bytes of the others are ignored."""
     from sbpjax.distributed import broadcast_object_list
 
-    told = [data]
-    broadcast_object_list(told, root)
-    return told[0]
+    arguments = [data]
+    broadcast_object_list(arguments, root)
+    return arguments[0]
 
 
 def load_library(val: str) -> None:

@@ -78,11 +78,11 @@ def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
         SbpError: the layout has partial sums or padding, or the mesh has other devices.
     """
     if layout.partial_axes or not layout.is_even:
-        why = "partial sums" if layout.partial_axes else "dims that do not divide, which are stored padded"
+        reason = "partial sums" if layout.partial_axes else "dims that do not divide, which are stored padded"
         raise SbpError(
             "x.jax()",
             repr(layout),
-            f"a jax.Array has neither partial sums nor padding; this tensor has {why}",
+            f"a jax.Array has neither partial sums nor padding; this tensor has {reason}",
             "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
         )
     if mesh is None:

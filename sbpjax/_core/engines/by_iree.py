@@ -52,10 +52,10 @@ def run_by_iree(exported: Any, weights: dict[int, np.ndarray], operation: str) -
         raise
     # It raises errors with the output of its compiler.
     except Exception as error:
-        said = [line for line in str(error).splitlines() if "error:" in line] or str(error).strip().splitlines()
+        details = [line for line in str(error).splitlines() if "error:" in line] or str(error).strip().splitlines()
         raise EngineError(
             operation,
-            f"iree: {said[0].strip()[:300]}",
+            f"iree: {details[0].strip()[:300]}",
             "an engine runs the operations and element types that it has",
             "leave the engine out for this graph, or try another one: enable_openvino, enable_onnxruntime",
         ) from error
@@ -74,8 +74,8 @@ def _binary(program: bytes, operation: str) -> bytes:
     """Return the compiled program, from the cache if it is there."""
     compiler = module("iree.compiler", operation)
     folder = cache_folder.root()
-    said = repr((module("iree.compiler.version", operation).VERSION, _OPTIONS, _processor())).encode()
-    key = hashlib.sha256(said + program).hexdigest()
+    details = repr((module("iree.compiler.version", operation).VERSION, _OPTIONS, _processor())).encode()
+    key = hashlib.sha256(details + program).hexdigest()
     place = None if folder is None else folder / "iree"
     name = f"{key}.vmfb"
     if place is not None:

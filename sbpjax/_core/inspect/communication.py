@@ -116,9 +116,9 @@ class Communication(Explanation):
 
 def _of_layers(moves: Sequence[Move]) -> Iterable[Move]:
     """Yield one row for equal layers, by the module's name, or by that of the value in the column of lines."""
-    told = fold_layers([(move.module, replace(move, module="")) for move in moves])
-    told = fold_layers([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in told])
-    for line, (module, move, layers), values in told:
+    rows = fold_layers([(move.module, replace(move, module="")) for move in moves])
+    rows = fold_layers([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in rows])
+    for line, (module, move, layers), values in rows:
         count = layers * values
         yield replace(move, module=module, line=line, bytes=move.bytes * count, times=move.times * count)
 

@@ -72,8 +72,10 @@ def _follows(before: list, this: list) -> bool:
     """Return whether two layers are neighbours with equal rows."""
     if before[0][0] is None or this[0][0] is None or abs(before[0][0].number - this[0][0].number) != 1:
         return False
-    said, says = ([(m.before, m.after, row, times) for m, _, row, times in layer] for layer in (before, this))
-    return said == says
+    rows_before, rows_after = (
+        [(m.before, m.after, row, times) for m, _, row, times in layer] for layer in (before, this)
+    )
+    return rows_before == rows_after
 
 
 def _parse_number(name: str, level: int) -> _Numbered | None:

@@ -163,8 +163,8 @@ def _outputs(program: Any, names: _Names) -> list[str]:
 def phases(program: Any) -> str:
     """Return the time of each phase of making a program, in words."""
     names = {"trace": "traced", "plan": "planned", "compile": "compiled"}
-    told = [f"{names.get(key, key)} in {seconds:.2f} s" for key, seconds in program.seconds.items()]
-    return ", ".join(told if program.is_compiled else [*told, "not compiled yet"])
+    timings = [f"{names.get(key, key)} in {seconds:.2f} s" for key, seconds in program.seconds.items()]
+    return ", ".join(timings if program.is_compiled else [*timings, "not compiled yet"])
 
 
 def module_of(eqn: Any) -> str:

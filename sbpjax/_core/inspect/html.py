@@ -67,7 +67,7 @@ def _module(path: str, module: Any, program: Any, ops: dict, moved: dict, shown:
     shown.add(path)
     body = []
     rows = [
-        (kind, name, f"{t.dtype}{list(t.shape)}", _lies(t))
+        (kind, name, f"{t.dtype}{list(t.shape)}", _layout_text(t))
         for kind, table in (("parameter", module._parameters), ("buffer", module._buffers))
         for name, t in table.items()
         if t is not None
@@ -86,8 +86,8 @@ def _module(path: str, module: Any, program: Any, ops: dict, moved: dict, shown:
 
 
 def _fold(path: str, about: str, body: list[str], moved: int, count: int, *, is_open: bool = False) -> str:
-    told = f" · {count} ops" * bool(count) + f" · {bytes_text(moved)} moved" * bool(moved)
-    head = f"<summary><b>{escape(path)}</b> {escape(about)}<span class='b'>{escape(told)}</span></summary>"
+    note = f" · {count} ops" * bool(count) + f" · {bytes_text(moved)} moved" * bool(moved)
+    head = f"<summary><b>{escape(path)}</b> {escape(about)}<span class='b'>{escape(note)}</span></summary>"
     return f"<details{' open' * is_open}>{head}{''.join(body)}</details>"
 
 
@@ -102,7 +102,7 @@ def _table(ops: list[_Op]) -> str:
     return as_html(Table(rows, ("op", "result", "strategy", "", "line"), faint=faint))
 
 
-def _lies(tensor: Any) -> str:
+def _layout_text(tensor: Any) -> str:
     layout = tensor.layout
     return "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))})"
 

@@ -69,14 +69,14 @@ class Traffic(Shown):
         head, rows = ("kind", "planned", "compiled", "difference", "number"), []
         for kind in self.kinds:
             share = self.difference(kind)
-            told = f"{100 * share:+.1f} %" if share != float("inf") else "new"
+            change = f"{100 * share:+.1f} %" if share != float("inf") else "new"
             rows.append((
-                kind, bytes_text(self.planned.get(kind, 0)), bytes_text(self.compiled.get(kind, 0)), told,
+                kind, bytes_text(self.planned.get(kind, 0)), bytes_text(self.compiled.get(kind, 0)), change,
                 str(self.counts.get(kind, 0)),
             ))  # fmt: skip
         planned, compiled = sum(self.planned.values()), sum(self.compiled.values())
-        told = f"{100 * self.difference():+.1f} %"
-        rows.append(("total", bytes_text(planned), bytes_text(compiled), told, str(sum(self.counts.values()))))
+        change = f"{100 * self.difference():+.1f} %"
+        rows.append(("total", bytes_text(planned), bytes_text(compiled), change, str(sum(self.counts.values()))))
         yield Table(rows, head, right=range(1, 5))
         if self.note and planned != compiled:
             yield self.note

@@ -203,22 +203,22 @@ class _Builder:
             if eqn.outvars and all(v in uniform for v in eqn.outvars):
                 region.nodes.append(None)
                 continue
-            what = index.get(classes[i])
-            if what is None and eqn.primitive.name == "scan":
-                what = index[classes[i]] = self._loop(eqn, uniform, times * members[classes[i]], *loops[i])
-            elif what is None:
-                what = index[classes[i]] = len(self.nodes)
+            found_node = index.get(classes[i])
+            if found_node is None and eqn.primitive.name == "scan":
+                found_node = index[classes[i]] = self._loop(eqn, uniform, times * members[classes[i]], *loops[i])
+            elif found_node is None:
+                found_node = index[classes[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
             # Where the user gave a layout, the axis is in use: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
                 self.requested.append(self._complete_pin(eqn.params["codes"]))
-            region.nodes.append(what)
-            if isinstance(what, Loop):
-                ins, outs = what.ins, what.outs
+            region.nodes.append(found_node)
+            if isinstance(found_node, Loop):
+                ins, outs = found_node.ins, found_node.outs
             else:
-                self.nodes[what].members.append(i)
-                ins = [(what, position) for position in range(len(eqn.invars))]
-                outs = [(what, position) for position in range(len(eqn.outvars))]
+                self.nodes[found_node].members.append(i)
+                ins = [(found_node, position) for position in range(len(eqn.invars))]
+                outs = [(found_node, position) for position in range(len(eqn.outvars))]
             for end, v in zip(ins, eqn.invars, strict=True):
                 if end is not None and isinstance(v, Var) and v not in uniform:
                     readers.setdefault(v, []).append(end)

@@ -309,24 +309,24 @@ def _strategies(problem: Problem, assignment: Assignment, region: Region) -> tup
     bodies: dict[int, Plan] = {}
     inner = 0
     made: dict[int, Plan] = {}
-    for i, (eqn, what) in enumerate(zip(region.program.eqns, region.nodes)):
-        if what is None:
+    for i, (eqn, child) in enumerate(zip(region.program.eqns, region.nodes)):
+        if child is None:
             strategies.append((Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False),) * len(sizes))
-        elif isinstance(what, Loop):
-            ins = [everywhere if end is None else assignment.codes(end, axes, False) for end in what.ins]
-            outs = [assignment.codes(end, axes, True) for end in what.outs]
+        elif isinstance(child, Loop):
+            ins = [everywhere if end is None else assignment.codes(end, axes, False) for end in child.ins]
+            outs = [assignment.codes(end, axes, True) for end in child.outs]
             strategies.append(
                 tuple(Strategy(tuple(c[a] for c in ins), tuple(c[a] for c in outs)) for a in range(len(sizes)))
             )
             # Equal loops are tied to one `Loop`, so their bodies are one plan, too.
-            if id(what) not in made:
-                made[id(what)] = _body(problem, assignment, what)
-            bodies[i] = made[id(what)]
-            inner += bodies[i].inner_bytes * what.iterations
+            if id(child) not in made:
+                made[id(child)] = _body(problem, assignment, child)
+            bodies[i] = made[id(child)]
+            inner += bodies[i].inner_bytes * child.iterations
         else:
-            chosen = assignment.chosen(what, axes)
+            chosen = assignment.chosen(child, axes)
             strategies.append(chosen)
-            inner += problem.inner_bytes(what, chosen, axes)
+            inner += problem.inner_bytes(child, chosen, axes)
     return strategies, bodies, inner
 
 

@@ -326,9 +326,9 @@ class _Search:
             if self.found.setdefault(own, entry) != entry:
                 self._cannot(self.maker[v], "parts of the loss are divided by one count in different ways")
 
-    def _cannot(self, eqn, why: str) -> None:
+    def _cannot(self, eqn, reason: str) -> None:
         line = source_line(eqn)
-        self.unknown[why + f" ({line})" * bool(line)] = None
+        self.unknown[reason + f" ({line})" * bool(line)] = None
 
     # -- the values of the batch -----------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ class _Piece:
     def _compute(self, *operands) -> list:
         known: dict = dict(zip(self.reads, operands, strict=True))
         for j in self.members:
-            given = [what if kind == "literal" else known[kind, what] for kind, what in self._loop.slots[j]]
+            given = [value if kind == "literal" else known[kind, value] for kind, value in self._loop.slots[j]]
             known.update((("iteration", (j, i)), x) for i, x in enumerate(bind(self._eqns[j], given)))
         return [known["iteration", producer] for producer in self.gives]
 
@@ -139,7 +139,7 @@ def _pieces(program: Program, loop: LayerLoop) -> list[_Piece]:
         runs[-1].append(j)
         open_run = not alone
     pieces = [_Piece(eqns, loop, members) for members in runs]
-    wanted = {what for piece in pieces for kind, what in piece.reads if kind == "iteration"}
+    wanted = {value for piece in pieces for kind, value in piece.reads if kind == "iteration"}
     wanted |= {producer for producer, _ in (*loop.carried, *loop.kept)}
     for piece in pieces:
         piece.gives = [(j, i) for j in piece.members for i in range(len(eqns[j].outvars)) if (j, i) in wanted]

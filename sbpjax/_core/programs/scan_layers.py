@@ -198,13 +198,13 @@ class _Run:
             made: dict = {}
             for j, eqn in enumerate(eqns):
                 operands = []
-                for kind, what in loop.slots[j]:
+                for kind, item in loop.slots[j]:
                     if kind == "literal":
-                        operands.append(what)
+                        operands.append(item)
                     elif kind == "iteration":
-                        operands.append(made[what])
+                        operands.append(made[item])
                     else:
-                        operands.append({"carry": carry, "shared": shared, "own": own}[kind][what])
+                        operands.append({"carry": carry, "shared": shared, "own": own}[kind][item])
                 made.update(((j, position), x) for position, x in enumerate(bind(eqn, operands)))
             stacked = (*(carry[i] for i, _ in starts), *(made[p] for p, _ in kept))
             return tuple(made[producer] for producer, _ in loop.carried), stacked

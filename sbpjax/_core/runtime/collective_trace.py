@@ -119,11 +119,11 @@ class CollectiveTrace:
         self.waits = False
         self.ring: list = [(0, "", (), None, 0)] * KEPT
 
-    def add(self, what: Any, mark: int, numbers: tuple = (), weight: int = OP) -> None:
+    def add(self, call: Any, mark: int, numbers: tuple = (), weight: int = OP) -> None:
         """Note a call.
 
         Args:
-            what: its words, or the `Call`.
+            call: its words, or the `Call`.
             mark: its hash, the same in every process.
             numbers: its number operands, for the words.
             weight: its weight towards the next comparison.
@@ -133,7 +133,7 @@ class CollectiveTrace:
             frame = frame.f_back
         self.state = state = hash((self.state, mark))
         count = self.count + 1
-        self.ring[count % KEPT] = (state, what, numbers, code, frame.f_lasti)
+        self.ring[count % KEPT] = (state, call, numbers, code, frame.f_lasti)
         self.count = count  # last: the background reads up to here
         self.load = load = self.load + weight
         if load >= SOON:
@@ -296,29 +296,31 @@ def meeting(operation: str, members: tuple[int, ...]) -> Iterator[list | None]:
         trace.waits = False
 
 
-def compare(told: dict[int, list | None], swap: Callable[[CollectiveTrace, tuple[int, int]], dict[int, list]]) -> None:
+def compare(
+    traces_by_rank: dict[int, list | None], swap: Callable[[CollectiveTrace, tuple[int, int]], dict[int, list]]
+) -> None:
     """Compare the messages of the members of a meeting; all of them call it with the same.
 
     Args:
-        told: the message that each of them got from `meeting`.
+        traces_by_rank: the message that each of them got from `meeting`.
         swap: sends two ranks' accounts of a trace to all members.
 
     Raises:
         AgreementError: they differ.
     """
-    if None in told.values():
+    if None in traces_by_rank.values():
         return
     seen: dict[tuple[int, ...], dict[int, tuple[int, int]]] = {}
-    for rank, theirs in told.items():
+    for rank, theirs in traces_by_rank.items():
         for members, count, state in theirs or ():
             seen.setdefault(tuple(members), {})[rank] = (count, state)
     for members, states in seen.items():
-        ranks = [r for r in members if r in told]
+        ranks = [r for r in members if r in traces_by_rank]
         first, *rest = [states.get(r, (0, 0)) for r in ranks]
         other = next((r for r, theirs in zip(ranks[1:], rest, strict=True) if theirs != first), None)
         if other is not None:
             accounts = swap(trail_of(members), (ranks[0], other))
-            if set(members) <= set(told):  # all of them learn it, and begin anew
+            if set(members) <= set(traces_by_rank):  # all of them learn it, and begin anew
                 trail_of(members).begin_anew()
             raise AgreementError(difference(members, accounts))
 
@@ -387,12 +389,12 @@ def _digest(text: str) -> int:
 
 
 def _words(entry: tuple) -> str:
-    _, what, numbers, code, place = entry
-    words = what.words if isinstance(what, Call) else what
-    words += f", program {what.number}" if isinstance(what, Call) and what.number else ""
+    _, call, numbers, code, place = entry
+    words = call.words if isinstance(call, Call) else call
+    words += f", program {call.number}" if isinstance(call, Call) and call.number else ""
     values = [f"{n:g}" if type(n) is float else repr(n) for n in numbers]
-    if isinstance(what, Call) and len(what.names) == len(values):
-        values = [f"{name} {value}" for name, value in zip(what.names, values, strict=True)]
+    if isinstance(call, Call) and len(call.names) == len(values):
+        values = [f"{name} {value}" for name, value in zip(call.names, values, strict=True)]
     shown = f" with {', '.join(values)}" if values else ""
     words = words if len(words) <= _LABEL_CHARS else words[:_LABEL_CHARS] + "…"
     return f"{words}{shown} at {_line(code, place)}"

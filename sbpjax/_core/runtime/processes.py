@@ -235,7 +235,7 @@ class Processes(World):
                         self.store.replace(collective_trace.key_of(ordered), None)
                 self._counts[ordered] = number
                 raise
-            values = agree_values({rank: (what, value) for rank, (what, value, _) in given.items()})
+            values = agree_values({rank: (call, value) for rank, (call, value, _) in given.items()})
         swap = functools.partial(self._accounts, f"{base}/{number}")
         collective_trace.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
         return values
@@ -306,10 +306,10 @@ class Processes(World):
         return True
 
 
-def by_value(told: dict[int, Any]) -> dict[Any, list[int]]:
-    """Return for each value the ranks that gave it; both in the order of `told`."""
+def by_value(by_rank: dict[int, Any]) -> dict[Any, list[int]]:
+    """Return for each value the ranks that gave it; both in the order of `by_rank`."""
     ranks: dict[Any, list[int]] = {}
-    for rank, value in told.items():
+    for rank, value in by_rank.items():
         ranks.setdefault(value, []).append(rank)
     return ranks
 
@@ -320,18 +320,18 @@ def agree_values(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     Raises:
         AgreementError: the members came for different operations.
     """
-    operation = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
+    operation = by_value({rank: call.split("\n")[0] for rank, (call, _) in sorted(given.items())})
     if len(operation) > 1:
-        seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in operation.items())
+        seen = "; ".join(f"ranks {ranks_text(ranks)}: {call}" for call, ranks in operation.items())
         rule = "every rank runs the same operations in the same order"
         fix = "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks"
         raise AgreementError(next(iter(operation)), seen, rule, fix)
     return {rank: given[rank][1] for rank in sorted(given)}
 
 
-def lost_rank_error(operation: str, missing: list[int], members, why: str) -> LostRankError:
+def lost_rank_error(operation: str, missing: list[int], members, reason: str) -> LostRankError:
     """Return the error for ranks that did not come to a meeting."""
-    seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
+    seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {reason}" if missing else reason
     return LostRankError(
         operation,
         seen,
@@ -423,4 +423,4 @@ def alone():
         enter(own)
 
 
-collective_trace.compare_by(lambda *what: current().exchange(*what))
+collective_trace.compare_by(lambda *call: current().exchange(*call))

@@ -49,11 +49,11 @@ def fold_traceback(error: BaseException) -> Iterator[None]:
             one.args, one.obj = (f"{args[0]}. Did you mean: {near!r}?",), None  # Python's own would be printed twice
     for one in [] if full_tracebacks() else _chain(error):
         before.append((one, one.__traceback__, one.__cause__, one.__suppress_context__))
-        told = isinstance(one, SbpjaxError) and not isinstance(one, RuleError)
-        if told or one in explained or _is_of_users_code(one):
+        is_explained = isinstance(one, SbpjaxError) and not isinstance(one, RuleError)
+        if is_explained or one in explained or _is_of_users_code(one):
             one.__traceback__ = _without_library(one.__traceback__)
         raised_from = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-        if told and raised_from is not None:
+        if is_explained and raised_from is not None:
             if any(map(is_users_file, _files(raised_from.__traceback__))):
                 explained.append(raised_from)
             else:

@@ -84,13 +84,15 @@ def private_folder(path: str | os.PathLike) -> pathlib.Path:
     folder = pathlib.Path(path)
     make_folder(folder)
     for found in (os.lstat(folder), os.stat(folder)):  # a link, and its target
-        why = _foreign(found)
-        if why is None and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS_MAY_WRITE:
-            why = f"others may write to it (mode {stat.S_IMODE(found.st_mode):o})"
-        if why is None and not (stat.S_ISLNK(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            why = "it is no folder"
-        if why is not None:
-            raise UnsafeFileError(f"{folder} is not used: {why}; remove it, or choose a folder of your own (mode 700)")
+        reason = _foreign(found)
+        if reason is None and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS_MAY_WRITE:
+            reason = f"others may write to it (mode {stat.S_IMODE(found.st_mode):o})"
+        if reason is None and not (stat.S_ISLNK(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            reason = "it is no folder"
+        if reason is not None:
+            raise UnsafeFileError(
+                f"{folder} is not used: {reason}; remove it, or choose a folder of your own (mode 700)"
+            )
     return folder
 
 
@@ -132,16 +134,16 @@ def private_bytes(path: str | os.PathLike, most: int = 4096) -> bytes:
         raise UnsafeFileError(f"{path} is not used: {error.strerror}; it has to be a plain file of mode 600") from None
     try:
         found = os.fstat(handle)
-        why = _foreign(found)
-        if why is None and not stat.S_ISREG(found.st_mode):
-            why = "it is no plain file"
-        if why is None and hasattr(os, "geteuid") and stat.S_IMODE(found.st_mode) & 0o077:
-            why = f"others may read or write it (mode {stat.S_IMODE(found.st_mode):o})"
-        if why is None and found.st_size > most:
-            why = f"it has {found.st_size} bytes"
-        if why is not None:
+        reason = _foreign(found)
+        if reason is None and not stat.S_ISREG(found.st_mode):
+            reason = "it is no plain file"
+        if reason is None and hasattr(os, "geteuid") and stat.S_IMODE(found.st_mode) & 0o077:
+            reason = f"others may read or write it (mode {stat.S_IMODE(found.st_mode):o})"
+        if reason is None and found.st_size > most:
+            reason = f"it has {found.st_size} bytes"
+        if reason is not None:
             raise UnsafeFileError(
-                f"{path} is not used: {why}; remove it, or give it mode 600 if no other user wrote it"
+                f"{path} is not used: {reason}; remove it, or give it mode 600 if no other user wrote it"
             )
         return os.read(handle, most)
     finally:

@@ -83,7 +83,7 @@ class CompiledFunction:
             except (DataDependentError, AutogradError, OpError) as error:
                 if self._fullgraph:
                     raise
-                self._say(error)
+                self._warn(error)
                 return self._fn(*args, **kwargs)
         return function.results.fill_places(trace.run(call.tensors))
 
@@ -147,7 +147,7 @@ class CompiledFunction:
         function.forget_arguments()
         return function, trace
 
-    def _say(self, error: Exception) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
             first = str(error).partition("\n")[0]

@@ -18,7 +18,7 @@ from sbpjax._core.tensor.tape.grad_mode import enable_grad
 from sbpjax.errors import AutogradError, OpTypeError
 
 
-def _tuple(operation: str, what: str, value) -> tuple[bool, tuple]:
+def _tuple(operation: str, label: str, value) -> tuple[bool, tuple]:
     """Return whether there is a tuple of tensors rather than one, and the tuple."""
     several = isinstance(value, (tuple, list))
     values = tuple(value) if several else (value,)
@@ -26,8 +26,8 @@ def _tuple(operation: str, what: str, value) -> tuple[bool, tuple]:
         if not isinstance(x, Tensor):
             raise OpTypeError(
                 operation,
-                f"{what} with a {type(x).__name__}",
-                f"the {what} given to {operation} must be either a Tensor or a tuple of Tensors",
+                f"{label} with a {type(x).__name__}",
+                f"the {label} given to {operation} must be either a Tensor or a tuple of Tensors",
                 "pass tensors",
             )
     return several, values
@@ -44,13 +44,13 @@ def _run(operation: str, func: Callable, inputs: tuple) -> tuple[bool, tuple]:
     return _tuple(operation, "outputs of the function", func(*inputs))
 
 
-def _check_grads(operation: str, strict: bool, found, inputs: tuple, what: str) -> tuple:
+def _check_grads(operation: str, strict: bool, found, inputs: tuple, label: str) -> tuple:
     """Return gradients with zeros for None, which is an error if ``strict``."""
     if strict and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
             f"{operation}(strict=True)",
-            f"{what} is independent of input {i}",
+            f"{label} is independent of input {i}",
             "strict refuses derivatives that are zero because nothing leads there",
             "strict=False gives zeros",
         )

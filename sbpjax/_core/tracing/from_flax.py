@@ -173,9 +173,9 @@ def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
         given = ", ".join(type(x).__name__ for x in example) or "none"
         seen = f"example inputs: {given}; init raised {type(error).__name__}: {str(error).splitlines()[0]}"
         fix = f"nn.from_flax({name}(...), sbpjax.ones(batch, features)), with the arguments of its __call__"
-    said = [n for n in inspect.signature(type(module).__call__).parameters if n in (*_TRAINS, *_EVALUATES)]
-    if isinstance(error, TypeError) and said and repr(said[0]) in str(error):
-        fix = f"nn.from_flax({name}(...), x, train={said[0]!r}): then train() and eval() give that argument"
+    flags = [n for n in inspect.signature(type(module).__call__).parameters if n in (*_TRAINS, *_EVALUATES)]
+    if isinstance(error, TypeError) and flags and repr(flags[0]) in str(error):
+        fix = f"nn.from_flax({name}(...), x, train={flags[0]!r}): then train() and eval() give that argument"
     rule = "a flax.linen.Module is initialised here, with example inputs of the shapes that it will be called with"
     return OpTypeError(f"nn.from_flax({name}(...), *example)", seen, rule, fix)
 

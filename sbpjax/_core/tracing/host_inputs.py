@@ -105,7 +105,7 @@ class HostInputs:
         """Return the tracers of computed keys: further outputs of the trace, which `split` takes off again."""
         return list(self._keys)
 
-    def ask(self, owner: Owner, keys: Tensor, note: Any) -> Tensor:
+    def request_rows(self, owner: Owner, keys: Tensor, note: Any) -> Tensor:
         """Return the tensor of a host input in this trace."""
         tracer = payload(keys)
         place = next((i for i, x in enumerate(self._arguments) if x is tracer), None)
@@ -207,7 +207,7 @@ def host_input(owner: Owner, keys: Tensor, note: Any = None) -> Tensor:
         return owner.prepare([Request(keys, note)], whole_step=False)[0]
     if not _collectors:
         raise _hidden(keys)
-    return _collectors[-1].ask(owner, keys, note)
+    return _collectors[-1].request_rows(owner, keys, note)
 
 
 def _value(t: Tensor) -> Any:

@@ -181,10 +181,10 @@ class Wrapped:
         try:
             jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
         except (TypeError, ValueError, AttributeError) as error:
-            told = _convert_error(error, self.__name__, avals)
-            if told is None:
+            converted = _convert_error(error, self.__name__, avals)
+            if converted is None:
                 raise
-            raise told from error
+            raise converted from error
         op = Op(call, name=self.__name__)
         op.check = self.check
         return op, held["structure"]
@@ -235,23 +235,25 @@ class Wrapped:
 def _convert_error(error: Exception, name: str, avals: tuple) -> SbpjaxError | None:
     """Return JAX's error about a function's arrays in four parts; None for an error that is the function's own."""
     arrays = ", ".join(f"{jnp.dtype(dtype).name}{list(shape)}" for shape, dtype in avals)
-    operation, what = f"{name}({arrays}), a function of JAX arrays", str(error).partition("\n")[0]
+    operation, message = f"{name}({arrays}), a function of JAX arrays", str(error).partition("\n")[0]
     if isinstance(error, jax.errors.ConcretizationTypeError):
         rule = "the function is traced: which of its branches runs must not depend on values of arrays"
-        return DataDependentError(operation, what, rule, "jnp.where(condition, a, b), jax.lax.cond, jax.lax.while_loop")
+        return DataDependentError(
+            operation, message, rule, "jnp.where(condition, a, b), jax.lax.cond, jax.lax.while_loop"
+        )
     if isinstance(error, AttributeError):
         if not isinstance(error.obj, Tracer):
             return None
         rule = "the function is given JAX arrays, which have no methods of tensors"
         fix = f"write it with jax.numpy, jax.nn and jax.lax; if it is one of tensors, call {name} as it is"
-        return UnknownNameError(operation, what, rule, fix, name=error.name, obj=error.obj)
+        return UnknownNameError(operation, message, rule, fix, name=error.name, obj=error.obj)
     trace = traceback.extract_tb(error.__traceback__)
     if is_users_file(trace[-1].filename):
         return None
     lines = [f"{frame.filename}:{frame.lineno}" for frame in trace if is_users_file(frame.filename)]
     rule = "JAX traces the function with arrays of these shapes, and its outputs are arrays"
     fix = f"look at {lines[-1]}" if lines else "call the function with jax.numpy arrays of these shapes by itself"
-    return (OpTypeError if isinstance(error, TypeError) else OpValueError)(operation, what, rule, fix)
+    return (OpTypeError if isinstance(error, TypeError) else OpValueError)(operation, message, rule, fix)
 
 
 def _tensor(x) -> Tensor:

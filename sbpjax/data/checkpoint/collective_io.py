@@ -16,14 +16,14 @@ Result = TypeVar("Result")
 
 
 def together(
-    operation: str, work: Callable[[], Result], tell: Callable[[Result], Any]
+    operation: str, work: Callable[[], Result], summarize: Callable[[Result], Any]
 ) -> tuple[Result, dict[int, Any]]:
     """Return the result of ``work()`` here and the shared part of every rank's; all ranks call it.
 
     Args:
         operation: the name of the operation, equal on all ranks.
         work: the local work of this rank.
-        tell: the part of its result to share with the others.
+        summarize: the part of its result to share with the others.
 
     Raises:
         CheckpointError: it failed on another rank; the text names it. Where it failed, its own error is raised.
@@ -31,15 +31,15 @@ def together(
     failure, result, value = None, None, None
     try:
         result = work()
-        value = tell(result)
+        value = summarize(result)
     except Exception as error:
         failure = error
-    told = processes.current().exchange(
+    gathered = processes.current().exchange(
         operation, (None if failure is None else f"{type(failure).__name__}: {failure}", value)
     )
     if failure is not None:
         raise failure
-    failed = {rank: text for rank, (text, _) in told.items() if text is not None}
+    failed = {rank: text for rank, (text, _) in gathered.items() if text is not None}
     if failed:
         raise CheckpointError(
             operation,
@@ -47,4 +47,4 @@ def together(
             "all ranks reach the checkpoint, and save or load the same tensors",
             f"look at rank {next(iter(failed))}: its path, its disk, its model",
         )
-    return result, {rank: value for rank, (_, value) in told.items()}  # type: ignore[return-value]
+    return result, {rank: value for rank, (_, value) in gathered.items()}  # type: ignore[return-value]

@@ -95,14 +95,16 @@ def load(
             raise error
         return fit.targets, fit, done
 
-    (contents, state), told = together("loading a checkpoint", open_contents, lambda found: [str(found[0].directory)])
-    _alike(told)
+    (contents, state), gathered = together(
+        "loading a checkpoint", open_contents, lambda found: [str(found[0].directory)]
+    )
+    _alike(gathered)
     if check:
         contents.verify()
-    (targets, fit, done), told = together(
+    (targets, fit, done), gathered = together(
         "loading a checkpoint", plan_layouts, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
-    _alike(told)
+    _alike(gathered)
     arrays = contents.read(targets)
 
     def make(name: str) -> Any:
@@ -132,12 +134,12 @@ def _part(contents: Contents, part: str) -> Any:
     return found[part]
 
 
-def _alike(told: dict[int, list[str]]) -> None:
+def _alike(gathered: dict[int, list[str]]) -> None:
     """Raise if a rank loads other tensors or layouts than rank 0."""
-    for rank, theirs in told.items():
-        if theirs == told[0]:
+    for rank, theirs in gathered.items():
+        if theirs == gathered[0]:
             continue
-        both = zip_longest(told[0], theirs, fillvalue="nothing more")
+        both = zip_longest(gathered[0], theirs, fillvalue="nothing more")
         first, other = next((a, b) for a, b in both if a != b)
         seen = f"rank {rank} loads {other}, rank 0 {first}"
         rule = "all ranks load the same tensors of one checkpoint, into the same layouts"

@@ -140,10 +140,12 @@ class Manager:
             CheckpointError: there is no checkpoint of that step, or it is damaged.
         """
         self.wait()
-        told = processes.current().exchange(f"restoring from {self.directory}", self.latest() if step is None else step)
+        gathered = processes.current().exchange(
+            f"restoring from {self.directory}", self.latest() if step is None else step
+        )
         if step is None:
             self._tell_of_incomplete()
-        step = told[0]
+        step = gathered[0]
         if step is None:
             return None
         return step, load(self.path(step), part="state", **options)
@@ -161,8 +163,8 @@ class Manager:
 
     def should_stop(self) -> bool:
         """Return on all processes whether one of them received SIGTERM; all processes call it, e.g. once per step."""
-        told = processes.current().exchange("should_stop()", self.preempted)
-        return any(told.values())
+        gathered = processes.current().exchange("should_stop()", self.preempted)
+        return any(gathered.values())
 
     def exit_for_restart(self) -> None:
         """Wait for the checkpoint being written, and exit with the code on which the launcher restarts the job."""

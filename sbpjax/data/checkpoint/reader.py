@@ -44,8 +44,8 @@ def locate_checkpoint(path: str | os.PathLike) -> Path:
 
 
 class _Reading:
-    def __init__(self, directory: Path, what: str) -> None:
-        self._directory, self._what = directory, what
+    def __init__(self, directory: Path, part: str) -> None:
+        self._directory, self._what = directory, part
 
     def __enter__(self) -> None:
         pass
@@ -115,9 +115,9 @@ class Contents:
         if unknown:
             raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
 
-    def reading(self, what: str) -> _Reading:
+    def reading(self, part: str) -> _Reading:
         """Return a context in which any error of a damaged file becomes a CheckpointError."""
-        return _Reading(self.directory, what)
+        return _Reading(self.directory, part)
 
     def verify(self) -> None:
         """Compare the size and checksum of every file; all processes call it, each reads its share.
@@ -137,8 +137,8 @@ class Contents:
                         faults.append(f"{blocks.names(process)[0]} has changed: the checksum of {name} is another")
         except CheckpointError as error:
             faults.append(str(error).split("\n")[1].strip())
-        told = world.exchange(f"verifying {self.directory}", faults)
-        faults = [f for theirs in told.values() for f in theirs]
+        gathered = world.exchange(f"verifying {self.directory}", faults)
+        faults = [f for theirs in gathered.values() for f in theirs]
         if faults:
             more = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
             raise damaged_error(self.directory, "; ".join(faults[:4]) + more)

@@ -278,10 +278,10 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
     error = _write_file(partial, path, text, values) if world.rank == 0 else None
     for _ in values:  # reading a global tensor is collective: all ranks take part, even if rank 0's disk is full
         pass
-    told = world.exchange(f"save_safetensors({str(path)!r})", error)
-    if told[0] is not None:
+    gathered = world.exchange(f"save_safetensors({str(path)!r})", error)
+    if gathered[0] is not None:
         fix = "check the directory; its previous files are as before"
-        raise CheckpointError(f"save_safetensors(state, {str(path)!r})", told[0], "rank 0 can write there", fix)
+        raise CheckpointError(f"save_safetensors(state, {str(path)!r})", gathered[0], "rank 0 can write there", fix)
 
 
 def _write_file(partial: Path, path: Path, header: bytes, values: Iterator[np.ndarray]) -> str | None:

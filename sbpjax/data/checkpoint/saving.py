@@ -172,14 +172,16 @@ def begin(
         return text, found, uuid.uuid4().hex
 
     try:
-        (text, found, _), told = together(f"saving {target}", prepare, lambda made: (_shared_facts(made[1]), made[2]))
-        for rank, (theirs, _) in told.items():
-            if theirs != told[0][0]:
-                raise _other_state(target, rank, told[0][0], theirs)
+        (text, found, _), gathered = together(
+            f"saving {target}", prepare, lambda made: (_shared_facts(made[1]), made[2])
+        )
+        for rank, (theirs, _) in gathered.items():
+            if theirs != gathered[0][0]:
+                raise _other_state(target, rank, gathered[0][0], theirs)
     except BaseException:
         partial.remove()
         raise
-    number = told[0][1]  # of this save, alike on all ranks
+    number = gathered[0][1]  # of this save, alike on all ranks
     shards: Shards | Exception
     try:
         shards = [s for i, x in enumerate(found.values()) for s in _shards(i, x, asynchronous)]
@@ -255,8 +257,8 @@ def _write_other(world: World, partial: Partial, shards: Shards | Exception, num
     except Exception as raised:
         error = f"{type(raised).__name__}: {raised}"
     world.post(f"{number}/{world.rank}", error)
-    told = world.read_post(f"{number}/end", 0, time.monotonic() + processes.timeout_s() + _REPORT_S)
-    return {int(rank): text for rank, text in json.loads(told).items()}
+    gathered = world.read_post(f"{number}/end", 0, time.monotonic() + processes.timeout_s() + _REPORT_S)
+    return {int(rank): text for rank, text in json.loads(gathered).items()}
 
 
 def _shards(number: int, value: Any, copied: bool) -> Shards:

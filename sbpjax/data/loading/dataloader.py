@@ -193,10 +193,10 @@ class DataLoader:
             state = {"batches": 0, "seed": None, "parts": self._parts().begin(self._numbers)}
         else:
             state = self._iterator.state_dict()
-        why = self._no_resume()
-        if why:
-            warn(message("DataLoader.state_dict()", *why))
-            state["impossible"] = why
+        reason = self._no_resume()
+        if reason:
+            warn(message("DataLoader.state_dict()", *reason))
+            state["impossible"] = reason
         return state | {"generator": self._generator_state()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

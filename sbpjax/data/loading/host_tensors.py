@@ -67,9 +67,9 @@ class HostTensor(np.ndarray):
         self, *wanted: Any, dtype: Any = None, device: Any = None, copy: Any = False, non_blocking: Any = False
     ) -> HostTensor:
         """Return the values in another dtype, or in that of another tensor; devices have no meaning here."""
-        for what in wanted:
-            what = what.dtype if isinstance(what, np.ndarray) else what
-            dtype = what if isinstance(what, (type, np.dtype)) and dtype is None else dtype
+        for target in wanted:
+            target = target.dtype if isinstance(target, np.ndarray) else target
+            dtype = target if isinstance(target, (type, np.dtype)) and dtype is None else dtype
         return self if dtype is None else self.type(dtype)
 
     def type(self, dtype: Any) -> HostTensor:

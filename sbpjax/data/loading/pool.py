@@ -294,12 +294,12 @@ class Pool:
                 worker.ended = True
             self._results[number] = kind, value
 
-    def _make_exception(self, worker: _Worker, told: tuple, when: str) -> Exception:
+    def _make_exception(self, worker: _Worker, report: tuple, when: str) -> Exception:
         """Return a worker's exception, with its traceback in the text; one in four parts needs none.
 
         A class that cannot be imported here, or takes other arguments than a text, becomes a WorkerError.
         """
-        where, name, text, trace = told
+        where, name, text, trace = report
         kind = _exception_class(*where)
         index = self._workers.index(worker)
         if issubclass(kind, SbpjaxError) and "\n  seen: " in text and not full_tracebacks():
@@ -312,7 +312,7 @@ class Pool:
             error = kind(text)
             if text in str(error):
                 return error
-        seen = f"Caught {name} in DataLoader worker process {index}{when}: {told[2]}"
+        seen = f"Caught {name} in DataLoader worker process {index}{when}: {report[2]}"
         rule = f"an exception is raised again as its class with one text, and {name} does not take one"
         return WorkerError("the next batch", seen, rule, f"look where it was raised.\nOriginal {trace}")
 

@@ -228,7 +228,7 @@ class BatchSampler(Sampler[list[int]]):
         return whole + (rest > 0 and not self.drop_last)
 
 
-def _positive(what: str, name: str, value: Any) -> None:
+def _positive(label: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
         rule = f"{name} should be a positive integer value, but got {name}={value}"
-        raise DataError(f"{what}(...)", f"{value!r}", rule, f"{name}=8")
+        raise DataError(f"{label}(...)", f"{value!r}", rule, f"{name}=8")

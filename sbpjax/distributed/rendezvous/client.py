@@ -87,7 +87,7 @@ def split(address: str) -> tuple[str, int]:
 
 def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, operation: str) -> dict:
     """Send this rank's identity to rank 0 until it answers."""
-    why, refused, refused_since = "nothing answers there", "", None
+    reason, refused, refused_since = "nothing answers there", "", None
     while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
         since, refused_since = refused_since or now, None
         try:
@@ -98,19 +98,19 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
         except SignatureError:
             refused, refused_since = "the process there lacks this job's secret", since
         except (ValueError, EncodingError):
-            why = "something else answers there"
+            reason = "something else answers there"
         except OSError as error:
-            why = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
         time.sleep(_RETRY_S)
     if refused:
         rule = "all ranks have the same secret: that of the launcher, of SBPJAX_JOB_SECRET(_FILE), or of one user"
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value} with one value on all machines; see {page('explanation/security.md')}"
-        seen = refused if refused_since is not None else f"{refused}; then: {why}"
+        seen = refused if refused_since is not None else f"{refused}; then: {reason}"
         raise ForeignMessageError(operation, seen, rule, fix)
     raise LostRankError(
         operation,
-        f"rank 0 did not answer within {timeout_s:g} s: {why}",
+        f"rank 0 did not answer within {timeout_s:g} s: {reason}",
         "rank 0 serves the others at the coordinator's address",
         "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",
     )

@@ -51,7 +51,7 @@ class Comparison:
         self.world = world
         self._report = report
         self._over = threading.Event()
-        self._told: dict[tuple[int, ...], tuple] = {}  # last published part of each trace
+        self._sent: dict[tuple[int, ...], tuple] = {}  # last published part of each trace
         self._answered = self._hurries = False
         self._checked_s = 0.0  # when it last looked whether another one found a difference
         self._thread = threading.Thread(target=self._run, name="sbpjax-calls", daemon=True)
@@ -95,7 +95,7 @@ class Comparison:
         for trace in list(collective_trace.trails.values()):
             if trace.members[0] == self.world.rank:
                 leads = True
-                self._tell(trace, still, ended)
+                self._publish(trace, still, ended)
             else:
                 settled &= self._compare_trace(trace, still, ended)
         if leads and (still or ended or time.monotonic() - self._checked_s > _POLL_S):
@@ -104,10 +104,10 @@ class Comparison:
 
     # -- the first process of a group ------------------------------------------------------------------------------
 
-    def _tell(self, trace: CollectiveTrace, still: bool, ended: bool) -> None:
+    def _publish(self, trace: CollectiveTrace, still: bool, ended: bool) -> None:
         epoch, count = trace.epoch, _count(trace, still)
         news = (epoch, count, still or ended, ended)
-        before = self._told.get(trace.members)
+        before = self._sent.get(trace.members)
         if before == news or (before is not None and before[:2] == news[:2] and not (still or ended)):
             return
         first = max(count - _TAIL, 0) if still or ended else count
@@ -115,7 +115,7 @@ class Comparison:
         states = {n: state for n in points if (state := trace.at(n)) is not None}
         if trace.epoch == epoch:
             self.world.store.replace(key_of(trace.members), (epoch, count, ended, list(states), list(states.values())))
-            self._told[trace.members] = news
+            self._sent[trace.members] = news
 
     def _answer(self) -> None:
         """Publish the calls of this process, if another one found a difference."""
@@ -134,13 +134,13 @@ class Comparison:
     def _compare_trace(self, trace: CollectiveTrace, still: bool, ended: bool) -> bool:
         """Compare a trace with that of the first process; return whether both have ended alike."""
         leader, epoch, count = trace.members[0], trace.epoch, _count(trace, still)
-        told = self.world.store.find(key_of(trace.members))
-        if told is None:
+        record = self.world.store.find(key_of(trace.members))
+        if record is None:
             over = ended and self.world.store.find(f"{STORE_PREFIX}/ended/{leader}")
             if over and self.world.store.find(key_of(trace.members)) is None:
                 self._differ(trace, [leader])
             return False
-        their_epoch, their_count, they_ended, counts, states = told
+        their_epoch, their_count, they_ended, counts, states = record
         if their_epoch != epoch:
             return False
         own = ((n, state, trace.at(n)) for n, state in zip(counts, states, strict=True) if n <= count)

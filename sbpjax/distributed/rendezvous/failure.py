@@ -136,9 +136,9 @@ class FailureMonitor:
         if self.failed:
             return
         self.failed = True
-        self._tell(f"rank {self.world.rank} {how}")
+        self._report(f"rank {self.world.rank} {how}")
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         try:
             self.world.store.put(_KEY, text)
         except (jax.errors.JaxRuntimeError, ForeignMessageError):
@@ -146,7 +146,7 @@ class FailureMonitor:
 
     def _tell_difference(self, text: str) -> None:
         """Report a difference between ranks to all processes, this one too; the main thread may be blocked."""
-        self._tell(f"{_DIFFERS}{self.world.rank}): {text}")
+        self._report(f"{_DIFFERS}{self.world.rank}): {text}")
 
     def _on_error(self, kind, error, trace) -> None:
         try:
@@ -230,9 +230,9 @@ class FailureMonitor:
         while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process after its report
             time.sleep(0.05)
 
-    def _not_believed(self, error: ForeignMessageError, told: bool) -> bool:
+    def _not_believed(self, error: ForeignMessageError, is_reported: bool) -> bool:
         """Log once that an unauthenticated failure report was ignored."""
-        if not told:
+        if not is_reported:
             print(f"sbpjax: rank {self.world.rank} does not believe {_KEY}: {error}", file=sys.stderr, flush=True)
         return True
 

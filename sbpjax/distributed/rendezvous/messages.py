@@ -87,16 +87,16 @@ def open_frame(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
 def validate_message(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | None, str]:
     """Return the validated message of a rank, or None and the reason of its rejection."""
     try:
-        said = open_frame(key, "rank", nonce, body)
+        message = open_frame(key, "rank", nonce, body)
     except SignatureError:
         return None, "its signature is not of this job's secret (another job on this port?)"
     except EncodingError:
         return None, "it sent no message of the roll call"
-    if type(said) is not dict or said.keys() != _FIELDS.keys():
+    if type(message) is not dict or message.keys() != _FIELDS.keys():
         return None, "its message has other fields"
-    if any(type(said[name]) is not kind for name, kind in _FIELDS.items()):
+    if any(type(message[name]) is not kind for name, kind in _FIELDS.items()):
         return None, "its message has fields of other types"
-    texts = [said["host"], *said["versions"], *said["versions"].values()]
+    texts = [message["host"], *message["versions"], *message["versions"].values()]
     if any(type(text) is not str or len(text) > _MOST_CHARACTERS for text in texts) or len(texts) > 32:
         return None, "its message has texts that are none, or too long"
-    return (said, "") if len(said["nonce"]) == NONCE_BYTES else (None, "its random bytes are too few")
+    return (message, "") if len(message["nonce"]) == NONCE_BYTES else (None, "its random bytes are too few")

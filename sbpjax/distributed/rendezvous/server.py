@@ -135,26 +135,26 @@ class Server:
             return self._drop(caller, str(error))
         if body is None:
             return None if more else self._drop(caller, "it ended in the middle")
-        said, why = messages.validate_message(self.key, caller.nonce, body)
-        if said is None:
+        message, reason = messages.validate_message(self.key, caller.nonce, body)
+        if message is None:
             with contextlib.suppress(OSError):
                 caller.connection.send(messages.frame_bytes(b""))
-            return self._drop(caller, why)
+            return self._drop(caller, reason)
         self._selector.unregister(caller.connection)
         self._callers.remove(caller)
-        self._heard.append((caller.connection, said))
-        conflict = self._conflict(said)
+        self._heard.append((caller.connection, message))
+        conflict = self._conflict(message)
         if conflict is None:
-            self.present[said["rank"]] = said
+            self.present[message["rank"]] = message
         return conflict
 
-    def _drop(self, caller: _Caller, why: str) -> None:
+    def _drop(self, caller: _Caller, reason: str) -> None:
         self._callers.remove(caller)
         self._selector.unregister(caller.connection)
         caller.connection.close()
-        self.dropped.append(f"{caller.where}: {why}")
+        self.dropped.append(f"{caller.where}: {reason}")
         if len(self.dropped) <= _LOGGED:
-            log.warning("roll call: a connection from %s was dropped: %s", caller.where, why)
+            log.warning("roll call: a connection from %s was dropped: %s", caller.where, reason)
 
     def _drop_the_silent(self) -> None:
         now = time.monotonic()
@@ -162,10 +162,10 @@ class Server:
             self._drop(caller, f"it sent no whole message within {PATIENCE_S:g} s")
 
     def _answer(self, answer: dict) -> None:
-        for connection, said in self._heard:
+        for connection, message in self._heard:
             with contextlib.closing(connection), contextlib.suppress(OSError):
                 connection.settimeout(2.0)
-                connection.sendall(messages.sign_value(self.key, "answer", said["nonce"], answer))
+                connection.sendall(messages.sign_value(self.key, "answer", message["nonce"], answer))
         for caller in self._callers:
             caller.connection.close()
 
@@ -184,18 +184,18 @@ class Server:
             "fix": "look at the output of the ranks that are missing, or give them longer: env.init(timeout=seconds)",
         }
 
-    def _conflict(self, said: dict) -> dict | None:
+    def _conflict(self, message: dict) -> dict | None:
         """Return the error, if a rank does not fit to those present."""
-        rank, size = said["rank"], self.mine["size"]
-        here = f"rank {rank} on {said['host'].split('/')[0]}"
-        if said["size"] != size or not 0 < rank < size:
+        rank, size = message["rank"], self.mine["size"]
+        here = f"rank {rank} on {message['host'].split('/')[0]}"
+        if message["size"] != size or not 0 < rank < size:
             return {
                 "kind": "agree",
-                "seen": f"{here} was started for {said['size']} processes, rank 0 for {size}",
+                "seen": f"{here} was started for {message['size']} processes, rank 0 for {size}",
                 "rule": "all processes are started for the same number of processes",
                 "fix": "give every process the same WORLD_SIZE (or num_processes), and a rank of its own below it",
             }
-        if rank in self.present and self.present[rank]["nonce"] != said["nonce"]:  # else it reconnected
+        if rank in self.present and self.present[rank]["nonce"] != message["nonce"]:  # else it reconnected
             return {
                 "kind": "agree",
                 "seen": f"two processes claim to be rank {rank}",
@@ -203,10 +203,10 @@ class Server:
                 "fix": "give every process its own RANK (or process_id)",
             }
         for name, version in self.mine["versions"].items():
-            if said["versions"].get(name) != version:
+            if message["versions"].get(name) != version:
                 return {
                     "kind": "agree",
-                    "seen": f"{name} {version} on rank 0, {said['versions'].get(name)} on {here}",
+                    "seen": f"{name} {version} on rank 0, {message['versions'].get(name)} on {here}",
                     "rule": "all processes run the same versions: they must compile the same program",
                     "fix": f"install the same version of {name} everywhere",
                 }
@@ -225,13 +225,13 @@ def bind_address(host: str) -> str:
         return ""
     address = next((a for family, *_, (a, *_) in found if family == socket.AF_INET), found[0][4][0])
     named = host != address and not host.startswith("localhost")
-    why = "its name leads to the loopback address" if named and ipaddress.ip_address(address).is_loopback else None
+    reason = "its name leads to the loopback address" if named and ipaddress.ip_address(address).is_loopback else None
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            why = "that is no address of this machine" if error.errno == errno.EADDRNOTAVAIL else str(error)
-    if why is not None:
-        log.info("rank 0 listens on all addresses, not on %s alone: %s", host, why)
+            reason = "that is no address of this machine" if error.errno == errno.EADDRNOTAVAIL else str(error)
+    if reason is not None:
+        log.info("rank 0 listens on all addresses, not on %s alone: %s", host, reason)
         return ""
     return str(address)

@@ -40,8 +40,8 @@ def connect(
             "the processes are connected before the first tensor, placement or JAX array is made",
             "call sbpjax.env.init() right after the imports",
         )
-    present = client.rendezvous(address, rank, size, timeout_s, _job_key(operation))
-    hosts = present.hosts
+    met = client.rendezvous(address, rank, size, timeout_s, _job_key(operation))
+    hosts = met.hosts
     same = [r for r in range(size) if hosts[r] == hosts[rank]]
     local_rank = same.index(rank) if local_rank is None else local_rank
     # It warns of proxies, which are not used here.
@@ -59,7 +59,7 @@ def connect(
         heartbeat_timeout_seconds=max(10, min(_HEARTBEAT_S, int(timeout_s))),
         coordinator_bind_address=_bind_address(address) if rank == 0 else None,
     )
-    processes = world.Processes(local_rank, len(set(hosts)), present.key)
+    processes = world.Processes(local_rank, len(set(hosts)), met.key)
     world.install(processes)
     global _watch
     _watch = FailureMonitor(processes, launcher)

@@ -97,13 +97,13 @@ class Sharding:
         self._check({x.kind: [] for x in inputs.values()} | _names(inputs.values(), every))
         pins = {i: x.held(c) for i, x in inputs.items() if (c := self._of(x)) is not None}
         marks = {a: c for n, a in every.items() if (c := self.find("activation", n)) is not None}
-        for what, shape, codes in (
-            *((inputs[i].name, inputs[i].tensor_shape, inputs[i].told(c)) for i, c in pins.items()),
+        for label, shape, codes in (
+            *((inputs[i].name, inputs[i].tensor_shape, inputs[i].user_codes(c)) for i, c in pins.items()),
             *((a.name, a.shape, c) for a, c in marks.items()),
         ):
             if any(c >= len(shape) for c in codes):
                 raise SbpError(
-                    f"{what}: {algebra.nd_name(codes)!r} in the plan of {self.title}",
+                    f"{label}: {algebra.nd_name(codes)!r} in the plan of {self.title}",
                     f"a tensor of shape {list(shape)}",
                     f"split(d) needs d < {len(shape)}",
                     "split a dim that the tensor has",
@@ -249,7 +249,7 @@ def sharding_of(problem: PlanningProblem, plan: Plan) -> Sharding:
     rows: list[TensorRow] = []
     for x, codes in zip(problem.inputs, plan.in_codes, strict=True):
         if x.shape and x.kind in _SECTIONS:
-            rows.append(TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes)))
+            rows.append(TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.user_codes(codes)))
     entries: dict[str, dict[str, Codes]] = {}
     notes: dict[str, dict[str, str]] = {}
     names = [n for r in rows for n in r.names]

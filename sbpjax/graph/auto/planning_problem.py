@@ -73,7 +73,7 @@ class Input:
         """The shape that the user knows: of a stack, that of one tensor."""
         return self.shape[1:] if self.members else self.shape
 
-    def told(self, codes: Codes) -> Codes:
+    def user_codes(self, codes: Codes) -> Codes:
         """Return the nd-sbp of the user's tensor from that of the input."""
         return algebra.shift_splits(codes, -1) if self.members else codes
 
@@ -206,11 +206,11 @@ def planning_problem_of(
     names = list(names or [f"x{i}" for i in range(count)])
     kinds = list(kinds or [PARAMETER if i < returned else BATCH for i in range(count)])
     layouts = list(own or ["B," * (len(placement.hierarchy) - 1) + "B"] * count)
-    for what, given in (("names", names), ("kinds", kinds), ("own", layouts)):
+    for label, given in (("names", names), ("kinds", kinds), ("own", layouts)):
         if len(given) != count:
             raise SbpError(
-                f"subject_of({what}=...)",
-                f"{len(given)} {what} for {count} leaves",
+                f"subject_of({label}=...)",
+                f"{len(given)} {label} for {count} leaves",
                 "there is one per leaf of the step",
                 f"give {count}",
             )

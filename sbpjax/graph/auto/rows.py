@@ -69,10 +69,12 @@ def input_rows(problem: PlanningProblem, plan: Plan) -> list[TensorRow]:
         codes = plan.in_codes[i]
         if not x.shape or x.kind not in (PARAMETER, BUFFER, BATCH):
             continue
-        others = tuple(sorted(x.told(c) for c in states.get(i, set()) - {codes}))
-        held = math.prod(local_shape(x.tensor_shape, x.told(codes), problem.sizes)) * x.dtype.itemsize
+        others = tuple(sorted(x.user_codes(c) for c in states.get(i, set()) - {codes}))
+        held = math.prod(local_shape(x.tensor_shape, x.user_codes(codes), problem.sizes)) * x.dtype.itemsize
         rows.append(
-            TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held)
+            TensorRow(
+                x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.user_codes(codes), others, x.user_codes(x.own), held
+            )
         )
     return group_rows(rows)
 

@@ -97,8 +97,8 @@ def foreign(module: ir.Module) -> list[str]:
         if op.name == "stablehlo.custom_call":
             try:
                 _check(op)
-            except _Wrong as why:
-                found[f"{_target(op)}: {why}"] = None
+            except _Wrong as reason:
+                found[f"{_target(op)}: {reason}"] = None
         elif op.name in _HOST:
             found[f"{op.name}: it talks to the host"] = None
         elif not op.name.startswith(_DIALECTS):

@@ -188,14 +188,14 @@ def _with_free_batch(graph: Any, operation: str, args: tuple, kwargs: dict):
         fresh = State(owners_of(graph))
         program = build_program(GraphStep(graph, fresh, {}), fresh, given, Options(), f"{graph.name}.build")
         _warn_of_training(graph, operation, program)
-        what = str(error).strip().partition("\n")[0]
-        why: BaseException = error
-        while (cause := why.__cause__ or why.__context__) is not None:
-            why = cause
-        reason = "" if why is error else f": {str(why).strip().partition(chr(10))[0]}"
+        first_line = str(error).strip().partition("\n")[0]
+        root_cause: BaseException = error
+        while (cause := root_cause.__cause__ or root_cause.__context__) is not None:
+            root_cause = cause
+        reason = "" if root_cause is error else f": {str(root_cause).strip().partition(chr(10))[0]}"
         raise ExportError(
             operation,
-            f"build needs the number of rows: {what}{reason}",
+            f"build needs the number of rows: {first_line}{reason}",
             "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
             "parts, or choose by it",
             "export without dynamic_batch, once per batch size",

@@ -96,12 +96,12 @@ def program(folder: Path, found: dict, operation: str, vouched: bool) -> jax.exp
         ExportError: the file is damaged, of another version of JAX, or has a forbidden call.
     """
     blob = (folder / manifest.PROGRAM).read_bytes()
-    said = found["program"]
+    recorded = found["program"]
     # Compared even without a key: this separates a file that was cut off from one that JAX cannot read.
-    if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
+    if not same_digest(hashlib.sha256(blob).hexdigest(), recorded.get("sha256")):
         seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
         raise manifest.damaged_error(operation, seen)
-    calling = said.get("calling_convention_version")
+    calling = recorded.get("calling_convention_version")
     least = jax.export.minimum_supported_calling_convention_version
     most = jax.export.maximum_supported_calling_convention_version
     if calling.__class__ is not int or not least <= calling <= most:
@@ -118,10 +118,10 @@ def program(folder: Path, found: dict, operation: str, vouched: bool) -> jax.exp
     return exported
 
 
-def same_digest(made: str, said: Any) -> bool:
+def same_digest(made: str, recorded: Any) -> bool:
     """Return whether a digest is the stated one."""
     # `compare_digest` raises for text that is not ASCII, and a manifest may hold anything.
-    return isinstance(said, str) and said.isascii() and hmac.compare_digest(made, said)
+    return isinstance(recorded, str) and recorded.isascii() and hmac.compare_digest(made, recorded)
 
 
 def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -> None:
@@ -135,9 +135,9 @@ def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -
         _parse_elsewhere(exported.mlir_module_serialized)
     module = parse_program(exported.mlir_module_serialized)
     if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
-        what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
+        effects = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number for an object of the process that exported"
-        raise ExportError(operation, f"a program with {what}", rule, "export the graph without it")
+        raise ExportError(operation, f"a program with {effects}", rule, "export the graph without it")
     if not vouched and (found := foreign(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise ExportError(

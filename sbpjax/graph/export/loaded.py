@@ -248,8 +248,10 @@ class LoadedGraph:
             return batch
         codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
         if layout is None or layout.placement != self.placement or layout.codes != codes:
-            lies = "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))}) on {layout.placement!r}"
-            seen = f"{path} is local" if layout is None else f"{path} in {lies}"
+            layout_text = (
+                "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))}) on {layout.placement!r}"
+            )
+            seen = f"{path} is local" if layout is None else f"{path} in {layout_text}"
             fix = f"{path}.to_global({self.placement!r}, sbp={sbp})"
             raise self._wrong(facts, seen, fix)
         return batch
@@ -365,26 +367,26 @@ class _Live:
 
 def _target(found: dict, placement: Any, device: Any, operation: str) -> tuple[Placement | None, Any]:
     """Return the target of a graph: a placement, or None and a device."""
-    said = found.get("placement")
-    if said is None:
+    recorded = found.get("placement")
+    if recorded is None:
         if placement is not None:
             seen, rule = f"placement={placement!r}", "this graph was exported from local tensors: it runs on one device"
             raise ExportError(operation, seen, rule, 'load_graph(path, device="cpu")')
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
         return None, default_jax_device()
-    hierarchy = tuple(said["hierarchy"])
+    hierarchy = tuple(recorded["hierarchy"])
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
     if device is not None:
         seen, rule = f"device={str(device)!r}", f"this graph is sharded over a placement of {_grid(hierarchy)} ranks"
         raise ExportError(operation, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))")
     if placement is None:
-        have = len(devices_of(said["type"]))
+        have = len(devices_of(recorded["type"]))
         if have < np.prod(hierarchy):
-            seen = f"{have} devices of type {said['type']!r} here"
+            seen = f"{have} devices of type {recorded['type']!r} here"
             rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
             raise ExportError(operation, seen, rule, "export it from a placement of the devices there are")
-        return Placement(said["type"], ranks), None
+        return Placement(recorded["type"], ranks), None
     if tuple(placement.hierarchy) != hierarchy or not placement.is_present:
         seen = f"a placement of {_grid(placement.hierarchy)} ranks{'' if placement.is_present else ', not here'}"
         rule = f"the plan is part of the program: it was exported for {_grid(hierarchy)} ranks"

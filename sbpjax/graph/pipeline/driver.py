@@ -218,8 +218,8 @@ class Driver:
             try:
                 results = task.executable(*arguments)
             except FOUND_NAN as error:
-                what = f"{schedule.works[work].kind} of micro-batch {micro}"
-                raise self._nan(error, task.task.placement, what) from None
+                label = f"{schedule.works[work].kind} of micro-batch {micro}"
+                raise self._nan(error, task.task.placement, label) from None
             del arguments
             following = iterations[micro + 1]
             for v, array in zip(task.task.outs, results, strict=False):
@@ -247,9 +247,9 @@ class Driver:
             if c.before in last:
                 env[c.last] = last[c.before]
 
-    def _nan(self, error: Exception, place: Any, what: str) -> NanError:
+    def _nan(self, error: Exception, place: Any, label: str) -> NanError:
         stages = self.pipeline.stages
-        return nan_error(f"stage {stages.index(place) if place in stages else repr(place)}, {what}", error)
+        return nan_error(f"stage {stages.index(place) if place in stages else repr(place)}, {label}", error)
 
     def _take_parcels(self, body: Body, work: int, own: dict) -> list:
         return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]

@@ -61,10 +61,10 @@ def agree_on_numbers(operation: str, state, values: list[float]) -> None:
     if world.size == 1:
         return
     operation = re.sub(r"_\d+\b", "", operation.split("\n")[0])
-    told = world.exchange(f"{operation}: its numbers", list(values))
+    gathered = world.exchange(f"{operation}: its numbers", list(values))
     names = [name for _, name in getattr(state, "options", ())] or [f"number {i}" for i in range(len(values))]
     for i, name in enumerate(names):
-        ranks = processes.by_value({rank: theirs[i] for rank, theirs in told.items()})
+        ranks = processes.by_value({rank: theirs[i] for rank, theirs in gathered.items()})
         if len(ranks) > 1:
             seen = f"{name}: " + ", ".join(f"{value:g} on ranks {ranks_text(some)}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"

@@ -94,12 +94,12 @@ def named_inputs(
     for i, slot in enumerate(slots):
         members = [f"{n}:{kind}" if kind else n for kind, n in (names[p] for p in slot.places)]
         kind, name = pattern_of([names[p] for p in slot.places])
-        what = STATE if kind else PARAMETER if kinds[slot.places[0]] == "parameters" else BUFFER
+        role = STATE if kind else PARAMETER if kinds[slot.places[0]] == "parameters" else BUFFER
         if not avals[1 + i].shape:
-            what = NUMBER
-        if what == PARAMETER:
+            role = NUMBER
+        if role == PARAMETER:
             place_of[name] = 1 + i
-        found.append((f"{name}:{kind}" if kind else name, what, name, tuple(members) if len(members) > 1 else ()))
+        found.append((f"{name}:{kind}" if kind else name, role, name, tuple(members) if len(members) > 1 else ()))
     found = [(n, k, place_of.get(owner) if k == STATE else None, m) for n, k, owner, m in found]
     found += [(f"number[{i}]", NUMBER, None, ()) for i in range(numbers)]
     rest = len(avals) - len(found) - len(arguments)

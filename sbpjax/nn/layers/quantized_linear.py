@@ -50,9 +50,9 @@ class QuantizedLinear(Module):
         with no_grad():
             weight, scale = apply(quantize_rows, linear.weight, dtype=dtype.np)
             if linear.weight.is_global:
-                lies = linear.weight.sbp
-                weight = weight.to_global(sbp=lies)
-                scale = scale.to_global(sbp=[s if s == split(0) else broadcast for s in lies])
+                weight_sbp = linear.weight.sbp
+                weight = weight.to_global(sbp=weight_sbp)
+                scale = scale.to_global(sbp=[s if s == split(0) else broadcast for s in weight_sbp])
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
         self.bias = linear.bias

@@ -25,8 +25,8 @@ try:
     from omegaconf import DictConfig, ListConfig, OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 except ModuleNotFoundError:
-    told = "no module omegaconf", "configurations are trees of OmegaConf", pip_install("train")
-    raise ConfigError("import sbpjax.train.config", *told) from None
+    parts = "no module omegaconf", "configurations are trees of OmegaConf", pip_install("train")
+    raise ConfigError("import sbpjax.train.config", *parts) from None
 
 if TYPE_CHECKING:
     from .names import Allowed

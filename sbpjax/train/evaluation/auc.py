@@ -28,20 +28,20 @@ def _scores_and_labels(name: str, predictions: Any, targets: Any) -> tuple[np.nd
     Raises:
         TrainError: a target is not 0 or 1, a score is NaN, or their numbers differ.
     """
-    scores, told = host(predictions).reshape(-1), host(targets).reshape(-1)
-    seen = f"{scores.size} scores, {told.size} targets"
-    if scores.size != told.size:
+    scores, actual = host(predictions).reshape(-1), host(targets).reshape(-1)
+    seen = f"{scores.size} scores, {actual.size} targets"
+    if scores.size != actual.size:
         rule = "a binary classifier gives one score for each sample"
         raise TrainError(f"{name}.update(outputs, batch)", seen, rule, "logits of shape (B,)")
     if np.isnan(scores).any():
         rule = "scores are ordered, and NaN has no place in an order"
         seen = f"{int(np.isnan(scores).sum())} of {scores.size} scores are NaN"
         raise TrainError(f"{name}.update(outputs, batch)", seen, rule, "look for the step in which the loss became NaN")
-    if not np.isin(told, (0, 1)).all():
-        wrong = told[~np.isin(told, (0, 1))][0]
+    if not np.isin(actual, (0, 1)).all():
+        wrong = actual[~np.isin(actual, (0, 1))][0]
         fix = "select=lambda outputs, batch: (outputs, batch['labels'] > 0)"
         raise TrainError(f"{name}.update(outputs, batch)", f"a target {wrong}", "targets are 0 or 1", fix)
-    return scores[told == 1], scores[told == 0]
+    return scores[actual == 1], scores[actual == 0]
 
 
 class AUC(Metric):

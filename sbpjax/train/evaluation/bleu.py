@@ -80,19 +80,19 @@ class Bleu(Metric):
         """Count the texts of a batch."""
         if self.decode is not None:
             predictions, targets = self.decode(predictions), self.decode(targets)
-        for text, told in zip(predictions, targets, strict=True):
-            self._take(state, words(text), [words(each) for each in ([told] if isinstance(told, str) else told)])
+        for text, actual in zip(predictions, targets, strict=True):
+            self._take(state, words(text), [words(each) for each in ([actual] if isinstance(actual, str) else actual)])
 
-    def _take(self, state: dict[str, Any], said: list[str], references: list[list[str]]) -> None:
+    def _take(self, state: dict[str, Any], predicted: list[str], references: list[list[str]]) -> None:
         most: Counter = Counter()
         for each in references:
             most |= _runs(each)
-        for run, times in _runs(said).items():
+        for run, times in _runs(predicted).items():
             state["runs"] = state["runs"] + (np.arange(_ORDERS) == len(run) - 1) * times
             state["found"] = state["found"] + (np.arange(_ORDERS) == len(run) - 1) * min(times, most[run])
-        state["words"] += len(said)
+        state["words"] += len(predicted)
         # The reference that is nearest in length; of two, the shorter.
-        state["reference_words"] += min((abs(len(each) - len(said)), len(each)) for each in references)[1]
+        state["reference_words"] += min((abs(len(each) - len(predicted)), len(each)) for each in references)[1]
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
         """Return ``bleu``."""

@@ -96,15 +96,15 @@ def predictions_and_targets(outputs: Any, batch: Any) -> tuple[Any, Any]:
         >>> predictions_and_targets(0.5, {"images": 1, "labels": 2})
         (0.5, 2)
     """
-    said = outputs[0] if isinstance(outputs, (tuple, list)) and _is_tensor(outputs[0]) else outputs
+    predicted = outputs[0] if isinstance(outputs, (tuple, list)) and _is_tensor(outputs[0]) else outputs
     if not isinstance(batch, Mapping):
-        return said, batch[1]
+        return predicted, batch[1]
     name = next((name for name in TARGETS if name in batch), None)
     if name is None:
         rule = f"the target is under {' or '.join(map(repr, TARGETS))}"
         fix = "select=lambda outputs, batch: (outputs, batch[...])"
         raise TrainError("Metric.update(outputs, batch)", f"a batch with {', '.join(batch)}", rule, fix)
-    return said, batch[name]
+    return predicted, batch[name]
 
 
 def _is_tensor(value: Any) -> bool:

@@ -37,12 +37,12 @@ def places_of_targets(logits: Any, targets: Any) -> np.ndarray:
         [1, 1]
     """
     scores = tensor(logits)
-    told = beside(targets, scores)
-    chosen = told.clamp(min=0)[..., None].to(flow.int64)
+    actual = beside(targets, scores)
+    chosen = actual.clamp(min=0)[..., None].to(flow.int64)
     own = scores.gather(-1, chosen)  # (..., 1)
     classes = beside(np.arange(scores.shape[-1]), scores)
     ahead = (scores > own) | ((scores == own) & (classes < chosen))
-    counts = host(told).reshape(-1) >= 0
+    counts = host(actual).reshape(-1) >= 0
     return host(ahead.to(flow.int64).sum(-1)).reshape(-1)[counts]
 
 
@@ -99,10 +99,10 @@ class Confusion(Metric):
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
         """Count the predictions of a batch."""
-        said, told = host(predictions), host(targets).reshape(-1)
-        said = (said.argmax(-1) if said.dtype.kind == "f" else said).reshape(-1)
-        counted = told >= 0
-        cells = told[counted].astype(np.int64) * self.classes + said[counted]
+        predicted, actual = host(predictions), host(targets).reshape(-1)
+        predicted = (predicted.argmax(-1) if predicted.dtype.kind == "f" else predicted).reshape(-1)
+        counted = actual >= 0
+        cells = actual[counted].astype(np.int64) * self.classes + predicted[counted]
         state["table"] = state["table"] + np.bincount(cells, minlength=self.classes**2).reshape(self.classes, -1)
 
 
@@ -148,10 +148,12 @@ class Matthews(Confusion):
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
         """Return ``matthews``."""
-        there, said = (state["table"].sum(axis).tolist() for axis in (1, 0))
+        there, predicted = (state["table"].sum(axis).tolist() for axis in (1, 0))
         right, count = int(np.trace(state["table"])), sum(there)
-        spread = (count**2 - sum(n**2 for n in said)) * (count**2 - sum(n**2 for n in there))  # whole numbers: exact
-        together = right * count - sum(a * b for a, b in zip(said, there, strict=True))
+        spread = (count**2 - sum(n**2 for n in predicted)) * (
+            count**2 - sum(n**2 for n in there)
+        )  # whole numbers: exact
+        together = right * count - sum(a * b for a, b in zip(predicted, there, strict=True))
         return {"matthews": together / math.sqrt(spread) if spread else 0.0}
 
 
@@ -184,9 +186,9 @@ class Perplexity(Metric):
                 ignore_index=-1,
                 reduction="none",
             )
-        told = host(targets).reshape(-1) >= 0
-        state["nats"].add(host(losses).reshape(-1)[told])
-        state["tokens"] += int(told.sum())
+        actual = host(targets).reshape(-1) >= 0
+        state["nats"].add(host(losses).reshape(-1)[actual])
+        state["tokens"] += int(actual.sum())
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
         """Return ``loss``, in nats per token, and ``perplexity``."""
@@ -225,13 +227,13 @@ class Regression(Metric):
 
     def result(self, state: dict[str, Any]) -> dict[str, float]:
         """Return ``mse``, ``pearson`` and ``spearman``; NaN for fewer than one, two and two samples."""
-        said, told = np.array(state["said"]), np.array(state["told"])
-        if not len(said):
+        predicted, actual = np.array(state["said"]), np.array(state["told"])
+        if not len(predicted):
             return dict.fromkeys(("mse", "pearson", "spearman"), math.nan)
-        order = np.lexsort((told, said))
-        said, told = said[order], told[order]
+        order = np.lexsort((actual, predicted))
+        predicted, actual = predicted[order], actual[order]
         return {
-            "mse": math.fsum((said - told) ** 2) / len(said),
-            "pearson": _pearson(said, told),
-            "spearman": _pearson(rankdata(said), rankdata(told)),
+            "mse": math.fsum((predicted - actual) ** 2) / len(predicted),
+            "pearson": _pearson(predicted, actual),
+            "spearman": _pearson(rankdata(predicted), rankdata(actual)),
         }

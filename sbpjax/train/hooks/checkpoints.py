@@ -104,14 +104,14 @@ class Checkpoints(Hook):
     def after_step(self, trainer: Trainer) -> None:
         """Save if it is due, or if a process received SIGTERM."""
         manager = self.manager(trainer)
-        told = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
-        if told or due(trainer.step, self.every, trainer.max_steps):
+        is_preempted = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
+        if is_preempted or due(trainer.step, self.every, trainer.max_steps):
             self.save(trainer)
         if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
             self.manager(trainer).wait()  # an error at the end costs nothing of the run
             self._unknown(", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}")
-        if told:
-            trainer.say(f"stopping by request: saved at step {trainer.step:,}")
+        if is_preempted:
+            trainer.write_text(f"stopping by request: saved at step {trainer.step:,}")
             manager.exit_for_restart()
 
     def save(self, trainer: Trainer) -> None:

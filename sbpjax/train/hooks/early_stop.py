@@ -91,4 +91,4 @@ class TargetMetric(Hook):
             seen = f"{self.metric} is {found}" if found is None else f"{self.metric} is {found:.4g}"
             rule = f"the run is to end with {self.metric} of {bound}"
             raise TrainError(f"training of {trainer.max_steps:,} steps", seen, rule, "look at the curve: metrics.jsonl")
-        trainer.say(f"reached: {self.metric} is {found:.4g}, {bound} was to be reached")
+        trainer.write_text(f"reached: {self.metric} is {found:.4g}, {bound} was to be reached")

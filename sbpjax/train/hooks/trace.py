@@ -50,7 +50,7 @@ class Trace(Hook):
         if self._on and trainer.step >= self.last:
             trainer.loss.numpy()  # its devices are done
             self._end()
-            trainer.say(f"traced steps {self.first:,} to {trainer.step:,}: {trainer.out}/trace")
+            trainer.write_text(f"traced steps {self.first:,} to {trainer.step:,}: {trainer.out}/trace")
 
     def after_run(self, trainer: Trainer) -> None:
         """Stop the trace, if the run ended before."""

@@ -173,14 +173,14 @@ class CocoDetection(VisionDataset):
         return len(self.ids)
 
     @contextlib.contextmanager
-    def _reword_errors(self, what: str) -> Iterator[None]:
+    def _reword_errors(self, label: str) -> Iterator[None]:
         """Turn the errors of a damaged file into one error that names the place."""
         try:
             yield
         except SbpjaxError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            seen = f"{what}: {type(error).__name__}: {str(error)[:200]}"
+            seen = f"{label}: {type(error).__name__}: {str(error)[:200]}"
             rule = "images, categories and annotations have the fields and kinds of values of COCO's format"
             raise DataError(self._operation, seen, rule, "remove the entry, or write the file anew") from None
 

@@ -149,6 +149,6 @@ def first_readable(read: Callable[[int], Any], index: int, count: int, on_error:
         except ImageFileError as error:
             if on_error == "raise" or other == count - 1:
                 raise
-            operation, told, *_ = str(error).splitlines()
-            warn(f"left out: {operation.partition(' (at ')[0]}: {told.strip()}")
+            operation, reason, *_ = str(error).splitlines()
+            warn(f"left out: {operation.partition(' (at ')[0]}: {reason.strip()}")
     raise IndexError(f"index {index} is outside an empty dataset")

@@ -99,11 +99,11 @@ def check_boxes(boxes: np.ndarray, labels: np.ndarray, model: str, size: tuple[i
             "resize boxes with their image: transforms.Resize of the whole sample",
         ),
     ]
-    for which, told, fix in wrong:
+    for which, detail, fix in wrong:
         which = which & real
         if which.any():
             image, row = (int(at[0]) for at in np.nonzero(which))
-            seen = f"box {boxes[image, row].tolist()} of image {image} in the batch, which {told}"
+            seen = f"box {boxes[image, row].tolist()} of image {image} in the batch, which {detail}"
             raise DataError(operation, seen, units, fix)
     if max(right[real].max(), bottom[real].max()) <= 1 < min(size):
         seen = f"boxes up to {max(right[real].max(), bottom[real].max()):g} in a batch"

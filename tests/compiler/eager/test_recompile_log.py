@@ -24,12 +24,12 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
     assert waited.programs == 9
 
 
-@pytest.mark.parametrize(("line", "said"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])
-def test_only_a_line_of_the_users_is_told_of_its_shapes(line, said, caplog):
+@pytest.mark.parametrize(("line", "expected"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])
+def test_only_a_line_of_the_users_is_told_of_its_shapes(line, expected, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
         for size in range(recompile_log.WARN_AT_SHAPES + 5):
             recompile_log.count("sine", ((size,),), line)
-    assert len(caplog.records) == said
+    assert len(caplog.records) == expected
 
 
 def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):

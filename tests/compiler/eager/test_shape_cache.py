@@ -42,9 +42,9 @@ def test_programs_of_ever_new_shapes_are_bounded_and_right(monkeypatch, caplog):
     assert isinstance(op.call, shape_cache.ShapeCache)
     assert 0 < len(table.everything()) <= 8
     assert len(op.entries) <= ops._MAX_ENTRIES + 1
-    said = [r.getMessage() for r in caplog.records if "test_shape_cache.py" in r.getMessage()]
-    assert len(said) == 2  # the line of the op, and the one that checks; each once, though its backward has as many
-    assert "has compiled 10 shapes of sinh, now [10, 2]" in said[0]
+    messages = [r.getMessage() for r in caplog.records if "test_shape_cache.py" in r.getMessage()]
+    assert len(messages) == 2  # the line of the op, and the one that checks; each once, though its backward has as many
+    assert "has compiled 10 shapes of sinh, now [10, 2]" in messages[0]
 
 
 def test_an_op_of_many_shapes_is_a_part_of_traced_programs():

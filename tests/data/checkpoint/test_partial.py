@@ -153,8 +153,10 @@ def test_a_checkpoint_without_its_checksums_is_passed_over_and_said_once(tmp_pat
         manager.save(step, {"a": step})
         (tmp_path / f"step_{step:09d}" / "checksums.json").rename(tmp_path / f"sums{step}")
     assert manager.restore() is None and manager.restore() is None
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2 and all("was not written to the end (or its checksums.json is gone)" in t for t in told)
-    assert "step_000000001" in told[0] and "step_000000002" in told[1]
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2 and all(
+        "was not written to the end (or its checksums.json is gone)" in t for t in messages
+    )
+    assert "step_000000001" in messages[0] and "step_000000002" in messages[1]
     (tmp_path / "sums1").rename(tmp_path / "step_000000001" / "checksums.json")
     assert manager.restore() == (1, {"a": 1})

@@ -21,8 +21,8 @@ thread.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the C++ library has another name there")
-@pytest.mark.parametrize("then, said", [("", "a message\n"), ("undo()", "")], ids=["set", "undone"])
-def test_a_function_runs_before_the_process_is_aborted_as_it_would_have_been(then, said):
+@pytest.mark.parametrize("then, expected", [("", "a message\n"), ("undo()", "")], ids=["set", "undone"])
+def test_a_function_runs_before_the_process_is_aborted_as_it_would_have_been(then, expected):
     done = subprocess.run([sys.executable, "-c", CODE.format(then)], capture_output=True, text=True, timeout=100)
-    assert done.stdout == said and done.returncode == -signal.SIGABRT
+    assert done.stdout == expected and done.returncode == -signal.SIGABRT
     assert "terminate called without an active exception" in done.stderr  # of the handler before

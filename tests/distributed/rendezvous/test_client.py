@@ -122,7 +122,7 @@ def test_something_else_answers():
 # ---------------------------------------------------------------------------------------------------------- strangers
 
 
-def said(**changes):
+def fields(**changes):
     versions = messages.versions()
     return {"rank": 1, "size": 2, "host": "evil", "versions": versions, "nonce": b"n" * 16} | changes
 
@@ -138,7 +138,7 @@ def plain(data):
 
 def recorded(nonce):
     """What a rank said to another challenge, on another day."""
-    return messages.sign_value(KEY, "rank", b"x" * 16, said())
+    return messages.sign_value(KEY, "rank", b"x" * 16, fields())
 
 
 STRANGERS = {
@@ -150,8 +150,8 @@ STRANGERS = {
     "a length that never comes": plain(struct.pack("<I", 8000)),
     "a large length": plain(b"\xff\xff\xff\xff" + b"y" * 100),
     "half a signature": plain(messages.frame_bytes(b"t" * 20)),
-    "no signature": plain(messages.frame_bytes(encoding.encode(said()))),
-    "the key of another job": frame(said(), OTHER),
+    "no signature": plain(messages.frame_bytes(encoding.encode(fields()))),
+    "the key of another job": frame(fields(), OTHER),
     "a recorded message": recorded,
     "an answer in place of a message": frame({"hosts": ["a", "b"], "run": b"r" * 16}, which="answer"),
     "signed, no value": lambda n: messages.frame_bytes(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
@@ -159,14 +159,14 @@ STRANGERS = {
         signing.sign(KEY, f"roll call, rank {n.hex()}", pickle.dumps(3))
     ),
     "signed, a list": frame([1, 2]),
-    "signed, no rank": frame({k: v for k, v in said().items() if k != "rank"}),
-    "signed, one field more": frame(said(more=1)),
-    "signed, a rank that is a text": frame(said(rank="1")),
-    "signed, a rank that is true": frame(said(rank=True)),
-    "signed, versions that are a list": frame(said(versions=[])),
-    "signed, a version that is a number": frame(said(versions={"jax": 1})),
-    "signed, a host of 10,000 letters": frame(said(host="h" * 7000)),
-    "signed, short random bytes": frame(said(nonce=b"n")),
+    "signed, no rank": frame({k: v for k, v in fields().items() if k != "rank"}),
+    "signed, one field more": frame(fields(more=1)),
+    "signed, a rank that is a text": frame(fields(rank="1")),
+    "signed, a rank that is true": frame(fields(rank=True)),
+    "signed, versions that are a list": frame(fields(versions=[])),
+    "signed, a version that is a number": frame(fields(versions={"jax": 1})),
+    "signed, a host of 10,000 letters": frame(fields(host="h" * 7000)),
+    "signed, short random bytes": frame(fields(nonce=b"n")),
 }
 
 
@@ -211,13 +211,15 @@ def test_strangers_change_nothing(caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax.distributed.rendezvous"):
         first, second = with_strangers(list(STRANGERS.values()))
     assert isinstance(first, client.RendezvousResult) and first == second and "evil" not in first.hosts
-    told = [r.getMessage() for r in caplog.records]
-    assert 0 < len(told) <= 5 and all("a connection from 127.0.0.1 was dropped: " in text for text in told)
+    messages_text = [r.getMessage() for r in caplog.records]
+    assert 0 < len(messages_text) <= 5 and all(
+        "a connection from 127.0.0.1 was dropped: " in text for text in messages_text
+    )
 
 
 def test_mutated_messages_that_are_signed():
     """Whoever has the secret may be of another version, or broken: each field is checked before it is used."""
-    draw, whole = random.Random(3), encoding.encode(said())
+    draw, whole = random.Random(3), encoding.encode(fields())
     taken = 0
     for _ in range(3_000):
         body = bytearray(whole)
@@ -225,8 +227,8 @@ def test_mutated_messages_that_are_signed():
             at = draw.randrange(len(body))
             body[at : at + draw.randrange(3)] = draw.randbytes(draw.randrange(3))
         signed = signing.sign(KEY, f"roll call, rank {(b'c' * 16).hex()}", body)
-        found, why = messages.validate_message(KEY, b"c" * 16, signed)
-        assert (found is None) == bool(why)
+        found, reason = messages.validate_message(KEY, b"c" * 16, signed)
+        assert (found is None) == bool(reason)
         if found is not None:
             taken += 1
             assert {k: type(v) for k, v in found.items()} == messages._FIELDS and len(found["nonce"]) == 16
@@ -253,7 +255,11 @@ def test_a_silent_connection_is_closed(monkeypatch):
 
 @pytest.mark.parametrize("name", ["no rank of this size", "rank 0 itself", "a negative rank"])
 def test_ranks_of_this_job_that_do_not_fit_are_an_error_of_all(name):
-    wrong = {"no rank of this size": said(rank=7), "rank 0 itself": said(rank=0), "a negative rank": said(rank=-1)}
+    wrong = {
+        "no rank of this size": fields(rank=7),
+        "rank 0 itself": fields(rank=0),
+        "a negative rank": fields(rank=-1),
+    }
     first, _ = with_strangers([frame(wrong[name])], timeout_s=1.0)
     assert isinstance(first, errors.AgreementError) and "a rank of its own below it" in str(first)
 

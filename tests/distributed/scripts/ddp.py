@@ -29,7 +29,7 @@ def fit(x, y, wrap, steps=5):
 mine = slice(2 * rank, 2 * rank + 2)
 together = fit(points[mine], values[mine], ddp)
 np.testing.assert_allclose(together, fit(points, values, lambda module: module), rtol=1e-5)
-told = [None, None]
-flow.distributed.all_gather_object(told, together.tobytes())
-assert told[0] == told[1]
+gathered = [None, None]
+flow.distributed.all_gather_object(gathered, together.tobytes())
+assert gathered[0] == gathered[1]
 print(f"rank {rank} of 2 passed")

@@ -35,8 +35,8 @@ for wrong in (np.arange(6).reshape(2, 3) + 2**40 * (rank == 1), np.arange(9000).
     try:
         small(flow.tensor(wrong).to_global(placement, flow.sbp.split(0)))
     except TableError as error:
-        told = str(error)
-        assert "the id" in told or "keys in a step" in told or "another process" in told, told
+        message = str(error)
+        assert "the id" in message or "keys in a step" in message or "another process" in message, message
     else:
         raise AssertionError("no error")
 if rank == 0:

@@ -50,9 +50,9 @@ def test_training():
     (losses, weights), (wanted, wanted_weights) = train(everywhere), train(alone)
     np.testing.assert_allclose(losses, wanted, rtol=TOLERANCE)
     np.testing.assert_allclose(weights, wanted_weights, rtol=TOLERANCE, atol=TOLERANCE)
-    told = [None] * ranks
-    flow.distributed.all_gather_object(told, (losses, weights.tobytes()))
-    assert all(t == told[0] for t in told)
+    gathered = [None] * ranks
+    flow.distributed.all_gather_object(gathered, (losses, weights.tobytes()))
+    assert all(t == gathered[0] for t in gathered)
 
 
 def test_random_numbers_of_the_first_rank_hold():

@@ -17,9 +17,9 @@ rank, ranks = flow.env.get_rank(), flow.env.get_world_size()
 line = list(flow.placement.all("cpu").ranks)
 grid = np.array(line).reshape(2, -1).tolist()
 S, B = flow.sbp.split, flow.sbp.broadcast
-told = np.load(folder / "zero.npz")
-losses = told["losses"].tolist()
-wanted = {name: told[name] for name in told.files if name != "losses"}
+recorded = np.load(folder / "zero.npz")
+losses = recorded["losses"].tolist()
+wanted = {name: recorded[name] for name in recorded.files if name != "losses"}
 
 layouts = [(line, S(0)), (line, B), (line[-1:], B), (grid, [S(1), S(0)])]
 run = zero_state.check(folder / "zero", wanted, losses, grid, stage, layouts)

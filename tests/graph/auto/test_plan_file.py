@@ -82,7 +82,7 @@ def test_what_the_file_leaves_out_is_the_planners():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("PARAMETERS = {}\n", "the names ['PARAMETERS']"),
         ('HIERARCHY = (8,)\nPARAMETERS = {"p.9.w": "B"}\n', "no tensor of the step is called 'p.9.w'"),
@@ -92,12 +92,12 @@ def test_what_the_file_leaves_out_is_the_planners():
         ('HIERARCHY = (2, 4)\nPARAMETERS = {"p.0.w": "B,B"}\n', "hierarchy (2, 4) in the file, (8,) of the step"),
     ],
 )
-def test_files_that_do_not_fit_are_explained(text, said, tmp_path):
+def test_files_that_do_not_fit_are_explained(text, expected, tmp_path):
     path = tmp_path / "sharding.py"
     path.write_text(text)
     with pytest.raises(SbpError) as error:
         load(path).plan(on_a_line("mlp"))
-    assert said in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_json_that_is_none(tmp_path):
@@ -113,7 +113,7 @@ def test_json_that_is_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         ("[" * 30_000, "text that is no JSON"),
         ({"hierarchy": "ab", "parameters": {}}, "HIERARCHY ab"),
@@ -125,12 +125,12 @@ def test_json_that_is_none(tmp_path):
         ({"hierarchy": [8], "state": {"a": {"b": []}}}, "a layout in STATE that cannot be read"),
     ],
 )
-def test_json_of_other_types(content, said, tmp_path):
+def test_json_of_other_types(content, expected, tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(SbpError) as error:
         load(path)
-    assert said in str(error.value) and "\n  fix:  " in str(error.value)
+    assert expected in str(error.value) and "\n  fix:  " in str(error.value)
 
 
 def test_a_model_is_laid_out_by_a_file():

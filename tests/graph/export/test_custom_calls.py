@@ -256,14 +256,14 @@ def test_a_signature_that_does_not_fit(what, exports, export):
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [("import os; os.abort()", "ended with code"), ("while True: pass", "more than 1 s")],
 )
-def test_a_program_that_ends_or_stops_the_parser(script, said, export, monkeypatch):
+def test_a_program_that_ends_or_stops_the_parser(script, expected, export, monkeypatch):
     """A mutated program stopped MLIR's parser for good; here the process that parses first does so at once."""
     monkeypatch.setattr(file_reader, "_PARSE", script)
     monkeypatch.setattr(file_reader, "_PARSE_SECONDS", 1)
-    with pytest.raises(ExportError, match=f"(?s)a program that cannot be read: .*{said}"):
+    with pytest.raises(ExportError, match=f"(?s)a program that cannot be read: .*{expected}"):
         flow.load_graph(export)
 
 

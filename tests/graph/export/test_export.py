@@ -250,9 +250,9 @@ def test_a_sharded_training_graph_comes_back(sharded_trips, label):
     assert expected[label].keys() == found[label].keys()
     for key, value in expected[label].items():
         np.testing.assert_allclose(found[label][key], value, err_msg=key, **SUMS_IN_OTHER_ORDER)
-    said = json.loads((folder / label / "manifest.json").read_text())
-    assert said["placement"]["hierarchy"] == list(np.shape(GRIDS[label[:-2]][0]))
-    assert [leaf["sbp"] for leaf in said["inputs"]["leaves"]] == [GRIDS[label[:-2]][1]]
+    manifest = json.loads((folder / label / "manifest.json").read_text())
+    assert manifest["placement"]["hierarchy"] == list(np.shape(GRIDS[label[:-2]][0]))
+    assert [leaf["sbp"] for leaf in manifest["inputs"]["leaves"]] == [GRIDS[label[:-2]][1]]
 
 
 def test_the_sharding_is_part_of_the_export_and_the_devices_are_not(sharded_trips):
@@ -297,15 +297,15 @@ def test_weights_have_the_names_that_users_know_however_the_program_keeps_them(t
     graph, x = deep(), flow.randn(2, 6, 8)
     graph.export(tmp_path / "deep", x)
     assert {p.name for p in (tmp_path / "deep").iterdir()} == FILES | OTHER_FORMS
-    said = json.loads((tmp_path / "deep/manifest.json").read_text())
-    stacks = [entry for entry in said["state"]["inputs"] if entry["stacked"]]
+    manifest = json.loads((tmp_path / "deep/manifest.json").read_text())
+    stacks = [entry for entry in manifest["state"]["inputs"] if entry["stacked"]]
     assert stacks and all(len(entry["tensors"]) >= 3 for entry in stacks)
     with safe_open(tmp_path / "deep/weights.safetensors", "np") as file:
         for name, p in graph.blocks.named_parameters():
             np.testing.assert_array_equal(file.get_tensor(f"blocks.{name}"), p.numpy())
-    names = [said["state"]["tensors"][i]["path"] for i in stacks[0]["tensors"]]
+    names = [manifest["state"]["tensors"][i]["path"] for i in stacks[0]["tensors"]]
     assert "".join(name.split(".")[1] for name in names) in "0123"
-    assert {"sbpjax", "jax", "jaxlib", "numpy", "safetensors", "python"} == set(said["packages"])
+    assert {"sbpjax", "jax", "jaxlib", "numpy", "safetensors", "python"} == set(manifest["packages"])
 
 
 def test_the_numbers_of_optimizers_can_be_set(tmp_path):

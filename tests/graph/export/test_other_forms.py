@@ -24,13 +24,13 @@ def wide():
 
 def test_all_forms_have_their_digest(tmp_path):
     wide().export(tmp_path / "x", flow.ones(2, 20))
-    said = json.loads((tmp_path / "x/manifest.json").read_text())
-    assert set(said["other_forms"]) == {"program.mlir", "program.mlirbc", "program.hlo.pb"}
-    for name, digest in said["other_forms"].items():
+    manifest = json.loads((tmp_path / "x/manifest.json").read_text())
+    assert set(manifest["other_forms"]) == {"program.mlir", "program.mlirbc", "program.hlo.pb"}
+    for name, digest in manifest["other_forms"].items():
         assert hashlib.sha256((tmp_path / "x" / name).read_bytes()).hexdigest() == digest
     assert "stablehlo.dot_general" in (tmp_path / "x/program.mlir").read_text()
     # A seed that nothing draws from is no input of the program.
-    assert said["program"]["kept"] == [1, 2, 3, 4, 5]
+    assert manifest["program"]["kept"] == [1, 2, 3, 4, 5]
 
 
 def test_the_artifact_is_read_by_stablehlo_and_gives_the_same_program(tmp_path):

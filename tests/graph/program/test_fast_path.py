@@ -52,9 +52,9 @@ class Twin:
     def __call__(self, *args, **kwargs):
         last = self.graph._g.last
         if not self.quick and last is not None:
-            last.repeat = None
-        if last is not None and last.repeat is not None:
-            again = last.repeat.again
+            last.fast_path = None
+        if last is not None and last.fast_path is not None:
+            again = last.fast_path.again
 
             class Counting:
                 def again(_, args, kwargs, done=None):
@@ -62,10 +62,10 @@ class Twin:
                     self.quick_calls += result is not CACHE_MISS
                     return result
 
-            last.repeat = Counting()
+            last.fast_path = Counting()
         result = self.graph(*args, **kwargs)
-        if last is not None and last.repeat.__class__.__name__ == "Counting":
-            last.repeat = again.__self__
+        if last is not None and last.fast_path.__class__.__name__ == "Counting":
+            last.fast_path = again.__self__
         return result
 
     def batch(self, rows=6, seed=0):
@@ -128,7 +128,7 @@ def test_every_change_is_seen(names):
     for twin in (quick, long):
         for _ in range(3):
             twin(twin.batch())
-    assert quick.graph._g.last.repeat is not None
+    assert quick.graph._g.last.fast_path is not None
     for name in names:
         losses = []
         for twin in (quick, long):
@@ -164,7 +164,7 @@ def test_what_moves_now_and_then_goes_the_quick_way_in_between_and_what_always_d
     for _ in range(8):
         held = twin.net.up.weight.jax()
         twin(twin.batch())
-    assert twin.graph._g.last.repeat is None
+    assert twin.graph._g.last.fast_path is None
     del held
 
 
@@ -221,7 +221,7 @@ def test_what_does_not_report_its_changes_goes_the_long_way():
     for _ in range(4):
         twin(twin.batch())
     assert twin.quick_calls == 0
-    assert twin.graph._g.last.repeat is None
+    assert twin.graph._g.last.fast_path is None
 
     class Own(Net):
         def __setattr__(self, name, value):
@@ -243,12 +243,12 @@ def test_jax_refuses_a_state_of_another_kind_before_it_takes_anything(how):
     twin = Twin(True)
     for _ in range(4):
         twin(twin.batch())
-    repeat, weight = twin.graph._g.last.repeat, twin.net.up.weight
+    fast_path, weight = twin.graph._g.last.fast_path, twin.net.up.weight
     before = [weight._array]
     if how == "dtype":
         weight._array = before[0].astype("float64")
     else:
         weight._array = jax.device_put(before[0], jax.devices()[1])
-    assert repeat.again((twin.batch(),), {}) is CACHE_MISS
+    assert fast_path.again((twin.batch(),), {}) is CACHE_MISS
     weight._array = before.pop()
-    assert repeat.again((twin.batch(),), {}) is not CACHE_MISS
+    assert fast_path.again((twin.batch(),), {}) is not CACHE_MISS

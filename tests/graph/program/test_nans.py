@@ -44,6 +44,6 @@ def test_a_nan_ends_the_step_and_the_state_is_as_before(steps_before, ranks):
 
 def test_an_eager_op_is_named_with_the_line():
     x = flow.tensor([1.0, -1.0])
-    with jax.debug_nans(True), pytest.raises(NanError, match=r"(?s)^log \(at .*test_nans.py:\d+\).*invalid") as told:
+    with jax.debug_nans(True), pytest.raises(NanError, match=r"(?s)^log \(at .*test_nans.py:\d+\).*invalid") as error:
         x.log()
-    assert isinstance(told.value, FloatingPointError) and "float32[2]" in str(told.value)
+    assert isinstance(error.value, FloatingPointError) and "float32[2]" in str(error.value)

@@ -27,15 +27,15 @@ def test_the_found_plan_is_no_dearer_than_any_other():
 def test_figures_are_those_of_the_plans():
     made = reported("mlp")
     for name, plan in made.plans.items():
-        told = made[name]
-        assert (told.bytes, told.time_us, told.gap) == (plan.bytes, plan.modelled_us, plan.gap)
+        figures = made[name]
+        assert (figures.bytes, figures.time_us, figures.gap) == (plan.bytes, plan.modelled_us, plan.gap)
         standing = sum(
             math.prod(local_shape(x.shape, c, (8,))) * x.dtype.itemsize
             for x, c in zip(made.problem.inputs, plan.in_codes)
         ) - sum(x.dtype.itemsize for x in made.problem.inputs if not x.shape)
-        assert told.standing_bytes == standing < told.memory_bytes
-        assert 0 <= told.interconnect_us <= told.time_us
-        assert told.collectives == sum(launches(plan, made.problem.cost).values())
+        assert figures.standing_bytes == standing < figures.memory_bytes
+        assert 0 <= figures.interconnect_us <= figures.time_us
+        assert figures.collectives == sum(launches(plan, made.problem.cost).values())
     replicated = sum(math.prod(x.shape) * 4 for x in made.problem.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
 

@@ -128,13 +128,13 @@ def test_misuse_is_told_in_four_parts():
         model(dense, flow.zeros(2, 4))
     with pytest.raises(IndexError, match=r"(?s)index out of range: every number is in \[0, 201\)"):
         model(dense, flow.tensor([[0, 50, 0, 20], [0, 0, 0, 0]]))
-    for wrong, said in (
+    for wrong, output in (
         ({"features": ()}, "a recommender has a feature"),
         ({"features": (3, 0)}, r"features\[1\] is at least 1"),
         ({"features": (3,), "dim": 0}, "dim is at least 1"),
         ({"features": (3,), "temperature": 0.0}, "temperature above 0"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=output):
             RecommendConfig(**wrong)
     narrow = recommend.DLRM(RecommendConfig(features=(9,), dim=4))
     with pytest.raises(flow.errors.PlacementError, match="every rank of an axis has a part, tensor=8 ≤ 4 columns"):

@@ -54,9 +54,9 @@ def test_tiles(shape, itemsize, held, transposed):
     assert is_transposed(shape, itemsize) is transposed
 
 
-@pytest.mark.parametrize("width, said", [(16, 12.9), (32, 25.6), (64, 358.4)])
-def test_a_lookup_holds_what_the_compiler_says(width, said):
+@pytest.mark.parametrize("width, expected", [(16, 12.9), (32, 25.6), (64, 358.4)])
+def test_a_lookup_holds_what_the_compiler_says(width, expected):
     """The temporaries of libtpu 0.0.42's program for v5p, in MB."""
     table, ids = jax.ShapeDtypeStruct((500_000, width), jnp.float32), jax.ShapeDtypeStruct((200_000,), jnp.int32)
     program = normalise(jax.make_jaxpr(lambda t, i: t.at[i].get(mode="promise_in_bounds").sum(0))(table, ids))
-    assert OnTpu(program).fullest()[1] == pytest.approx(said * 1e6, abs=1e6)  # the ids are 0.8 MB
+    assert OnTpu(program).fullest()[1] == pytest.approx(expected * 1e6, abs=1e6)  # the ids are 0.8 MB

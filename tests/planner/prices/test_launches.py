@@ -25,7 +25,7 @@ LAYERS = 5
 
 def gpt_on(where, cost, pins=None, layers=2):
     """Return the subject of a small GPT's step, and its plan."""
-    case = auto.subject(models_jax.gpt(layers, 8, 16, 32, 8, 64), where, cost, "gpt")
+    case = auto.problem(models_jax.gpt(layers, 8, 16, 32, 8, 64), where, cost, "gpt")
     return case, case.plan(hand_pins(case, pins) if pins else None)
 
 

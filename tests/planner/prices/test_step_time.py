@@ -15,7 +15,7 @@ from tests import models_jax
 def plan():
     """Return the plan of a small GPT's step on four devices."""
     where = flow.placement("cpu", [[0, 1], [2, 3]])
-    return auto.subject(models_jax.gpt(2, 8, 16, 32, 8, 64), where, DEFAULT, "gpt").plan(None)
+    return auto.problem(models_jax.gpt(2, 8, 16, 32, 8, 64), where, DEFAULT, "gpt").plan(None)
 
 
 def test_by_its_own_prices_it_takes_what_the_planner_says(plan):

@@ -95,8 +95,8 @@ def annotation_in_source(path: str, in_full: bool) -> str | None:
     signature = inspect.signature(plain)
     if not in_full:
         return module
-    said = [signature.return_annotation, *[p.annotation for p in signature.parameters.values()]]
-    if _added(found, signature) or any(one is _EMPTY or _is_vague(one) for one in said):
+    hints = [signature.return_annotation, *[p.annotation for p in signature.parameters.values()]]
+    if _added(found, signature) or any(one is _EMPTY or _is_vague(one) for one in hints):
         return None
     return module
 
@@ -188,8 +188,8 @@ def _is_method(path: str) -> bool:
 
 
 def _type(p: inspect.Parameter, path: str, function: Callable, types: Types) -> str:
-    said = getattr(function, "__annotations__", {}).get(p.name, p.annotation)
-    for annotation in (said, p.annotation):
+    hints = getattr(function, "__annotations__", {}).get(p.name, p.annotation)
+    for annotation in (hints, p.annotation):
         if annotation is _EMPTY or _is_vague(annotation):
             continue
         try:
@@ -200,7 +200,7 @@ def _type(p: inspect.Parameter, path: str, function: Callable, types: Types) -> 
     by_name = several or ARGUMENTS.get(f"{path.rpartition('.')[2]}.{p.name}") or ARGUMENTS.get(p.name)
     if by_name is None and type(p.default) in (bool, int, float, str):
         by_name = type(p.default).__name__
-    if by_name is None and said is not _EMPTY:
+    if by_name is None and hints is not _EMPTY:
         by_name = "Any"
     return _with_none(types.render(by_name or "Any", PUBLIC), p.default)
 
@@ -220,11 +220,11 @@ def _with_none(text: str, value: object) -> str:
 
 def _result(path: str, function: Callable, signature: inspect.Signature, types: Types) -> str:
     name = path.rpartition(".")[2]
-    said = signature.return_annotation
+    hints = signature.return_annotation
     by_name = RESULTS.get(path) or RESULTS.get(name) or RESULTS.get(name.removesuffix("_copy"))
-    if said is not _EMPTY and not (by_name and _is_vague(said)):
+    if hints is not _EMPTY and not (by_name and _is_vague(hints)):
         try:
-            return types.render(said, _space(function))
+            return types.render(hints, _space(function))
         except Unresolved:
             pass
     return types.render(by_name or "Tensor", PUBLIC)

@@ -126,8 +126,8 @@ def _in_body(cls: type) -> set[str]:
     return names
 
 
-def _joined(said: str | None, known: Types, lines: list[str]) -> str:
-    first = (said or "").strip().splitlines()[:1]
+def _joined(annotation: str | None, known: Types, lines: list[str]) -> str:
+    first = (annotation or "").strip().splitlines()[:1]
     return "\n".join([_NOTE, f"# {first[0]}" if first else "", "", *known.imports(), "", *lines]) + "\n"
 
 

@@ -100,8 +100,8 @@ def test_tables_of_one_size_in_one_weight():
     dense = nn.Parameter(flow.tensor(tables))
     (F.embedding(flow.tensor(IDS), dense, padding_idx=4) ** 2).sum().backward()
     np.testing.assert_allclose(grad, dense.grad.numpy(), rtol=1e-6)
-    for wrong, said in ((IDS[:, :2], "a number for each of the 3 tables"), (IDS + ROWS, "every number is in")):
-        with pytest.raises((RuntimeError, IndexError), match=said):
+    for wrong, output in ((IDS[:, :2], "a number for each of the 3 tables"), (IDS + ROWS, "every number is in")):
+        with pytest.raises((RuntimeError, IndexError), match=output):
             F.embedding(flow.tensor(wrong), weight)
 
 

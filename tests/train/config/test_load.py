@@ -111,8 +111,8 @@ def test_files_that_do_not_run(text, seen, fix, tmp_path):
     (tmp_path / "c.py").write_text(text)
     with pytest.raises(ConfigError) as error:
         load_config(tmp_path / "c.py")
-    told = str(error.value).splitlines()
-    assert seen in told[1] and told[3].endswith(fix)
+    lines = str(error.value).splitlines()
+    assert seen in lines[1] and lines[3].endswith(fix)
 
 
 @pytest.mark.parametrize("text", ["steps = 1 +", "a = 1\nb = a.c", "raise OSError(5)", "import json\njson.loads('{')"])

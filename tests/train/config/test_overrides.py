@@ -60,8 +60,8 @@ def test_an_argument_that_the_file_does_not_give():
 def test_wrong_ones_are_told(change, seen, fix):
     with pytest.raises(ConfigError) as error:
         override(config(), [change])
-    told = str(error.value).splitlines()
-    assert told[0].startswith(f"override {change!r}") and f"seen: {seen}" in told[1] and told[3] == f"  fix:  {fix}"
+    lines = str(error.value).splitlines()
+    assert lines[0].startswith(f"override {change!r}") and f"seen: {seen}" in lines[1] and lines[3] == f"  fix:  {fix}"
 
 
 def test_a_dict_that_an_override_makes_takes_several_names():

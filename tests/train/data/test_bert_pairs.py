@@ -79,15 +79,15 @@ def test_how_much_is_hidden_by_what(tmp_path):
     pairs = BertPretrainingDataset(tmp_path / "t", 128, SPECIAL, VOCABULARY)
     kinds, places = {"hidden": 0, "kept": 0, "other": 0}, np.zeros(128)
     for sample in pairs:
-        told = sample["labels"] >= 0
-        assert told.sum() == round(0.15 * 125) and (sample["labels"][~told] == -100).all()
-        assert not np.isin(sample["labels"][told], SPECIAL).any()
-        now, then = sample["input_ids"][told], sample["labels"][told]
+        masked = sample["labels"] >= 0
+        assert masked.sum() == round(0.15 * 125) and (sample["labels"][~masked] == -100).all()
+        assert not np.isin(sample["labels"][masked], SPECIAL).any()
+        now, then = sample["input_ids"][masked], sample["labels"][masked]
         kinds["hidden"] += int((now == SPECIAL.mask).sum())
         kinds["kept"] += int((now == then).sum())
         kinds["other"] += int(((now != SPECIAL.mask) & (now != then)).sum())
         assert not np.isin(now[now != SPECIAL.mask], SPECIAL).any()
-        places += told
+        places += masked
     total = sum(kinds.values())
     for kind, share in (("hidden", 0.8), ("kept", 0.1), ("other", 0.1)):
         assert abs(kinds[kind] / total - share) < 4 * np.sqrt(share * (1 - share) / total) + 0.001, kinds
@@ -99,12 +99,12 @@ def test_whole_words(tmp_path):
         writer.add(np.tile([10, 501, 502, 20, 30, 503], 200))  # from 500 on, tokens go on with a word
     continues = np.arange(VOCABULARY) >= 500
     for sample in BertPretrainingDataset(tmp_path / "t", 64, SPECIAL, VOCABULARY, continues=continues):
-        told = sample["labels"]
-        assert 1 <= (told >= 0).sum() <= round(0.15 * int(sample["attention_mask"].sum() - 3))
-        real = np.where(told >= 0, told, sample["input_ids"])
+        masked = sample["labels"]
+        assert 1 <= (masked >= 0).sum() <= round(0.15 * int(sample["attention_mask"].sum() - 3))
+        real = np.where(masked >= 0, masked, sample["input_ids"])
         for i in np.flatnonzero(real >= 500):  # told with what it goes on with
             if real[i - 1] > 3:
-                assert (told[i] >= 0) == (told[i - 1] >= 0)
+                assert (masked[i] >= 0) == (masked[i - 1] >= 0)
 
 
 def test_a_function_of_seed_and_number(prefix):
@@ -118,7 +118,7 @@ def test_a_function_of_seed_and_number(prefix):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "masked"),
     [
         ({"length": 4}, "length=4\n  rule: two tokens and three special"),
         ({"pair_task": "both"}, "pair_task='both'"),
@@ -128,9 +128,9 @@ def test_a_function_of_seed_and_number(prefix):
         ({"continues": [True]}, "continues has a bool for each of 1000 tokens"),
     ],
 )
-def test_refused(prefix, options, told):
+def test_refused(prefix, options, masked):
     given = {"length": LENGTH, "special": SPECIAL, "vocabulary": VOCABULARY} | options
-    with pytest.raises(DataError, match=f"(?s)BertPretrainingDataset.*\n  seen: .*{told}"):
+    with pytest.raises(DataError, match=f"(?s)BertPretrainingDataset.*\n  seen: .*{masked}"):
         BertPretrainingDataset(prefix, **given)
 
 

@@ -58,7 +58,7 @@ def test_a_blend_of_blends_and_far_away():
 
 
 @pytest.mark.parametrize(
-    ("datasets", "weights", "told"),
+    ("datasets", "weights", "expected"),
     [
         ([Named("a")], [1, 2], "1 datasets, 2 weights"),
         ([], [], "every dataset has one weight"),
@@ -67,6 +67,6 @@ def test_a_blend_of_blends_and_far_away():
         ([[1, 2]], [1], "datasets of \\['list'\\]"),
     ],
 )
-def test_refused(datasets, weights, told):
-    with pytest.raises(DataError, match=told):
+def test_refused(datasets, weights, expected):
+    with pytest.raises(DataError, match=expected):
         Blend(datasets, weights, 10)

@@ -14,7 +14,7 @@ ROWS, WIDTHS = 53, (4, 8, 16)
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def rows_text(tmp_path_factory):
     path = tmp_path_factory.mktemp("said") / "t.tsv"
     counts = np.random.default_rng(0).integers(1, 15, ROWS)
     path.write_text("sentence\tlabel\n" + "".join(f"{' '.join(['a'] * n)}\t{n % 2}\n" for n in counts))
@@ -22,25 +22,25 @@ def said(tmp_path_factory):
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
-def test_every_row_once_in_the_smallest_width_that_a_batch_allows(said, drop_last):
-    batches = list(Buckets(said, 4, WIDTHS, epochs=2, drop_last=drop_last))
+def test_every_row_once_in_the_smallest_width_that_a_batch_allows(rows_text, drop_last):
+    batches = list(Buckets(rows_text, 4, WIDTHS, epochs=2, drop_last=drop_last))
     per_epoch = ROWS // 4 if drop_last else ROWS // 4 + 1
-    assert len(batches) == len(Buckets(said, 4, WIDTHS, epochs=2, drop_last=drop_last)) == 2 * per_epoch
+    assert len(batches) == len(Buckets(rows_text, 4, WIDTHS, epochs=2, drop_last=drop_last)) == 2 * per_epoch
     epochs = [list(itertools.chain(*batches[:per_epoch])), list(itertools.chain(*batches[per_epoch:]))]
     assert epochs[0] != epochs[1]
     for epoch in epochs:
         rows = [row for row, _ in epoch]
         assert len(set(rows)) == len(rows) == (4 * per_epoch if drop_last else ROWS)
-        assert all(said.widths[row] <= width for row, width in epoch)
-        padded = sum(width - WIDTHS[np.searchsorted(WIDTHS, said.widths[row])] > 0 for row, width in epoch)
+        assert all(rows_text.widths[row] <= width for row, width in epoch)
+        padded = sum(width - WIDTHS[np.searchsorted(WIDTHS, rows_text.widths[row])] > 0 for row, width in epoch)
         assert padded < 4 * len(WIDTHS)  # rows that went to the next width
     assert all(len({width for _, width in batch}) == 1 for batch in batches)
     assert sum(len(batch) < 4 for batch in batches) == (0 if drop_last else 2)
 
 
-def test_loaders_go_on_anywhere(said):
+def test_loaders_go_on_anywhere(rows_text):
     def loader():
-        return DataLoader(said, batch_sampler=Buckets(said, 4, WIDTHS, epochs=3, seed=1))
+        return DataLoader(rows_text, batch_sampler=Buckets(rows_text, 4, WIDTHS, epochs=3, seed=1))
 
     whole = [{name: part.tolist() for name, part in batch.items()} for batch in loader()]
     assert {len(batch["input_ids"][0]) for batch in whole} == set(WIDTHS)
@@ -50,16 +50,16 @@ def test_loaders_go_on_anywhere(said):
         assert [{name: part.tolist() for name, part in batch.items()} for batch in resumed] == whole[place:]
 
 
-def test_a_place_far_away_computes_its_own_epoch_alone(said, monkeypatch):
-    batches, requested = Buckets(said, 4, WIDTHS, epochs=10**9), []
+def test_a_place_far_away_computes_its_own_epoch_alone(rows_text, monkeypatch):
+    batches, requested = Buckets(rows_text, 4, WIDTHS, epochs=10**9), []
     of_epoch = batches._of_epoch
     monkeypatch.setattr(batches, "_epoch", lambda epoch: requested.append(epoch) or of_epoch(epoch))
     place = 5 * 10**8 * batches.per_epoch + 3
     assert next(batches.starting_at(place)) == of_epoch(5 * 10**8)[3] and requested == [5 * 10**8]
 
 
-def test_refused(said):
+def test_refused(rows_text):
     with pytest.raises(DataError, match="the widest holds the longest row"):
-        Buckets(said, 4, (4, 8))
+        Buckets(rows_text, 4, (4, 8))
     with pytest.raises(DataError, match="an epoch has one batch at least"):
-        Buckets(said, 100, WIDTHS, drop_last=True)
+        Buckets(rows_text, 100, WIDTHS, drop_last=True)

@@ -57,7 +57,7 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "expected"),
     [
         ("1\t2\t3", "3 fields in line 2"),
         (line(1, ["x"] * 13), r"(?s)line 2: invalid literal.*counts are whole numbers"),
@@ -74,9 +74,9 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
         ("1" * 100_000, "at most 4,096 bytes"),
     ],
 )
-def test_a_damaged_line_is_named(tmp_path, wrong, said):
+def test_a_damaged_line_is_named(tmp_path, wrong, expected):
     (tmp_path / "day").write_text(line(1) + "\n" + wrong + "\n" + line(0) + "\n")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=expected):
         list(read_criteo(tmp_path / "day"))
 
 

@@ -37,7 +37,7 @@ def test_json_whole_files_and_their_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         (b'{"txet": "a"}', "line 3 .*an object with txet\n  rule: .*a text under 'text'\n  fix:  --json-key txet"),
         (b'{"text": 5}', "line 3 .*an object with text"),
@@ -45,11 +45,11 @@ def test_json_whole_files_and_their_order(tmp_path):
         (b'{"text": "a"', "line 3 .*has one object per line"),
     ],
 )
-def test_lines_that_are_refused(tmp_path, line, told):
+def test_lines_that_are_refused(tmp_path, line, expected):
     (tmp_path / "t.jsonl").write_bytes(b'{"text": "a"}\n\n' + line + b"\n")
     with pytest.raises(DataError) as told_by:
         [list(texts_of(chunk, "text")) for chunk in chunks_of([str(tmp_path / "t.jsonl")], False, 20)]
-    assert re.search(told, str(told_by.value), re.DOTALL), told_by.value
+    assert re.search(expected, str(told_by.value), re.DOTALL), told_by.value
 
 
 def test_other_files_that_are_refused(tmp_path):

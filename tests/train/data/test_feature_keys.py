@@ -48,7 +48,7 @@ def test_crosses_tell_pairs_apart():
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "expected"),
     [
         (lambda: hashed(KEYS, (10, 10)), r"keys are integers \(N, 2\)"),
         (lambda: hashed(KEYS.astype(float), (10, 10, 10)), "keys float64"),
@@ -57,6 +57,6 @@ def test_crosses_tell_pairs_apart():
         (lambda: FrequentKeys.of([KEYS]).ids(KEYS[:, :2]), r"keys are integers \(N, 3\)"),
     ],
 )
-def test_misuse(run, said):
-    with pytest.raises(DataError, match=said):
+def test_misuse(run, expected):
+    with pytest.raises(DataError, match=expected):
         run()

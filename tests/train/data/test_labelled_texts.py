@@ -38,8 +38,8 @@ def test_columns_of_glue(task, tokenizer, tmp_path):
     found = LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE[task], 12, shuffle=False)
     assert len(found) == len(TABLES[task][1])
     for sample, (first, second, label) in zip(found, TABLES[task][1], strict=True):
-        said = [tokenizer.encode(each, add_special_tokens=False).ids for each in (first, second) if each]
-        wanted = special.joined(said[0], said[1] if second else None, 12)
+        pieces = [tokenizer.encode(each, add_special_tokens=False).ids for each in (first, second) if each]
+        wanted = special.joined(pieces[0], pieces[1] if second else None, 12)
         assert all(np.array_equal(sample[name], wanted[name]) for name in wanted)
         assert sample["labels"] == pytest.approx(label)
     assert (found.classes == ()) == (task == "stsb")
@@ -77,7 +77,7 @@ def test_long_texts_are_cut_token_by_token(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ("sentences\tlabel\none\t1\n", "line 1.*\n  seen: columns sentences, label\n.*'sentence'\n.*'sentences'"),
         ("sentence\tlabel\none\n", "line 2.*\n  seen: 1 cells"),
@@ -85,23 +85,23 @@ def test_long_texts_are_cut_token_by_token(tokenizer, tmp_path):
         ("sentence\tlabel\n", "no rows"),
     ],
 )
-def test_refused(content, told, tokenizer, tmp_path):
+def test_refused(content, expected, tokenizer, tmp_path):
     (tmp_path / "t.tsv").write_text(content)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=expected):
         LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE["sst2"], 8)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ('{"text": "one"}\n', "line 1.*\n  seen: text\n  rule: an object has \\['label'\\]"),
         ("{\n", "line 1"),
         ("3\n", "3"),
     ],
 )
-def test_refused_json(content, told, tokenizer, tmp_path):
+def test_refused_json(content, expected, tokenizer, tmp_path):
     (tmp_path / "t.jsonl").write_text(content)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=expected):
         LabelledTexts(tmp_path / "t.jsonl", tokenizer, Columns("text"), 8)
 
 

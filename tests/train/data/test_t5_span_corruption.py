@@ -68,7 +68,7 @@ def test_a_function_of_seed_and_number(prefix):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ({"length": 3}, "length=3"),
         ({"density": 1}, "density=1"),
@@ -76,6 +76,6 @@ def test_a_function_of_seed_and_number(prefix):
         ({"length": 5000}, "t.bin has 5000 tokens\n  rule: a sample of length=5000 has"),
     ],
 )
-def test_refused(prefix, options, told):
-    with pytest.raises(DataError, match=told):
+def test_refused(prefix, options, expected):
+    with pytest.raises(DataError, match=expected):
         T5SpanCorruptionDataset(prefix, **({"length": 60, "end": END, "sentinel": SENTINEL} | options))

@@ -83,7 +83,7 @@ GOOD = layout(8, [3, 2], [0, 6], [0, 1, 2])
 
 
 @pytest.mark.parametrize(
-    ("index", "tokens", "told"),
+    ("index", "tokens", "expected"),
     [
         (None, b"", "there is no file .*t.idx"),
         (GOOD, None, "there is no file .*t.bin"),
@@ -105,11 +105,11 @@ GOOD = layout(8, [3, 2], [0, 6], [0, 1, 2])
         (layout(8, [3, 2], [0, 6], [0, 1, 1]), bytes(10), "documents go from sequence 0 to 2"),
     ],
 )
-def test_files_that_are_refused(tmp_path, index, tokens, told):
+def test_files_that_are_refused(tmp_path, index, tokens, expected):
     for ending, content in ((".idx", index), (".bin", tokens)):
         if content is not None:
             (tmp_path / f"t{ending}").write_bytes(content)
-    with pytest.raises(DataError, match=f"(?s)TokenFile\\(.*seen: .*{told}.*\n  fix:  "):
+    with pytest.raises(DataError, match=f"(?s)TokenFile\\(.*seen: .*{expected}.*\n  fix:  "):
         TokenFile(tmp_path / "t")
 
 
@@ -145,11 +145,11 @@ def test_a_path_with_its_ending(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "expected"),
     [([70000], "token 70000\n.*from 0 to 65535"), ([-1], "token -1"), ([0.5], "float64"), ([[1]], "shape \\(1, 1\\)")],
 )
-def test_documents_that_are_refused(tmp_path, document, told):
-    with pytest.raises(DataError, match=told):
+def test_documents_that_are_refused(tmp_path, document, expected):
+    with pytest.raises(DataError, match=expected):
         write(tmp_path / "t", [[1, 2], document])
     assert not list(tmp_path.iterdir())
 

@@ -27,8 +27,8 @@ def samples(kind: str) -> tuple:
         texts = [" ".join(rng.choice(list("abcd"), rng.integers(4, 9))) for _ in range(2 * SAMPLES)]
         return texts[:SAMPLES], texts[SAMPLES:]
     if kind == "regression":
-        said = rng.normal(size=SAMPLES).round(1) * 1e3
-        return said, said + rng.normal(size=SAMPLES) * 300
+        predicted = rng.normal(size=SAMPLES).round(1) * 1e3
+        return predicted, predicted + rng.normal(size=SAMPLES) * 300
     if kind == "perplexity":
         targets = rng.integers(0, 7, (SAMPLES, 5))
         return rng.normal(size=(SAMPLES, 5)) ** 2, np.where(rng.random((SAMPLES, 5)) < 0.2, -100, targets)
@@ -38,12 +38,12 @@ def samples(kind: str) -> tuple:
 
 def taken(kind: str, order, batch: int):
     """Return a metric that saw the samples of an order, in batches."""
-    metric, (said, told) = METRICS[kind](), samples(kind)
+    metric, (predicted, actual) = METRICS[kind](), samples(kind)
     for begin in range(0, len(order), batch):
         rows = order[begin : begin + batch]
         metric.update(
-            [said[i] for i in rows] if kind == "bleu" else said[rows],
-            (None, [told[i] for i in rows] if kind == "bleu" else told[rows]),
+            [predicted[i] for i in rows] if kind == "bleu" else predicted[rows],
+            (None, [actual[i] for i in rows] if kind == "bleu" else actual[rows]),
         )
     return metric
 
@@ -61,11 +61,11 @@ def main(file: str) -> None:
     with open(f"{file}.{rank}", "w") as out:
         json.dump(found, out)
     # Global tensors are all samples on every process.
-    said, told = samples("accuracy")
+    predicted, actual = samples("accuracy")
     place, layout = flow.placement("cpu", list(range(2 * size))), flow.sbp.split(0)
     whole = METRICS["accuracy"]()
     for begin in range(0, SAMPLES - 1, 4):
-        parts = [flow.tensor(x[begin : begin + 4], placement=place, sbp=layout) for x in (said, told)]
+        parts = [flow.tensor(x[begin : begin + 4], placement=place, sbp=layout) for x in (predicted, actual)]
         whole.update(parts[0], parts)
     whole_alone = taken("accuracy", np.arange(SAMPLES - 1), 4)
     assert whole.compute() == whole_alone.result(whole_alone._state)

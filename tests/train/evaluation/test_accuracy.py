@@ -30,8 +30,8 @@ def test_any_layout(sbp):
     place = flow.placement("cpu", [0, 1])
     layout = {"split0": flow.sbp.split(0), "split1": flow.sbp.split(1), "broadcast": flow.sbp.broadcast}[sbp]
     spread = flow.tensor(logits, placement=place, sbp=layout)
-    told = flow.tensor(targets, placement=place, sbp=flow.sbp.broadcast)
-    assert places_of_targets(spread, told).tolist() == places_of_targets(logits, targets).tolist()
+    actual = flow.tensor(targets, placement=place, sbp=flow.sbp.broadcast)
+    assert places_of_targets(spread, actual).tolist() == places_of_targets(logits, targets).tolist()
     elsewhere = flow.tensor(targets, placement=flow.placement("cpu", [2, 3]), sbp=flow.sbp.split(0))
     assert places_of_targets(spread, elsewhere).tolist() == places_of_targets(logits, targets).tolist()  # a pipeline's
     assert places_of_targets(spread, targets).tolist() == places_of_targets(logits, targets).tolist()

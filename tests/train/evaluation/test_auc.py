@@ -58,7 +58,7 @@ def test_one_class_alone_has_no_area_and_extremes_have_bins():
 
 
 @pytest.mark.parametrize(
-    ("metric", "scores", "labels", "said"),
+    ("metric", "scores", "labels", "predicted"),
     [
         (AUC, [0.1, 0.2], [1, 0, 1], "one score for each sample"),
         (AUC, [np.nan, 0.2], [1, 0], "1 of 2 scores are NaN"),
@@ -67,6 +67,6 @@ def test_one_class_alone_has_no_area_and_extremes_have_bins():
         (lambda: HistogramAUC(bins=1), [], [], "an order needs two bins"),
     ],
 )
-def test_misuse(metric, scores, labels, said):
-    with pytest.raises(TrainError, match=said):
+def test_misuse(metric, scores, labels, predicted):
+    with pytest.raises(TrainError, match=predicted):
         metric().update(np.array(scores), (None, np.array(labels)))

@@ -5,14 +5,14 @@ import pytest
 from sbpjax.train.evaluation import Bleu
 from sbpjax.train.evaluation.bleu import words
 
-SAID = [
+PREDICTED = [
     "the cat sat on a mat",
     'He paid 3,000.50 ("net"), no?',
     "a quick-brown fox -- jumps; over & under",
     "short",
     "It's 5-6 o'clock.\n Isn't it?",
 ]
-TOLD = [
+REFERENCES = [
     "the cat sat on the mat",
     'He paid 3,000.50 ("gross"), no?',
     "a quick brown fox jumps; over &amp; under",
@@ -28,23 +28,23 @@ OTHERS = [
 ]
 
 
-def bleu(said, told):
+def bleu(predicted, actual):
     metric = Bleu()
-    metric.update(said, (None, told))
+    metric.update(predicted, (None, actual))
     return metric.compute()["bleu"]
 
 
 def test_as_sacrebleu():
-    assert bleu(SAID, TOLD) == pytest.approx(54.364328613033884, rel=1e-12)
-    assert bleu(SAID, list(zip(TOLD, OTHERS))) == pytest.approx(73.43579981883843, rel=1e-12)
-    assert bleu(SAID[:1], TOLD[:1]) == pytest.approx(53.7284965911771, rel=1e-12)
+    assert bleu(PREDICTED, REFERENCES) == pytest.approx(54.364328613033884, rel=1e-12)
+    assert bleu(PREDICTED, list(zip(REFERENCES, OTHERS))) == pytest.approx(73.43579981883843, rel=1e-12)
+    assert bleu(PREDICTED[:1], REFERENCES[:1]) == pytest.approx(53.7284965911771, rel=1e-12)
     assert bleu(["a b c d e f"], ["f e d c a b"]) == pytest.approx(21.3643503198117, rel=1e-12)
     assert bleu(["the big cat sat there"], ["a cat was there now"]) == pytest.approx(12.703318703865365, rel=1e-12)
     assert bleu(["the cat"], ["the cat"]) == 0.0  # no run of four words
 
 
 def test_words_as_sacrebleu():
-    assert [" ".join(words(text)) for text in SAID] == [
+    assert [" ".join(words(text)) for text in PREDICTED] == [
         "the cat sat on a mat",
         'He paid 3,000.50 ( " net " ) , no ?',
         "a quick-brown fox -- jumps ; over & under",

@@ -40,8 +40,8 @@ def test_reset_forgets(kind):
     metric = taken(kind, np.arange(10), 5)
     before = metric.compute()
     metric.reset()
-    said, told = samples(kind)
-    metric.update(said[:10], (None, told[:10]))
+    predicted, actual = samples(kind)
+    metric.update(predicted[:10], (None, actual[:10]))
     assert metric.compute() == before != alone(kind)
 
 
@@ -56,9 +56,9 @@ def test_two_processes(tmp_path):
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_shorter_last_batch_counts_once_on_a_mesh(ranks):
-    said, told = samples("accuracy")
+    predicted, actual = samples("accuracy")
     padded = PaddedBatches(SAMPLES, 8)
-    loader = DataLoader(TensorDataset(flow.tensor(said), flow.tensor(told)), batch_sampler=padded)
+    loader = DataLoader(TensorDataset(flow.tensor(predicted), flow.tensor(actual)), batch_sampler=padded)
     metric = Accuracy(k=(1, 3))
     place = flow.placement("cpu", list(range(ranks)))
     for number, batch in enumerate(GlobalLoader(loader, place, flow.sbp.split(0))):

@@ -9,21 +9,23 @@ import scipy.stats
 from sbpjax.train.evaluation import Regression
 
 
-def computed(said, told):
+def computed(predicted, actual):
     metric = Regression()
-    metric.update(said, (None, told))
+    metric.update(predicted, (None, actual))
     return metric.compute()
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e8])
 def test_as_scipy(shift):
     rng = np.random.default_rng(0)
-    said = rng.normal(size=200).round(1) + shift  # with equal ones
-    told = (said - shift) * 2 + rng.normal(size=200).round(1)
-    found = computed(said[:, None], told)
-    assert found["mse"] == pytest.approx(np.mean((said - told) ** 2), rel=1e-12)
-    assert found["pearson"] == pytest.approx(scipy.stats.pearsonr(said - shift, told)[0], rel=1e-7 if shift else 1e-12)
-    assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(said, told)[0], rel=1e-12)
+    predicted = rng.normal(size=200).round(1) + shift  # with equal ones
+    actual = (predicted - shift) * 2 + rng.normal(size=200).round(1)
+    found = computed(predicted[:, None], actual)
+    assert found["mse"] == pytest.approx(np.mean((predicted - actual) ** 2), rel=1e-12)
+    assert found["pearson"] == pytest.approx(
+        scipy.stats.pearsonr(predicted - shift, actual)[0], rel=1e-7 if shift else 1e-12
+    )
+    assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(predicted, actual)[0], rel=1e-12)
 
 
 def test_constants_and_nothing():

@@ -37,9 +37,9 @@ class Slow:
 def test_steps_are_timed_by_the_devices_and_not_by_the_host(monkeypatch):
     """The host hands out steps at once; a loss is there when its step and those before it are done."""
     monkeypatch.setattr(log, "_LONG_S", 0.0)
-    found, said = {}, []
+    found, lines = {}, []
     run = types.SimpleNamespace(
-        step=0, max_steps=8, batch_size=2, data_s=0.0, tokens_per_step=0, loss=Slow(), say=said.append,
+        step=0, max_steps=8, batch_size=2, data_s=0.0, tokens_per_step=0, loss=Slow(), write_text=lines.append,
         optimizer=types.SimpleNamespace(param_groups=[{"lr": 0.1}]),
         record=lambda metrics, step: found.__setitem__(step, metrics),
     )  # fmt: skip
@@ -50,7 +50,7 @@ def test_steps_are_timed_by_the_devices_and_not_by_the_host(monkeypatch):
         run.step += 1
         hook.after_step(run)
     hook.after_run(run)
-    assert said == ["the first step took 0 s; it is compiled, and the others are not"]
+    assert lines == ["the first step took 0 s; it is compiled, and the others are not"]
     for step, last in ((4, 4), (8, 0)):
         assert found[step]["step_ms"] >= 19
         assert found[step]["eta_s"] == pytest.approx(last * found[step]["step_ms"] / 1e3)

@@ -194,8 +194,8 @@ def test_wrong_checkpoints(tmp_path):
     model = ResNet(ResNetConfig(**TINY, num_classes=4))
     file = saved(model, tmp_path / "four.safetensors")
     before = model.conv1.weight.tolist()
-    told = r"fc.weight \(4, 256\), for \(10, 256\)[\s\S]*num_classes=4, checkpoint=...\), then model.reset_classifier"
-    with pytest.raises(CheckpointError, match=told):
+    output = r"fc.weight \(4, 256\), for \(10, 256\)[\s\S]*num_classes=4, checkpoint=...\), then model.reset_classifier"
+    with pytest.raises(CheckpointError, match=output):
         vision.create_model("resnet50", num_classes=10, checkpoint=file, **TINY)
     with pytest.raises(CheckpointError, match=r"fc.weight, which the model has not[\s\S]*num_classes=4, checkpoint="):
         vision.create_model("resnet50", num_classes=0, checkpoint=file, **TINY)

@@ -113,8 +113,8 @@ def test_a_trainer_refuses_more_classes_than_the_model_has():
 
 
 def test_a_trainer_refuses_other_classes_in_the_evaluation():
-    told = r"evaluating on validation[\s\S]*2 classes, 3 in training: without b[\s\S]*the same folders"
-    with pytest.raises(TrainError, match=told):
+    expected = r"evaluating on validation[\s\S]*2 classes, 3 in training: without b[\s\S]*the same folders"
+    with pytest.raises(TrainError, match=expected):
         run(Photos([0] * 8, ["a", "b", "c"]), hooks=[Evaluation(Photos([0] * 8, ["a", "c"]))])
     with pytest.raises(TrainError, match="with d besides"):
         run(Photos([0] * 8, ["a"]), hooks=[Evaluation(Photos([0] * 8, ["a", "d"]))])

@@ -41,8 +41,8 @@ def test_a_number_in_a_traced_program_is_a_constant():
 
     placement = flow.placement("cpu", [0, 1])
     batch = [flow.tensor(x, placement=placement, sbp=flow.sbp.split(0)) for x in (IMAGES, LABELS)]
-    told = r"\(at .*test_mixing.py:\d+\)[\s\S]*would mix every batch alike[\s\S]*a Hook's before_step"
-    with pytest.warns(UserWarning, match=told):
+    output = r"\(at .*test_mixing.py:\d+\)[\s\S]*would mix every batch alike[\s\S]*a Hook's before_step"
+    with pytest.warns(UserWarning, match=output):
         images, shares = Mixed()(*batch)
     np.testing.assert_allclose(images.numpy(), either(*batch, 3)[0].numpy(), atol=1e-6)
     uneven = [flow.tensor(x[:3], placement=placement, sbp=flow.sbp.split(0)) for x in (IMAGES, LABELS)]

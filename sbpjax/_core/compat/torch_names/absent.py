@@ -17,37 +17,37 @@ class _Absent(type):
     """The type of absent names: attributes of one are absent, too."""
 
     def __getattr__(cls, name: str) -> Any:
-        said = cls.__dict__.get("_said")
-        if said is None or name.startswith("__"):
+        message = cls.__dict__.get("_message")
+        if message is None or name.startswith("__"):
             raise AttributeError(name)
-        made = absent(f"{said[0]}.{name}", *said[1:])
+        made = absent(f"{message[0]}.{name}", *message[1:])
         setattr(cls, name, made)
         return made
 
 
-def absent(name: str, why: str, instead: str) -> Any:
+def absent(name: str, reason: str, instead: str) -> Any:
     """Return a class that cannot be made or called, and raises an error with the reason.
 
     Args:
         name: the full name in PyTorch.
-        why: its subject.
+        reason: its subject.
         instead: one line that does the same.
     """
 
     def __new__(cls, *args, **kwargs):
-        raise NotInJaxError(f"{name}(...)", "a name that exists for imports and isinstance only", why, instead)
+        raise NotInJaxError(f"{name}(...)", "a name that exists for imports and isinstance only", reason, instead)
 
     last = name.rpartition(".")[2]
-    fields = {"__doc__": f"{name} is not here: {why}.", "__module__": __name__, "_said": (name, why, instead)}
+    fields = {"__doc__": f"{name} is not here: {reason}.", "__module__": __name__, "_message": (name, reason, instead)}
     return _Absent(last, (), {"__new__": __new__, **fields})
 
 
-def absences(space: str, why: str, instead: str) -> Any:
+def absences(space: str, reason: str, instead: str) -> Any:
     """Return a module's ``__getattr__`` under which every name is absent.
 
     Args:
         space: the module's name in PyTorch.
-        why: its subject.
+        reason: its subject.
         instead: one line that does the same.
     """
     made: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def absences(space: str, why: str, instead: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in made:
-            made[name] = absent(f"{space}.{name}", why, instead)
+            made[name] = absent(f"{space}.{name}", reason, instead)
         return made[name]
 
     return __getattr__

@@ -30,18 +30,18 @@ _said: set[str] = set()
 class Waited:
     """The number of op programs that this process has compiled, and the seconds until the warning."""
 
-    __slots__ = ("programs", "said", "seconds")
+    __slots__ = ("programs", "warned", "seconds")
 
     def __init__(self) -> None:
-        self.programs, self.seconds, self.said = 0, 0.0, False
+        self.programs, self.seconds, self.warned = 0, 0.0, False
 
     def add(self, seconds: float) -> None:
         """Count a program; after two seconds, log the warning."""
         self.programs += 1
         self.seconds += seconds
-        if self.seconds < SLOW_S or self.said:
+        if self.seconds < SLOW_S or self.warned:
             return
-        self.said = True
+        self.warned = True
         if os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() not in ("off", "0"):
             text = "compiling op programs: %d, %.1f s so far; nn.Graph compiles the step as one"
             log.warning(text, self.programs, self.seconds)

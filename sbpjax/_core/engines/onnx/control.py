@@ -85,12 +85,12 @@ def branch(walk: Walk, op, operands):
     """Convert a choice of blocks by a number, or of the first of two by a bool."""
     results = [facts(r) for r in op.results]
     if op.name == "stablehlo.if":
-        ask, blocks = operands[0].name, list(op.regions)
+        condition, blocks = operands[0].name, list(op.regions)
     else:
         blocks = list(op.regions)[::-1]
-        ask = ""
-    if ask:
-        return _if(walk, ask, blocks[0], blocks[1], results)
+        condition = ""
+    if condition:
+        return _if(walk, condition, blocks[0], blocks[1], results)
     at, regions = operands[0], list(op.regions)
     return _cases(walk, at, regions, 0, results)
 
@@ -99,25 +99,25 @@ def _cases(walk: Walk, at: Value, regions, first: int, results):
     """Return the results of a chain of conditions; a number out of bounds means the last block."""
     if first == len(regions) - 1:
         return _inside(walk, walk.graph, regions[first].blocks[0], [])
-    ask = walk.graph.add("Equal", at.name, walk.zero(at.kind, first))
+    condition = walk.graph.add("Equal", at.name, walk.zero(at.kind, first))
     graphs = [Graph(walk.graph), Graph(walk.graph)]
     then = _inside(_walk(walk, graphs[0]), graphs[0], regions[first].blocks[0], [])
     rest = _cases(_walk(walk, graphs[1]), at, regions, first + 1, results)
-    return _join_graphs(walk, ask, graphs, [then, rest], results)
+    return _join_graphs(walk, condition, graphs, [then, rest], results)
 
 
-def _if(walk: Walk, ask: str, yes, no, results):
+def _if(walk: Walk, condition: str, yes, no, results):
     graphs = [Graph(walk.graph), Graph(walk.graph)]
     found = [_inside(_walk(walk, g), g, region.blocks[0], []) for g, region in zip(graphs, (yes, no))]
-    return _join_graphs(walk, ask, graphs, found, results)
+    return _join_graphs(walk, condition, graphs, found, results)
 
 
-def _join_graphs(walk: Walk, ask: str, graphs, found, results):
+def _join_graphs(walk: Walk, condition: str, graphs, found, results):
     bodies = []
     for graph, values in zip(graphs, found):
         own = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in values]
         bodies.append(Body(graph, [], [_port(v) for v in own]))
-    names = walk.graph.add_many("If", (ask,), len(results), then_branch=bodies[0], else_branch=bodies[1])
+    names = walk.graph.add_many("If", (condition,), len(results), then_branch=bodies[0], else_branch=bodies[1])
     return [Value(n, kind, shape, shape) for n, (kind, shape) in zip(names, results)]
 
 

@@ -31,8 +31,8 @@ FOLDED = 2**14  # elements: results of constants up to this size are constants o
 class UnsupportedError(Exception):
     """An operation without an ONNX counterpart: its name, and the reason."""
 
-    def __init__(self, op: str, why: str = "") -> None:
-        super().__init__(f"{op}{': ' if why else ''}{why}")
+    def __init__(self, op: str, reason: str = "") -> None:
+        super().__init__(f"{op}{': ' if reason else ''}{reason}")
         self.op = op
 
 

@@ -88,8 +88,8 @@ class Row:
     @property
     def returns(self) -> str:
         """The type of the result as source."""
-        said = self.form.rpartition(")")[2].removeprefix(" -> ") if "(" in self.form else ""
-        return said or ("tuple" if self.result else "Tensor")
+        annotation = self.form.rpartition(")")[2].removeprefix(" -> ") if "(" in self.form else ""
+        return annotation or ("tuple" if self.result else "Tensor")
 
     @property
     def namespace(self) -> str:

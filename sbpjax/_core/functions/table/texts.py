@@ -129,32 +129,32 @@ def of_op(
         check: the row's `check`.
         own_text: the row's `text`, of which only the arguments are the op's.
     """
-    head, said = _parts(inspect.getdoc(fn) or "")
+    head, sections = _parts(inspect.getdoc(fn) or "")
     if own_text:
-        arguments = said.get("Args", "")
-        head, said = _parts(own_text)
-        said["Args"] = arguments
+        arguments = sections.get("Args", "")
+        head, sections = _parts(own_text)
+        sections["Args"] = arguments
     own = own_tensors(fn)
     names = {a: b for a, b in zip(own, tensors) if a != b}
     head = _rename_tensors(head, names)
-    said = {title: text if title == "Example" else _rename_tensors(text, names) for title, text in said.items()}
+    sections = {title: text if title == "Example" else _rename_tensors(text, names) for title, text in sections.items()}
     if like := re.search(r"; (?:arguments|options) as in `(\w+)`", head):
         head = head.replace(like[0], "")
         other = _parts(inspect.getdoc(getattr(inspect.getmodule(fn), like[1])) or "")[1]
         other.pop("Example", None)
-        said = {**{title: _rename_tensors(text, names) for title, text in other.items()}, **said}
+        sections = {**{title: _rename_tensors(text, names) for title, text in other.items()}, **sections}
     explained = {name: f"{_tensor(home, name, tensors)}." for name in tensors}
     explained |= {name: IGNORED for name in ignores.split() if name not in ("size_average", "reduce")}
     common = {**ARGUMENTS, "dim": SEVERAL_DIMS} if _uses(fn, "several") else ARGUMENTS
-    said["Args"] = _arguments(said.get("Args", ""), parameters, {**common, **explained})
-    said.setdefault("Returns", _result(home, fn, tensors))
-    said["Raises"] = said.get("Raises", "") + _errors(home, fn, tensors, check)
-    return _join_sections(head, said)
+    sections["Args"] = _arguments(sections.get("Args", ""), parameters, {**common, **explained})
+    sections.setdefault("Returns", _result(home, fn, tensors))
+    sections["Raises"] = sections.get("Raises", "") + _errors(home, fn, tensors, check)
+    return _join_sections(head, sections)
 
 
-def _join_sections(head: str, said: dict[str, str]) -> str:
+def _join_sections(head: str, sections: dict[str, str]) -> str:
     """Return a docstring from the part before its sections and the sections."""
-    return "\n\n".join([head, *[f"{title}:\n{said[title].rstrip()}" for title in _ORDER if said.get(title)]])
+    return "\n\n".join([head, *[f"{title}:\n{sections[title].rstrip()}" for title in _ORDER if sections.get(title)]])
 
 
 def of_written(home: str, function: Callable, parameters: list[str]) -> str:
@@ -165,16 +165,16 @@ def of_written(home: str, function: Callable, parameters: list[str]) -> str:
         function: the function.
         parameters: the names of all that it takes, as it is made public.
     """
-    head, said = _parts(inspect.getdoc(function) or "")
+    head, sections = _parts(inspect.getdoc(function) or "")
     own = inspect.signature(function).parameters
     tensors = {
         name: "a tensor." for name, p in own.items() if name == "input" or str(p.annotation).startswith("Tensor")
     }
     making = MAKING if "requires_grad" in own else {}
-    said["Args"] = _arguments(said.get("Args", ""), parameters, {**ARGUMENTS, **tensors, **making})
+    sections["Args"] = _arguments(sections.get("Args", ""), parameters, {**ARGUMENTS, **tensors, **making})
     if home.startswith(_VIEWS):
-        said.setdefault("Returns", _fill_paragraph(VIEW))
-    return _join_sections(head, said)
+        sections.setdefault("Returns", _fill_paragraph(VIEW))
+    return _join_sections(head, sections)
 
 
 def own_tensors(fn: Callable) -> list[str]:
@@ -202,9 +202,9 @@ def _rename_tensors(text: str, names: dict[str, str]) -> str:
 
 def _arguments(given: str, parameters: list[str], common: dict[str, str]) -> str:
     """Return a line for each argument: its own description, or the default one."""
-    told = {block.partition(":")[0].strip(): block for block in re.split(r"^(?=    \w)", given, flags=re.MULTILINE)}
+    blocks = {block.partition(":")[0].strip(): block for block in re.split(r"^(?=    \w)", given, flags=re.MULTILINE)}
     alike = {name: f"    {name}: {text}\n" for name, text in common.items()}
-    return "".join(told.get(name) or alike.get(name, "") for name in parameters if name != "self" or name in told)
+    return "".join(blocks.get(name) or alike.get(name, "") for name in parameters if name != "self" or name in blocks)
 
 
 def _tensor(home: str, name: str, tensors: list[str]) -> str:
@@ -241,8 +241,8 @@ def _errors(home: str, fn: Callable, tensors: list[str], check: Any) -> str:
         if name in FAILURES:
             error, rule = FAILURES[name]
             found[error, rule.format(f"`{tensors[0]}`")] = None
-    if check and (said := re.match(r"Raise `(\w+)` (.*)", check.__doc__)):
-        found[said[1], said[2]] = None
+    if check and (sections := re.match(r"Raise `(\w+)` (.*)", check.__doc__)):
+        found[sections[1], sections[2]] = None
     if len(tensors) > 1 or tensors == ["tensors"]:
         if family(home, tensors).startswith(_SEVERAL):
             found["OpError", "the shapes do not broadcast."] = None
@@ -279,12 +279,12 @@ class WithBase:
         self.own, self.base = own, base
 
     def __get__(self, instance: Any, owner: type) -> str:
-        head, said = _parts(inspect.cleandoc(self.own or ""))
+        head, sections = _parts(inspect.cleandoc(self.own or ""))
         more, of_base = _parts(inspect.getdoc(self.base) or "")
-        said = {**of_base, **said}
+        sections = {**of_base, **sections}
         parameters = list(inspect.signature(owner.__init__).parameters)[1:]
-        said["Args"] = _arguments(said.get("Args", ""), parameters, ARGUMENTS)
-        return _join_sections(f"{head}\n\n{more}", said)
+        sections["Args"] = _arguments(sections.get("Args", ""), parameters, ARGUMENTS)
+        return _join_sections(f"{head}\n\n{more}", sections)
 
 
 class WithCommon:
@@ -301,12 +301,12 @@ class WithCommon:
 
     def __get__(self, instance: Any, owner: type) -> str:
         text, _, source = inspect.cleandoc(self.own or "").partition("\n\nSource: ")
-        head, said = _parts(text)
+        head, sections = _parts(text)
         parameters = list(inspect.signature(owner.__init__).parameters)[1:]
-        said["Args"] = _arguments(said.get("Args", ""), parameters, self.common)
+        sections["Args"] = _arguments(sections.get("Args", ""), parameters, self.common)
         if self.returns:
-            said.setdefault("Returns", _fill_paragraph(self.returns))
-        return _join_sections(head, said) + (f"\n\nSource: {source}" if source else "")
+            sections.setdefault("Returns", _fill_paragraph(self.returns))
+        return _join_sections(head, sections) + (f"\n\nSource: {source}" if source else "")
 
 
 class OfLayer:

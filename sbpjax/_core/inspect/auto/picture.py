@@ -84,10 +84,10 @@ def bars(totals: Sequence[Totals]) -> str:
         weight = ' font-weight="bold"' if row == 0 else ""
         parts.append(f'<text x="4" y="{34 + row * high}"{weight}>{html.escape(t.name)}</text>')
     bottom = 30 + len(totals) * high
-    for k, (colour, what) in enumerate((("#4e79a7", "computing, held"), ("#f28e2b", "moving"))):
+    for k, (colour, label) in enumerate((("#4e79a7", "computing, held"), ("#f28e2b", "moving"))):
         x = names + k * 130
         parts.append(f'<rect x="{x}" y="{bottom}" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 16}" y="{bottom + 10}">{what}</text>')
+        parts.append(f'<text x="{x + 16}" y="{bottom + 10}">{label}</text>')
     return svg(names + len(panels) * (width + 90), bottom + 20, parts, _FONT)
 
 
@@ -161,9 +161,9 @@ class _Stars:
         rows = [r for r in report.rows if r.kind == PARAMETER]
         every = {n: r.name for r in rows for n in r.names}
         layers = {head for n in every for head in _heads(NUMBER.sub("*", n))}
-        told = [(NUMBER.sub("*", n), shown) for n, shown in every.items()]
+        labels_text = [(NUMBER.sub("*", n), shown) for n, shown in every.items()]
         self._equal = {
-            head for head in layers if all(shown.startswith(head) for n, shown in told if n.startswith(head))
+            head for head in layers if all(shown.startswith(head) for n, shown in labels_text if n.startswith(head))
         }
 
     def __call__(self, path: str) -> str:
@@ -230,9 +230,9 @@ def graph(report: Report) -> str:
         )
         for k, row in enumerate(box.chips):
             top = y + 22 + 20 * k
-            told = f"{row.name.rpartition('.')[2]} {list(row.shape)}"
+            labels_text = f"{row.name.rpartition('.')[2]} {list(row.shape)}"
             parts.append(_chip(left + 8, top, row.codes, colours))
-            parts.append(f'<text x="{left + 84}" y="{top + 12}">{html.escape(told)}</text>')
+            parts.append(f'<text x="{left + 84}" y="{top + 12}">{html.escape(labels_text)}</text>')
         y += high + 26
     for k, line in enumerate(sorted(lines, key=lambda x: abs(place[x.target][0] - place[x.source][1]))):
         parts.append(_curve(line, place, left + width, k, colours))
@@ -248,15 +248,15 @@ def _curve(line: Line, place: dict, x: int, number: int, colours: dict) -> str:
     start, end = place[line.source][1] - 6, place[line.target][0] + 8
     out = x + 16 + 14 * number
     dashed = ' stroke-dasharray="5 3"' if line.before != line.after else ""
-    told = algebra.nd_name(line.before)
+    labels_text = algebra.nd_name(line.before)
     if line.before != line.after:
-        told += f" → {algebra.nd_name(line.after)}" + (f", {bytes_text(line.bytes)}" if line.bytes else "")
+        labels_text += f" → {algebra.nd_name(line.after)}" + (f", {bytes_text(line.bytes)}" if line.bytes else "")
     colour = colours[line.before]
     return (
         f'<path d="M {x} {start} H {out} V {end} H {x}" fill="none" stroke="{colour}" stroke-width="2"{dashed}>'
-        f"<title>{html.escape(f'{line.source} → {line.target}: {told}')}</title></path>"
+        f"<title>{html.escape(f'{line.source} → {line.target}: {labels_text}')}</title></path>"
         f'<path d="M {x} {end} l 7 -4 v 8 z" fill="{colour}"/>'
-        f'<text x="{out + 4}" y="{(start + end) // 2 + 4}" fill="{colour}">{html.escape(told)}</text>'
+        f'<text x="{out + 4}" y="{(start + end) // 2 + 4}" fill="{colour}">{html.escape(labels_text)}</text>'
     )
 
 

@@ -77,21 +77,21 @@ class LayoutSensitivity:
         was = " | ".join(dict.fromkeys(map(algebra.nd_name, self.before)))
         count = f" ({len(self.names)} tensors)" if len(self.names) > 1 else ""
         lines = [f"{self.name}{count}: {was} → {algebra.nd_name(self.requested)}"]
-        for what, now, then, text in (
+        for label, now, then, text in (
             ("time", self.found.time_us, self.forced.time_us, microseconds),
             ("bytes", self.found.bytes, self.forced.bytes, bytes_text),
             ("memory", self.found.memory_bytes, self.forced.memory_bytes, bytes_text),
         ):
             share = f"{100 * (then - now) / now:+.1f} %" if now else "new" if then else "as before"
             sign = "+" if then >= now else "−"
-            lines.append(f"{what:<7} {sign}{text(abs(then - now))}  ({share})")
+            lines.append(f"{label:<7} {sign}{text(abs(then - now))}  ({share})")
         if self.follows:
-            told = [f"{n} {algebra.nd_name(a)} → {algebra.nd_name(b)}" for n, a, b in self.follows]
-            lines.append(f"so would follow: {', '.join(told[:_MOST])}{_and_more(told)}")
+            changes = [f"{n} {algebra.nd_name(a)} → {algebra.nd_name(b)}" for n, a, b in self.follows]
+            lines.append(f"so would follow: {', '.join(changes[:_MOST])}{_and_more(changes)}")
         for title, moves in (("moved in addition", self.more), ("moved no longer", self.less)):
             if moves:
-                told = [f"{text}{f' × {count}' * (count > 1)}" for text, count in moves]
-                lines.append(f"{title}: {'; '.join(told[:_MOST])}{_and_more(told)}")
+                changes = [f"{text}{f' × {count}' * (count > 1)}" for text, count in moves]
+                lines.append(f"{title}: {'; '.join(changes[:_MOST])}{_and_more(changes)}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -100,8 +100,8 @@ class LayoutSensitivity:
 _MOST = 8
 
 
-def _and_more(told: list[str]) -> str:
-    return f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
+def _and_more(changes: list[str]) -> str:
+    return f" and {len(changes) - _MOST} more" if len(changes) > _MOST else ""
 
 
 def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutSensitivity:
@@ -123,7 +123,7 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
         codes = problem.parse(sbp, inputs[0].tensor_shape)
         forced = problem.plan(_given_codes(problem) | {i: x.held(codes) for i, x in zip(positions, inputs)})
         names = tuple(n for x in inputs for n in x.names)
-        before = tuple(x.told(plan.in_codes[i]) for i, x in zip(positions, inputs))
+        before = tuple(x.changes(plan.in_codes[i]) for i, x in zip(positions, inputs))
     else:
         every = {a.name: a for a in activations(problem.program)}
         chosen = [every[name]] if name in every else [a for n, a in every.items() if fnmatch.fnmatchcase(n, name)]
@@ -144,7 +144,7 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
 def layouts_of(problem: PlanningProblem, plan: Plan) -> dict[str, Codes]:
     """Return by name the layout of every input and boundary activation in a plan."""
     inputs = [(x, c) for x, c in zip(problem.inputs, plan.in_codes, strict=True) if x.shape]
-    found = {n: x.told(c) for x, c in inputs for n in x.names}
+    found = {n: x.changes(c) for x, c in inputs for n in x.names}
     for a in activations(plan.program):
         codes = codes_of(plan, a)
         if codes is not None:

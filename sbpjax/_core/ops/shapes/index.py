@@ -302,11 +302,11 @@ def _split_arrays(basic: _Basic, arrays):
     return picks, [a for a, k in zip(arrays, basic.kinds) if k == "array"]
 
 
-def _no_mask(spec, what: str) -> None:
+def _no_mask(spec, label: str) -> None:
     if any(entry[0] == "mask" for entry in spec):
         fail(
             "value",
-            what,
+            label,
             "a bool mask",
             "the size of the result depends on the mask's values",
             "use expand_masks first",

@@ -55,17 +55,17 @@ def stored_operands(graph: Graph) -> dict[int, list[StoredOperand]]:
         found.setdefault(node, []).append(StoredOperand(is_read, position, value, count / graph.nodes[node].count))
 
     for value, count in graph.values.items():
-        if _lies(graph, value.source):
+        if _is_stored(graph, value.source):
             # Only the first: the compiler fuses the others with it, or they read from fast memory by then.
             reader = next((end for end in value.readers if _is_pointwise(graph, end)), None)
             if reader is not None:
                 note(reader, True, value, count)
-        elif _is_pointwise(graph, value.source) and any(_lies(graph, end) for end in value.readers):
+        elif _is_pointwise(graph, value.source) and any(_is_stored(graph, end) for end in value.readers):
             note(value.source, False, value, count)
     return found
 
 
-def _lies(graph: Graph, end) -> bool:
+def _is_stored(graph: Graph, end) -> bool:
     """Return whether an end is an input of the program, or an output with a layout."""
     if isinstance(end, Fixed):
         return True

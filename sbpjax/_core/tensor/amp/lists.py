@@ -104,8 +104,8 @@ def _wrong(name: str, seen: str, rule: str) -> OpValueError:
 def _of(kind: str) -> Lists:
     """Return the lists that the table of ops gives a kind of device: ``"cpu"`` or ``"accelerator"``."""
     found: dict[str, set[str]] = {LOWER: set(), FLOAT32: set(), WIDEST: set()}
-    for name, said in CASTS.items():
-        for part in said.split():
+    for name, category in CASTS.items():
+        for part in category.split():
             where, _, policy = part.rpartition(":")
             if where in ("", kind):
                 found[policy].add(name)

@@ -273,14 +273,14 @@ def _kinds(function: Callable) -> dict[str, tuple[str, ...]]:
     return {name: kinds for name, kinds in found.items() if kinds}
 
 
-def _kinds_of(parameter: inspect.Parameter, said: Any, first: bool, made: bool) -> tuple[str, ...]:
+def _kinds_of(parameter: inspect.Parameter, hint: Any, first: bool, made: bool) -> tuple[str, ...]:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         return ()
-    if said is parameter.empty:
+    if hint is parameter.empty:
         if isinstance(parameter.default, bool):
             return ("bool",)
         return ("Tensor",) if first and parameter.name in ("self", "input", "x", "A") and not made else ()
-    kinds = kinds_of(said if isinstance(said, str) else getattr(said, "__name__", ""))
+    kinds = kinds_of(hint if isinstance(hint, str) else getattr(hint, "__name__", ""))
     return (*kinds, "None") if kinds and parameter.default is None and "None" not in kinds else kinds
 
 

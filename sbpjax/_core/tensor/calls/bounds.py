@@ -137,7 +137,7 @@ def check_size(operation: str, index, size: int, dim: int, negative: bool = Fals
         )
 
 
-def check_natural(operation: str, x, what: str) -> None:
+def check_natural(operation: str, x, label: str) -> None:
     """Raise if an integer tensor in host memory holds a negative number.
 
     Raises:
@@ -148,7 +148,7 @@ def check_natural(operation: str, x, what: str) -> None:
         raise OpBoundsError(
             operation,
             f"{bad} among {x.dtype.name}{list(x.shape)}",
-            f"{what} are non-negative",
+            f"{label} are non-negative",
             "x - x.min() counts from the smallest",
         )
 

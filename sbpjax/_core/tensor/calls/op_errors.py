@@ -140,9 +140,9 @@ def mixed_error(operation: str, inputs) -> errors.MixedTensorError:
     seen = []
     for i, x in enumerate(tensors):
         kind = "local" if x._layout is None else "global"
-        what = "a parameter, " if _is_parameter(x) else ""
+        label = "a parameter, " if _is_parameter(x) else ""
         where = x.device if x._layout is None else repr(x.placement)
-        seen.append(f"input {i}: {what}{kind} {tuple(x.shape)} on {where}")
+        seen.append(f"input {i}: {label}{kind} {tuple(x.shape)} on {where}")
     rule = "all inputs of one op are local, or on one placement (hierarchy included)"
     return errors.MixedTensorError(operation, "; ".join(seen), rule, _joining(tensors))
 

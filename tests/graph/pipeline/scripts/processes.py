@@ -35,9 +35,9 @@ def check(places, micro_batches=4, schedule="1f1b", sbp=B, configure=None, steps
 
 
 def agreed(found):
-    told = [None] * ranks
-    flow.distributed.all_gather_object(told, [v.tobytes() for v in (found[0], *found[1].values())])
-    assert all(t == told[0] for t in told)
+    gathered = [None] * ranks
+    flow.distributed.all_gather_object(gathered, [v.tobytes() for v in (found[0], *found[1].values())])
+    assert all(t == gathered[0] for t in gathered)
 
 
 def clip(graph):

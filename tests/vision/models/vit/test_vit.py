@@ -74,8 +74,10 @@ def test_logits_and_gradients_of_transformers(tmp_path):
     np.testing.assert_allclose(ours(flow.tensor(images)).detach().numpy(), out.logits.detach().numpy(), **TOLERANCE)
     np.testing.assert_allclose(loss.item(), out.loss.item(), rtol=1e-5)
     models.save_pretrained(ours, tmp_path / "ours", family=vit)
-    again, told = transformers.ViTForImageClassification.from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert not any(told.values()), told
+    again, expected = transformers.ViTForImageClassification.from_pretrained(
+        tmp_path / "ours", output_loading_info=True
+    )
+    assert not any(expected.values()), expected
     for one, two in zip(again.parameters(), theirs.parameters(), strict=True):
         assert torch.equal(one, two)
     for parameter in theirs.parameters():  # gradients by the names of the files
@@ -138,7 +140,7 @@ def test_examples(file):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"patch_size": 5}, "image_size=12, patch_size=5\n  rule: an image is cut into whole patches"),
         ({"num_attention_heads": 3}, "hidden_size is a multiple of num_attention_heads"),
@@ -146,8 +148,8 @@ def test_examples(file):
         ({"model_type": "vitt"}, "it is vit"),
     ],
 )
-def test_configurations_that_contradict_themselves(changes, told):
-    with pytest.raises(ConfigError, match=told):
+def test_configurations_that_contradict_themselves(changes, expected):
+    with pytest.raises(ConfigError, match=expected):
         vit.ViTConfig(**SIZE | changes)
 
 
