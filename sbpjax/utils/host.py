@@ -1,6 +1,7 @@
-"""Host processes: usable cores, children tied to their parent, exchange of values between processes."""
+"""Host processes: cores, children tied to their parent, exchange of values; optional packages."""
 
 from sbpjax._core.runtime.cores import cores as cores
 from sbpjax._core.runtime.extras import pip_install as pip_install
+from sbpjax._core.runtime.lazy_module import LazyModule as LazyModule
 from sbpjax._core.runtime.parent_death import Tie as Tie
 from sbpjax._core.runtime.processes import current as current

@@ -3,17 +3,20 @@
     from sbpjax.nn import Module, functional   # in sbpjax/optim/algorithms/sgd.py, line 3
 
 is two edges: to ``sbpjax/nn/__init__.py`` for the class and to ``sbpjax/_core/functions/nn.py`` for the module.
-What stands under ``if TYPE_CHECKING:`` never runs and is left out. ``import_module("sbpjax.x")`` with the name
-written out is an import inside a function like any other.
+What stands under ``if TYPE_CHECKING:`` never runs and is left out. ``import_module("sbpjax.x")`` and
+``LazyModule("sbpjax.x")`` with the name written out are imports inside functions like any other.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+LAZY = ("import_module", "importlib.import_module", "LazyModule", "_LazyModule")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,17 @@ def edges(root: Path, package: str) -> list[Edge]:
                 if target not in (None, file):
                     found.append(Edge(file, target, node.lineno, late))
     return found
+
+
+def inside_functions(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and reason of each import statement inside a function; the reason is a comment beside or above it."""
+    lines = text.splitlines()
+    for node, late in _imports(ast.parse(text)):
+        if late and isinstance(node, ast.Import | ast.ImportFrom):
+            above = lines[node.lineno - 2].strip()
+            beside = re.split(r"#\s*(?:noqa|type:|pyright:)[^#]*", " ".join(lines[node.lineno - 1 : node.end_lineno]))
+            reason = "".join(beside).partition("#")[2] or (above if above.startswith("#") else "")
+            yield node.lineno, reason.strip("# ")
 
 
 def circles(links: Iterable[tuple[str, str]]) -> list[set[str]]:
@@ -102,7 +116,7 @@ def _imports(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]
             for other in child.orelse:
                 yield from _imports(other, late)
         elif isinstance(child, ast.Import | ast.ImportFrom | ast.Call):
-            yield child, late
+            yield child, late or (isinstance(child, ast.Call) and ast.unparse(child.func) in LAZY)
             yield from _imports(child, late)
         else:
             yield from _imports(child, late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
@@ -123,6 +137,6 @@ def _named(node: ast.AST, inside: str, files: Mapping[str, str]) -> Iterator[str
         for alias in node.names:
             inner = f"{base}.{alias.name}"
             yield inner if inner in files else base
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("import_module", "importlib.import_module"):
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in LAZY:
         if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
             yield node.args[0].value
