@@ -45,6 +45,7 @@ from jax._src.lib import xla_client as xla_client
 from jax._src.random.threefry2x32 import threefry2x32_p as threefry2x32_p
 from jax._src.source_info_util import current_name_stack as current_name_stack
 from jax._src.source_info_util import set_name_stack as set_name_stack
+from jaxlib import lapack as _lapack
 
 # From JAX 0.12 on a jaxpr holds its constants itself, and `jax.extend.core` gives that class under both names.
 if _typing.TYPE_CHECKING:
@@ -55,6 +56,4 @@ else:
 
 def prepare_lapack() -> None:
     """Register SciPy's LAPACK functions with XLA, as JAX's lowering rules of linear algebra do."""
-    from jaxlib import lapack
-
-    lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))
+    _lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))

@@ -29,6 +29,8 @@ from sbpjax.errors import OpTypeError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast, placement
 
+from .checkpoint import loading, oneflow_file, safetensors, saving, torch_file, tree
+
 
 def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
@@ -49,11 +51,6 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
         CheckpointError: a value in it cannot be stored, or it cannot be written.
         PlacementError: there is no such rank.
     """
-    from .checkpoint import (
-        saving,
-        tree,  # late: it imports siblings of this package
-    )
-
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
     packed = tree.pack(obj)
@@ -103,8 +100,6 @@ def load(
         global_src_rank, map_location = None, global_src_rank
     place, device = _where(map_location, global_src_rank)
     source = Path(path)
-    from .checkpoint import loading, oneflow_file, safetensors, torch_file  # late: they import siblings of this package
-
     if source.is_file() and source.suffix == ".safetensors":
         place_array = _placing(map_location, global_src_rank)
         return {name: place_array(np.array(array)) for name, array in safetensors.open_safetensors(source).items()}

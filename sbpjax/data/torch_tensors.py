@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.functions.protocols import from_dlpack
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import from_numpy
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax.errors import OpTypeError
+
+torch = LazyModule("torch")  # no dependency
 
 
 def from_torch(torch_tensor: Any) -> Tensor:
@@ -25,8 +29,6 @@ def from_torch(torch_tensor: Any) -> Tensor:
     source = torch_tensor.detach().contiguous()
     if source.dtype.is_complex or str(source.dtype) == "torch.bool" or not source.numel():
         return from_numpy(source.cpu().numpy())
-    from sbpjax._core.functions.protocols import from_dlpack  # which few scripts need
-
     return from_dlpack(source)
 
 
@@ -39,8 +41,6 @@ def to_torch(flow_tensor: Tensor) -> Any:
     if not isinstance(flow_tensor, Tensor):
         seen = f"a {type(flow_tensor).__name__}"
         raise OpTypeError("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)")
-    import torch
-
     if flow_tensor.dtype == dtypes.bfloat16:  # NumPy's own dtypes have none
         return torch.from_numpy(flow_tensor.detach().float().numpy().copy()).bfloat16()
     return torch.from_numpy(flow_tensor.detach().numpy().copy())

@@ -19,6 +19,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.tape import engine
 from sbpjax._core.tensor.tape.row_grad import RowGrad
+from sbpjax.distributed import all_reduce_gradients, broadcast_coalesced
 from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, OpTypeError
 from sbpjax.nn.module import Module
 
@@ -153,8 +154,6 @@ class DistributedDataParallel(Module):
         self._reduce()
 
     def _reduce(self) -> None:
-        from sbpjax.distributed import all_reduce_gradients
-
         self._check_dense()
         chosen = [p for p in self._shared if p.requires_grad]
         if self.find_unused_parameters:
@@ -220,8 +219,6 @@ class DistributedDataParallel(Module):
             )
 
     def _broadcast(self, tensors: list[Tensor]) -> None:
-        from sbpjax.distributed import broadcast_coalesced
-
         if tensors:
             broadcast_coalesced(tensors, _members(self._group)[0], self._group)
 

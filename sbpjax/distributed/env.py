@@ -24,10 +24,15 @@ import jax
 
 from sbpjax._core.jax_private import xla_bridge as _xla_bridge
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.runtime.processes import devices_started as devices_started
 from sbpjax._core.serialization import signing
 from sbpjax.errors import DeviceStateError, OpValueError, message, warn
+from sbpjax.sbp import placement
+
+rendezvous = LazyModule("sbpjax.distributed.rendezvous.start")  # of runs of several processes
+
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4
@@ -112,9 +117,7 @@ def prepare_process() -> None:
         )
     launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so children of this process are no ranks
     if launcher:
-        from sbpjax.distributed.rendezvous.start import connect
-
-        connect(None, None, None, processes.timeout_s(), int(launcher))
+        rendezvous.connect(None, None, None, processes.timeout_s(), int(launcher))
         os.environ.pop(signing.SECRET, None)  # stored; child processes and logs do not need it
 
 
@@ -185,14 +188,12 @@ def init(
         DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
         DeviceStateError: the devices were started before.
     """
-    from sbpjax.distributed.rendezvous.start import connect  # needed in runs of several processes only
-
     timeout = processes.timeout_s() if timeout is None else float(timeout)
     if not timeout > 0:
         raise OpValueError(
             f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)"
         )
-    return connect(coordinator, num_processes, process_id, timeout)
+    return rendezvous.connect(coordinator, num_processes, process_id, timeout)
 
 
 def get_world_size() -> int:
@@ -236,6 +237,4 @@ def init_rdma() -> None:
 
 def all_device_placement(device_type: str):
     """Return the 1-D placement of every device of a type, under OneFlow's name; see `sbpjax.placement.all`."""
-    from sbpjax.sbp import placement  # placements are a layer above the environment
-
     return placement.all(device_type)

@@ -4,10 +4,8 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 
 _resting = _Pause()
 
+from sbpjax._core.functions.table.table import face as _face
 from sbpjax._core.inspect import graph_views as _graph_views  # fills the registry of reports
-from sbpjax._core.inspect.explain import explain as explain
-from sbpjax._core.inspect.explain import visualize as visualize
-from sbpjax._core.inspect.plan_table import Explanation as Explanation
 from sbpjax._core.serialization.signing import private_key as private_key
 from sbpjax._core.tracing.host_inputs import Request as Request
 from sbpjax._core.tracing.host_inputs import host_input as host_input
@@ -24,4 +22,9 @@ from .module_proxy import ProxyModule as ProxyModule
 from .program.compile import Compiled as Compiled
 from .program.compile import compile as compile
 
-del _Pause, _graph_views, _resting
+# Names of a package that builds on this one.
+_ABOVE = """explain=_core.inspect.explain:explain visualize=_core.inspect.explain:visualize
+ Explanation=_core.inspect.plan_table:Explanation"""
+__getattr__, __dir__ = _face("graph", globals(), modules=_ABOVE)
+
+del _ABOVE, _Pause, _face, _graph_views, _resting

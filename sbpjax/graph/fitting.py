@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sbpjax._core.runtime.gc_pause import collected_later
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_traced
 from sbpjax._core.tracing import tree
@@ -33,6 +34,9 @@ from .program.program import Options, Program
 from .program.zero import Zero
 from .repeated_layers import device_type
 from .step import GraphStep
+
+pipeline = LazyModule("sbpjax.graph.pipeline.program")  # most programs have one placement
+
 
 log = logging.getLogger("sbpjax.graph")
 
@@ -265,9 +269,9 @@ def _make_program(
         # Pipelines have no other mark: a state on several placements is one.
         if len(places) < 2:
             return build_program(step, state, call, options, operation, zero), None
-        from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement
-
-        return PipelinedProgram(step, state, call, options, operation, zero, graph.config.pipeline_schedule), None
+        return pipeline.PipelinedProgram(
+            step, state, call, options, operation, zero, graph.config.pipeline_schedule
+        ), None
     place = options.auto.placement
     if not isinstance(place, Hierarchies):
         return planned(operation, step, state, call, options, zero)

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.signature import Call
 from sbpjax.errors import GraphError, GraphTypeError
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     # A call has the arguments and results of the subclass's `build`.
     class _HasBuild(Protocol[_P, _R]):
         def build(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+
+exporting = LazyModule("sbpjax.graph.export.export")  # most graphs are not exported
 
 
 _counts: dict[str, int] = {}
@@ -331,9 +335,7 @@ class Graph(Reports):
             >>> graph.export("classifier", TensorSpec((1, 784)), platforms=["cpu", "tpu"])
             >>> graph.export("as-called")  # after a call: for arguments like its own
         """
-        from .export.export import export
-
-        return export(self, path, args, kwargs, platforms, dynamic_batch, key, onnx)
+        return exporting.export(self, path, args, kwargs, platforms, dynamic_batch, key, onnx)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ class Internals:
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
         self.last: LastCall | None = None
-        self.debug = REPORTS["Debug"]()
+        self.debug = REPORTS["debug_output"]()
 
     def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:
         """Check and add an optimizer; see `Graph.add_optimizer`."""

@@ -16,10 +16,15 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.nn.module import Module
+from sbpjax.sbp.placement import placement as Placement
+
+from .program.forward_backward import POLICIES
 
 # Counts the changes of options, so that a graph sees quickly that there was none.
 CHANGES = [0]
@@ -72,8 +77,6 @@ class GraphBlock:
 
     def scope_context(self) -> Any:
         """Return a context manager under which traced ops carry this block's name."""
-        import jax
-
         return jax.named_scope(self.scope.replace(".", "/") or "graph")
 
     def set_stage(self, stage_id: int | None = None, placement: Any = None) -> None:
@@ -83,8 +86,6 @@ class GraphBlock:
             stage_id: the number of the stage, from 0.
             placement: the devices of the stage; None keeps those of its tensors.
         """
-        from sbpjax.sbp.placement import placement as Placement
-
         operation = f"set_stage of {self.scope or 'a block'}"
         if stage_id is not None and (isinstance(stage_id, bool) or not isinstance(stage_id, int) or stage_id < 0):
             raise GraphConfigError(
@@ -176,8 +177,6 @@ class GraphTensor(GraphBlock):
 
 def checked_policy(value: Any, where: str) -> Any:
     """Return a value for `GraphModule.activation_checkpointing`, or raise a GraphConfigError."""
-    from .program.forward_backward import POLICIES
-
     if isinstance(value, bool) or value in POLICIES:
         return value
     raise GraphConfigError(

@@ -15,6 +15,7 @@ from sbpjax._core.planner.memory.limit import capacity_of
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel, preset
 from sbpjax._core.planner.prices.links import of_placement
 from sbpjax.graph.auto.graph import Auto
+from sbpjax.graph.auto.plan_file import Sharding, load
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 
@@ -160,8 +161,6 @@ class PlannerConfig:
             SbpError: the file is no plan.
         """
         if plan is not None:
-            from sbpjax.graph.auto.plan_file import Sharding, load
-
             plan = plan if isinstance(plan, Sharding) else load(plan)
         self.auto_plan = plan
 

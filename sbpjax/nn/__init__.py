@@ -5,14 +5,11 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 _resting = _Pause()
 
 from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.runtime.lazy_module import LazyModule as _LazyModule
 from sbpjax._core.tensor.calls.argument_errors import add_constructor_errors as _add_argument_errors
-from sbpjax._core.tracing.from_flax import from_flax as from_flax
-from sbpjax._core.tracing.pure import to_pure as to_pure
 
 from . import functional as functional
 from . import init as init
-from . import parallel as parallel
-from . import utils as utils
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import Sequential as Sequential
@@ -188,22 +185,23 @@ _LAZY_NAMES = {
  TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
 }
 _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LAZY_NAMES.items() for name in names.split()]
-# Of higher packages, so they are imported on first access.
-_CLASSES.append("DataParallel=distributed.data_parallel:DataParallel")
-_CLASSES.append("GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader")
-_MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
+# Names of packages that build on this one.
+_ABOVE = """DataParallel=distributed.data_parallel:DataParallel Graph=graph:Graph
+ GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader
+ from_flax=_core.tracing.from_flax:from_flax to_pure=_core.tracing.pure:to_pure"""
+_MODULES = " ".join([*_CLASSES, _ABOVE, "graph modules parallel utils"])
 __getattr__, __dir__ = _face(
     "nn", globals(), modules=_MODULES, add_argument_errors=lambda named: _add_argument_errors(named, Module)
 )
 
 _add_argument_errors(globals(), Module)
 
+_inspect = _LazyModule("sbpjax._core.inspect.summary")  # of a higher package, for notebooks
+
 
 def _repr_html_(self: Module) -> str:
-    from sbpjax._core.inspect.summary import summary  # of a higher package, needed here in notebooks only
-
-    return summary(self)._repr_html_()
+    return _inspect.summary(self)._repr_html_()
 
 
 Module._repr_html_ = _repr_html_  # type: ignore[attr-defined]
-del _repr_html_, _resting, _CLASSES, _LAZY_NAMES, _MODULES, _Pause
+del _repr_html_, _resting, _ABOVE, _CLASSES, _LAZY_NAMES, _LazyModule, _MODULES, _Pause

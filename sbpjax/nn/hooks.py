@@ -11,7 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.ops.dims import fail
+from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.nodes.node import RemovableHandle
+from sbpjax._core.tensor.tape.function import Function
+from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
 from sbpjax.errors import warn
 
 if TYPE_CHECKING:
@@ -157,9 +160,6 @@ class _BackwardHooks:
         return _through_identity(output, on_backward)
 
     def watch_inputs(self, args: tuple) -> tuple:
-        from sbpjax._core.tensor import Tensor
-        from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
-
         self.inputs_need_grad = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
         return _through_identity(args, self._run)
 
@@ -173,10 +173,6 @@ class _BackwardHooks:
 
 def _through_identity(value: Any, on_backward: Callable[[Any], Any]) -> Any:
     """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
-    from sbpjax._core.tensor import Tensor
-    from sbpjax._core.tensor.tape.function import Function
-    from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
-
     single = isinstance(value, Tensor)
     if not single and not isinstance(value, (tuple, list)):
         return value

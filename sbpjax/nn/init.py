@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
+import numpy as np
+
 from sbpjax._core.functions.random import by_inverse_
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
@@ -144,8 +146,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         _refuse(f"dirac_(groups={groups})", tensor, rule, "dirac_(weight, groups=1)")
     if tensor.is_meta:
         return tensor
-    import numpy as np
-
     value = np.zeros(tuple(tensor.shape))
     per_group = tensor.shape[0] // groups
     centre = tuple(n // 2 for n in tensor.shape[2:])
@@ -230,8 +230,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         _refuse("orthogonal_", tensor, rule, "init.normal_ for biases and norms")
     if tensor.numel() == 0 or tensor.is_meta:
         return tensor
-    import numpy as np
-
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     with no_grad():
         flat = normal_(creation.empty(rows, columns), generator=generator).numpy().astype(np.float64)
@@ -286,7 +284,6 @@ def _old(initialise):
     """Return an initialiser under its old name, without the underscore; it fills in place nevertheless."""
 
     def old(*args: Any, **kwargs: Any) -> Tensor:
-
         name = initialise.__name__
         text = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
         warn(text, FutureWarning)

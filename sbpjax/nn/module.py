@@ -32,6 +32,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import is_shared, payload, put_from
 from sbpjax._core.tensor.storage.version_counter import Table, changes
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.nn import state as _state
 from sbpjax.nn.hook_methods import HookMethods
@@ -414,8 +415,6 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
         """Replace all parameters, gradients and buffers by the results of `fn`; parameters keep their identity."""
-        from sbpjax._core.tensor.tape.grad_mode import no_grad
-
         done: set[int] = set()
         with no_grad():
             for module in self.modules():

@@ -12,6 +12,8 @@ from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.device import device as device_class
+from sbpjax._core.tensor.handle.dtype import dtype as dtype_class
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import MixedTensorError, SbpError, message, warn
 from sbpjax.sbp import algebra, process_local
@@ -105,9 +107,6 @@ class Moving:
 
         Only floating-point tensors take a dtype. For placements use `to_global`.
         """
-        from sbpjax._core.tensor.handle.device import device as device_class
-        from sbpjax._core.tensor.handle.dtype import dtype as dtype_class
-
         if len(args) == 1 and isinstance(args[0], type):
             if issubclass(args[0], Moving):  # the module of a graph's proxy
                 return self

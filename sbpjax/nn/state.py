@@ -18,8 +18,10 @@ import numpy as np
 
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import tensor as _tensor
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, StateDictError
 from sbpjax.nn.names import no_extra_state
+from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast
 
 if TYPE_CHECKING:
@@ -183,8 +185,6 @@ def load_own(
     assign: bool,
 ) -> None:
     """Load the tensors that `module` itself owns; the default of `Module._load_from_state_dict`."""
-    from sbpjax.nn.parameter import Parameter
-
     for hook in list(module._load_state_dict_pre_hooks.values()):
         hook(module, state, prefix, local_metadata, strict, missing, unexpected, errors)
     buffers = {k: v for k, v in module._buffers.items() if k not in module._non_persistent_buffers_set}
@@ -243,8 +243,6 @@ def _write(errors: list[str], write: Callable[[], None]) -> None:
 
 def copy_value(target: Tensor, value: Tensor) -> None:
     """Write `value` into `target` in place: dtype, placement and sbp stay the target's."""
-    from sbpjax._core.tensor.tape.grad_mode import no_grad
-
     with no_grad():
         target.copy_(value)
 

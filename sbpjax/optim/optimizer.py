@@ -43,6 +43,8 @@ from sbpjax.optim.options import Choices, Item, clips, plain_option
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.sbp.layout import Layout
 
+from .clip_grad import clip_grad_norm_
+
 # Of a bucket: group, step count, on masters, by rows, whether other rows are left alone, names of states.
 _Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]
 
@@ -252,8 +254,6 @@ class Optimizer:
         Args:
             error_if_nonfinite: raise if a norm is infinite or NaN; not in a traced program.
         """
-        from .clip_grad import clip_grad_norm_  # nn imports optim
-
         limited = [group for group in self.param_groups if clips(group)]
         if not limited:
             warn("clip_grad: no parameter group has clip_grad_max_norm, so nothing is clipped")

@@ -13,7 +13,7 @@ such as the learning rate are inputs of that program: a schedule never compiles 
 
 The rules are optax's transformations where those equal PyTorch's (up to rounding); elsewhere the formula is written
 here: SGD with `dampening`, which optax lacks, and AMSGrad, where PyTorch takes the maximum before the bias correction
-and optax after it. Optax is imported where it is used, to keep `import sbpjax` fast.
+and optax after it. Optax is imported on first use, to keep `import sbpjax` fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax._core.ops.layers.row_update import NOWHERE, row_update
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.dispatch.traced_calls import TracedCall
+
+optax = LazyModule("optax")  # takes as long to import as all of sbpjax
+
 
 Array = jax.Array
 State = dict[str, Array]  # of one parameter, by name
@@ -166,8 +170,6 @@ def decay_gradient(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) 
     """Return the gradient to follow down: negated for a maximum, with L2 decay added."""
     g = -g if maximize else g
     if decay:
-        import optax
-
         transform: Any = optax.add_decayed_weights(hyper["weight_decay"])
         g, _ = transform.update(g, optax.EmptyState(), p)
     return g
@@ -188,8 +190,6 @@ def sgd(
     """
     u: Any = decay_gradient(p, g, hyper, maximize, decay)
     if momentum and not dampening:
-        import optax
-
         transform: Any = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
         u, trace = transform.update(u, optax.TraceState(state["momentum_buffer"]))
         state = {"momentum_buffer": trace.trace}
@@ -213,8 +213,6 @@ def adam(
     b1^t)`` and ``v̂ = v / (1 - b2^t)``, or without `correct` ``m̂ = m`` and ``v̂ = v``; with `amsgrad`, v̂ is made of
     the largest v so far.
     """
-    import optax
-
     g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
     u: Any
     if amsgrad or not correct:

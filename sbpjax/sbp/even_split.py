@@ -13,6 +13,8 @@ import functools
 import math
 from typing import Any
 
+import jax.numpy as jnp
+
 
 def part(n, size: int, index):
     """Return ``(offset, count)`` of part ``index`` of ``n`` rows over ``size`` ranks; both may be traced."""
@@ -20,8 +22,6 @@ def part(n, size: int, index):
     rest = n - quotient * size
     if isinstance(n, int) and isinstance(index, int):
         return index * quotient + min(index, rest), quotient + (index < rest)
-    import jax.numpy as jnp
-
     return index * quotient + jnp.minimum(index, rest), quotient + (index < rest).astype(jnp.int32)
 
 

@@ -13,6 +13,7 @@ import math
 from functools import cached_property
 
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 from . import algebra, even_split
 from .algebra import P
@@ -90,8 +91,6 @@ class Layout:
     @cached_property
     def sharding(self):
         """The `NamedSharding` of the physical array."""
-        from jax.sharding import NamedSharding, PartitionSpec
-
         # Without trailing Nones, as JAX gives the shardings of results: for ``P("a0", None)`` and ``P("a0")`` every
         # program would be lowered and compiled twice.
         entries = list(self.spec)
@@ -151,8 +150,6 @@ def local_shape(shape: tuple[int, ...], codes: tuple[int, ...], sizes: tuple[int
 
 def physical_spec(codes: tuple[int, ...], ndim: int, names: tuple[str, ...]):
     """Return the `PartitionSpec` of the physical array of an ``ndim``-d tensor under ``codes``."""
-    from jax.sharding import PartitionSpec
-
     partial = [names[a] for a, c in enumerate(codes) if c == P]
     dims = []
     for axes in axes_of_dims(codes, ndim):

@@ -15,13 +15,18 @@ import reprlib
 from collections.abc import Iterable
 from itertools import starmap
 
+import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from sbpjax._core import naming
 from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax._core.runtime.processes import current
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import PlacementError, PlacementTypeError
+
+from . import topology
+from .hierarchies import hierarchies
 
 _SHORT = reprlib.Repr()  # of ranks that may be no grid
 _SHORT.maxlist = _SHORT.maxtuple = 16
@@ -35,8 +40,6 @@ def devices_of(type: str) -> list:
     Raises:
         PlacementError: this machine has no device of that type.
     """
-    import jax
-
     try:
         return current().visible(jax.devices(_PLATFORM[type]))
     except RuntimeError as error:
@@ -123,8 +126,6 @@ class placement:
             >>> placement.topology("v5p:4x4x4", [8, 8]).hierarchy  # doctest: +SKIP
             (8, 8)
         """
-        from . import topology
-
         found = topology.devices(name)
         grid = topology.arrange_ranks(name, hierarchy) if ranks is None else _checked_ranks(name, ranks)
         if grid.max() >= len(found) or grid.min() < 0:
@@ -171,8 +172,6 @@ class placement:
             >>> [p.hierarchy for p in placement.auto(4).candidates()]
             [(4,), (2, 2)]
         """
-        from .hierarchies import hierarchies
-
         if topology is None:
             grid = lambda shape: placement(type, np.arange(np.prod(shape)).reshape(shape))  # noqa: E731
             return hierarchies(count, len(devices_of(type)), type, None, axes, grid)
@@ -252,8 +251,6 @@ class placement:
 
     def _find_reach(self) -> tuple[bool, bool]:
         if self._reach is None:
-            import jax
-
             if not self.is_present or jax.process_count() == 1:
                 self._reach = (False, True)
             else:
@@ -270,8 +267,6 @@ class placement:
     def mesh(self):
         """The `jax.sharding.Mesh` of this placement."""
         if self._mesh is None:
-            from jax.sharding import Mesh
-
             if self._devices is None:
                 own = np.asarray(devices_of(self._type), dtype=object)
                 self._mesh = Mesh(own[self._ranks], self.axis_names)

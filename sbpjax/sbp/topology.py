@@ -24,8 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sbpjax._core.jax_private import compilation_cache
 from sbpjax._core.runtime.extras import pip_install
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import PlacementError
+
+mesh_utils = LazyModule("jax.experimental.mesh_utils")
+topologies = LazyModule("jax.experimental.topologies")
+
 
 _TPU = ("v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e", "7x", "tpu7x")
 _FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100:8", [2, 4])'
@@ -141,8 +147,6 @@ def arrange_ranks(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
     rank = {d: i for i, d in enumerate(found)}
     if found[0].platform == "gpu":
         return np.arange(len(found)).reshape(shape)
-    from jax.experimental import mesh_utils
-
     try:
         grid = mesh_utils.create_device_mesh(shape, list(found), allow_split_physical_axes=True)
     except (NotImplementedError, ValueError, AssertionError):  # no arrangement is known for this shape: as listed
@@ -151,8 +155,6 @@ def arrange_ranks(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
 
 
 def _tpu_devices(name: str):
-    from jax.experimental import topologies
-
     if importlib.util.find_spec("libtpu") is None:
         raise _missing(name, "libtpu", "the TPU compiler")
     if not glob.glob("/dev/accel*"):  # on a machine without TPUs: do not query the cloud for this machine's type
@@ -178,8 +180,6 @@ _CUDA = (12, 13)  # the versions that JAX has plugins for
 
 
 def _gpu_devices(name: str, gpu: Gpu, size: str):
-    from jax.experimental import topologies
-
     sizes = size.split("x")
     if not 1 <= len(sizes) <= 2 or not all(s.isdecimal() and int(s) > 0 for s in sizes):
         raise _error(name, f"size {size!r}", "a GPU topology is kind:devices or kind:nodes×devices, e.g. h100:2x8")
@@ -237,8 +237,6 @@ def _leave_out_of_cache() -> None:
 
     JAX 0.10 files them, and then fails to read them back, with a warning: a compile-only client cannot load a program.
     """
-    from sbpjax._core.jax_private import compilation_cache
-
     before = compilation_cache.is_cache_used
 
     # Goes when JAX leaves programs of compile-only clients out of its cache.

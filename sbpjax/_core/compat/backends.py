@@ -13,15 +13,14 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sbpjax._core.compat.cuda import devices as _gpus
 from sbpjax._core.functions import settings
 
 _NAME = "sbpjax.backends"
 
 
 def _gpu() -> bool:
-    from sbpjax._core.compat.cuda import devices as cuda
-
-    return cuda.is_available()
+    return _gpus.is_available()
 
 
 def _never() -> bool:

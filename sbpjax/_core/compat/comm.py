@@ -5,6 +5,7 @@ from __future__ import annotations
 from sbpjax import distributed as _dist
 from sbpjax._core.functions.table.public import take_oneflow as _take_oneflow
 from sbpjax._core.tensor.creation.creation import empty as _empty
+from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.dtype import dtype as _dtype
 from sbpjax._core.tensor.handle.tensor import Tensor as _Tensor
 from sbpjax.distributed.collectives import all_gather_into_tensor as all_gather_into_tensor
@@ -86,9 +87,7 @@ def recv(src: int, shape=None, dtype=None, device=None, *, out: _Tensor | None =
 
 
 def _find_dtype(name: str) -> _dtype:
-    from sbpjax._core.tensor.handle import dtype as dtypes
-
-    return next(d for np_dtype, d in dtypes._BY_NP.items() if str(np_dtype) == name)
+    return next(d for np_dtype, d in _dtypes._BY_NP.items() if str(np_dtype) == name)
 
 
 _take_oneflow(globals(), "comm.")

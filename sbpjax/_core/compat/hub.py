@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import urlparse
 
 from sbpjax._core.serialization import signing
+from sbpjax._core.tensor import Tensor
+from sbpjax.data import save_load
 from sbpjax.errors import HubError
 
 from .download import CHUNK_BYTES, download_url_to_file
@@ -73,9 +75,6 @@ def load_state_dict_from_url(
     Raises:
         HubError: it cannot be reached, its hash is another, or it is not there and ``SBPJAX_HUB_OFFLINE`` is set.
     """
-    from sbpjax._core.tensor import Tensor
-    from sbpjax.data.save_load import load
-
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else os.path.expanduser(model_dir)
     if model_dir is None:
         signing.make_folder(folder)
@@ -96,7 +95,7 @@ def load_state_dict_from_url(
                 operation, f"the name {name!r}", rule, "a name like resnet18-f37072fd.pth, or check_hash=False"
             )
         download_url_to_file(url, path, found.group(1) if found else None, progress)
-    state = load(path)
+    state = save_load.load(path)
     if map_location is None:
         return state
     return {k: v.to(map_location) if isinstance(v, Tensor) else v for k, v in state.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax._core.tensor import Tensor as Tensor
+from sbpjax.distributed import broadcast_object_list as _broadcast
 from sbpjax.errors import NotInJaxError
 
 
@@ -37,10 +38,8 @@ class thread:
 
 def cpu_broadcast(data: bytes | None, root: int) -> bytes:
     """Return the bytes of rank ``root`` on every rank; the bytes of the others are ignored."""
-    from sbpjax.distributed import broadcast_object_list
-
     arguments = [data]
-    broadcast_object_list(arguments, root)
+    _broadcast(arguments, root)
     return arguments[0]
 
 

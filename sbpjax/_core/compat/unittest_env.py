@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+from sbpjax.distributed import env as _env
+from sbpjax.errors import OpValueError as _OpValueError
+
 
 def device_num() -> int:
     """Return the number of devices that a test on one node may use: ``ONEFLOW_TEST_DEVICE_NUM``, 1 by default."""
@@ -12,9 +15,7 @@ def device_num() -> int:
 
 def node_size() -> int:
     """Return the number of nodes."""
-    from sbpjax.distributed import env
-
-    return env.get_node_size()
+    return _env.get_node_size()
 
 
 def has_world_size() -> bool:
@@ -24,9 +25,7 @@ def has_world_size() -> bool:
 
 def world_size() -> int:
     """Return the number of processes."""
-    from sbpjax.distributed import env
-
-    return env.get_world_size()
+    return _env.get_world_size()
 
 
 def has_node_list() -> bool:
@@ -36,12 +35,10 @@ def has_node_list() -> bool:
 
 def node_list() -> list[str]:
     """Return the nodes that ``ONEFLOW_TEST_NODE_LIST`` names, by commas."""
-    from sbpjax.errors import OpValueError
-
     names = os.environ.get("ONEFLOW_TEST_NODE_LIST", "")
     if not names:
         rule = "ONEFLOW_TEST_NODE_LIST names the nodes"
-        raise OpValueError("unittest.env.node_list()", "no list", rule, "export ONEFLOW_TEST_NODE_LIST=a,b")
+        raise _OpValueError("unittest.env.node_list()", "no list", rule, "export ONEFLOW_TEST_NODE_LIST=a,b")
     return names.split(",")
 
 

@@ -16,6 +16,8 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+import jax as _jax
+
 from .unittest_env import node_size
 
 
@@ -24,10 +26,8 @@ class TestCase(unittest.TestCase):
 
 
 def _devices() -> int:
-    import jax
-
     kind = os.environ.get("SBPJAX_TEST_DEVICE")
-    return len(jax.devices(kind)) if kind else jax.device_count()
+    return len(_jax.devices(kind)) if kind else _jax.device_count()
 
 
 def _skip_unless(nodes: int, devices: int) -> Callable[[Any], Any]:

@@ -18,11 +18,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import EngineError
 
 from .by_iree import run_by_iree
 from .options import Engine
 from .runtimes import Run, check, compile_model, module
+
+modules = LazyModule("sbpjax._core.engines.modules")  # of MLIR, which only some engines need
+onnx = LazyModule("sbpjax._core.engines.onnx")  # likewise; and onnx is an extra
+
 
 log = logging.getLogger("sbpjax._core.engines")
 
@@ -152,17 +157,15 @@ def onnx_model(
     Raises:
         EngineError: an operation has no counterpart.
     """
-    from .modules import parse_program
-    from .onnx import UnsupportedError, convert
-
     module("onnx", operation)
     kept = list(exported.module_kept_var_idx)
     names = names or [f"input_{i}" for i in range(len(exported.in_avals))]
     outputs = outputs or [f"output_{i}" for i in range(len(exported.out_avals))]
     constants = {place: weights[i] for place, i in enumerate(kept) if i in weights}
     try:
-        return convert(parse_program(exported.mlir_module_serialized), constants, [names[i] for i in kept], outputs)
-    except UnsupportedError as error:
+        program = modules.parse_program(exported.mlir_module_serialized)
+        return onnx.convert(program, constants, [names[i] for i in kept], outputs)
+    except onnx.UnsupportedError as error:
         raise EngineError(
             operation,
             f"an operation that engines do not get: {error}",

@@ -1,7 +1,7 @@
 """Public functions of the package, defined by the table of ops (`table`).
 
-Code of the package takes them from here: ``from sbpjax._core.functions import cat`` inside the function that needs it,
-or ``from sbpjax._core import functions`` and ``functions.cat(...)``; each is made on first access.
+Code of the package takes them from here: ``from sbpjax._core import functions`` and ``functions.cat(...)``. Each is
+made on first access.
 """
 
 from . import rows as rows

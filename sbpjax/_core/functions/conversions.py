@@ -5,14 +5,16 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from sbpjax._core.tensor.creation.convert import _record
+from sbpjax._core.compiler import conversions
+from sbpjax._core.tensor.creation.convert import _record, host
 from sbpjax._core.tensor.dispatch import abstract
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax._core.tensor.handle.device import PlacementDevice
+from sbpjax._core.tensor.handle.device import _PLATFORM, PlacementDevice
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap, wrap_any
 from sbpjax._core.tensor.storage.payload import become, is_array, is_traced, payload, refresh_tensor
 from sbpjax.errors import MixedTensorError, OpTypeError
+from sbpjax.sbp import placement
 
 from .elementwise import clone, to_dtype
 
@@ -27,8 +29,6 @@ def to_device(self: Tensor, target) -> Tensor:
     if target.type == "meta":
         return self if self.is_meta else _without_data(self)
     if self.layout is not None:
-        from sbpjax._core.tensor.handle.device import _PLATFORM
-
         if target.index is not None:
             raise MixedTensorError(
                 f"x.to({str(target)!r})",
@@ -38,8 +38,6 @@ def to_device(self: Tensor, target) -> Tensor:
             )
         if _PLATFORM[target.type] == _PLATFORM[self.placement.type]:
             return self
-        from sbpjax.sbp import placement
-
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
     if self.is_meta:
         raise abstract.needs_data(f"x.to({str(target)!r})", self)
@@ -187,8 +185,6 @@ def _deepcopy(self: Tensor, memo: dict) -> Tensor:
 
 
 def _rebuild(cls, array, where, requires_grad: bool):
-    from sbpjax._core.compiler import conversions
-
     out = Tensor.__new__(cls)
     value = wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where))
     become(out, value)
@@ -198,8 +194,6 @@ def _rebuild(cls, array, where, requires_grad: bool):
 
 
 def _reduce(self: Tensor, protocol):
-    from sbpjax._core.tensor.creation.convert import host
-
     where = None if self.layout is None else (self.placement, self.sbp)
     return _rebuild, (self.__class__, host(self), where, self.requires_grad)
 

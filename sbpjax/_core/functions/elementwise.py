@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.ops import arithmetic, elementwise, powers
+from sbpjax._core.ops import arithmetic, elementwise, powers, promote
 from sbpjax._core.ops.linalg import einsum as _einsum
 from sbpjax._core.ops.linalg import matrix
 from sbpjax._core.ops.linalg import products as linalg
 from sbpjax._core.ops.shapes import arrange
 from sbpjax._core.tensor.calls.binding import into_out, must_be_tensor
+from sbpjax._core.tensor.creation.creation import arange
 from sbpjax._core.tensor.creation.number_range import check_fits
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
@@ -259,8 +260,6 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, outpu
         tensor([1, 1, 2, 2])
     """
     if repeats is None:
-        from sbpjax._core.tensor.creation.creation import arange
-
         input, repeats, dim = arange(input.shape[0], dtype=input.dtype, device=input.device), input, 0
     repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
     return dispatch.apply(arrange.repeat_interleave, input, repeats=repeats, dim=dim)
@@ -408,23 +407,17 @@ def numel(input: Tensor) -> int:
 
 def result_type(tensor, other) -> dtypes.dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
-    from sbpjax._core.ops.promote import result_type as promoted
-
-    return dtypes.of(promoted(*[payload(x) if isinstance(x, Tensor) else x for x in (tensor, other)]))
+    return dtypes.of(promote.result_type(*[payload(x) if isinstance(x, Tensor) else x for x in (tensor, other)]))
 
 
 def promote_types(type1, type2) -> dtypes.dtype:
     """Return the smallest dtype that holds both."""
-    from sbpjax._core.ops.promote import promote_types as promoted
-
-    return dtypes.of(promoted(dtypes.of(type1).np, dtypes.of(type2).np))
+    return dtypes.of(promote.promote_types(dtypes.of(type1).np, dtypes.of(type2).np))
 
 
 def can_cast(from_, to) -> bool:
     """Return whether a dtype may be cast to another: not to a lower kind."""
-    from sbpjax._core.ops.promote import category
-
-    return category(dtypes.of(from_).np) <= category(dtypes.of(to).np)
+    return promote.category(dtypes.of(from_).np) <= promote.category(dtypes.of(to).np)
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

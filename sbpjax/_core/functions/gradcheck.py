@@ -7,9 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.generator import Generator
 from sbpjax._core.tensor.tape.backward import grad as _grad
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.errors import AutogradError
+
+from . import random
 
 
 class GradcheckError(AutogradError):
@@ -146,10 +149,6 @@ def _analytical(out, x, shape) -> np.ndarray:
 
 def gradgradcheck(func: Callable, inputs, grad_outputs=None, **options) -> bool:
     """Return whether second derivatives agree with finite differences of the first; see `gradcheck`."""
-    from sbpjax._core.tensor.creation.generator import Generator
-
-    from . import random
-
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:

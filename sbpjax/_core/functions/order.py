@@ -7,6 +7,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from sbpjax._core import functions
 from sbpjax._core.ops.reductions import cumulative, sort
 from sbpjax._core.tensor.calls.binding import must_be_tensor
 from sbpjax._core.tensor.creation.convert import host
@@ -45,9 +46,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None) ->
     if n == 0:
         return input.clone()
     if prepend is not None or append is not None:
-        from sbpjax._core.functions import cat
-
-        input = cat([x for x in (prepend, input, append) if x is not None], dim)
+        input = functions.cat([x for x in (prepend, input, append) if x is not None], dim)
     return dispatch.apply(cumulative.diff, input, n=as_int(n), dim=as_int(dim))
 
 

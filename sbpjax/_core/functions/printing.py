@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbpjax._core import naming
+from sbpjax._core import functions, naming
+from sbpjax._core.tensor.creation.convert import host
 from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, attach
 from sbpjax._core.tensor.storage.payload import is_array, is_traced, node_of, refresh_tensor
@@ -147,16 +149,12 @@ def _corners(x: Tensor) -> Tensor:
     keep = 2 * options.edgeitems + 1
     for dim, n in enumerate(x.shape):
         if n > keep:
-            from sbpjax._core.functions import cat
-
             head = x.narrow(dim, 0, options.edgeitems + 1)
-            x = cat([head, x.narrow(dim, n - options.edgeitems, options.edgeitems)], dim)
+            x = functions.cat([head, x.narrow(dim, n - options.edgeitems, options.edgeitems)], dim)
     return x
 
 
 def _values(x: Tensor) -> tuple[np.ndarray, bool]:
-    from sbpjax._core.tensor.creation.convert import host
-
     cut = x.shape.numel() > options.threshold
     plain = x.detach()
     if cut:
@@ -215,8 +213,6 @@ def _node_name(node) -> str:
 
 
 def _default_device():
-    from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
-
     return of_jax(default_jax_device())
 
 

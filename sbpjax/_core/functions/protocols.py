@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+
+import jax
 import numpy as np
 
 from sbpjax._core.ops import compare
+from sbpjax._core.tensor.creation.from_data import tensor
 from sbpjax._core.tensor.dispatch.op import Op
 from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
@@ -41,8 +45,6 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the device of the capsule: its type and index follow the data pointer of the DLTensor."""
-        import ctypes
-
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         address = pointer(self._capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
@@ -60,8 +62,6 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
     The memory is never written here: a write in place makes a new array.
     """
-    import jax
-
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
     try:
@@ -84,8 +84,6 @@ def _compact(ext_tensor):
     try:
         return np.array(np.from_dlpack(ext_tensor))
     except RuntimeError:  # a dtype that NumPy has not, as bfloat16
-        import jax
-
         return jax.dlpack.from_dlpack(ext_tensor.contiguous())
 
 
@@ -95,8 +93,6 @@ def to_dlpack(tensor: Tensor):
 
 
 def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
-    from sbpjax._core.tensor.creation.from_data import tensor
-
     return tensor(np.asarray(array))
 
 

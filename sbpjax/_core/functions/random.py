@@ -20,7 +20,7 @@ from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random as _random
 from sbpjax._core.tensor.creation.creation import _constant, _float_dtype, make, size_of, where_to
 from sbpjax._core.tensor.creation.generator import generator_or_default
-from sbpjax._core.tensor.creation.like import place_like
+from sbpjax._core.tensor.creation.like import empty_like, full_like, place_like
 from sbpjax._core.tensor.creation.number_range import check_fits
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
@@ -296,8 +296,6 @@ def _check_probabilities(operation: str, x) -> None:
 
 
 def _fill_like(x: Tensor, value) -> Tensor:
-    from sbpjax._core.tensor.creation.like import full_like
-
     return full_like(x, value)
 
 
@@ -341,8 +339,6 @@ def poisson(input: Tensor, *, generator=None) -> Tensor:
 
 
 def _without_data(input: Tensor, dtype, placement, sbp, requires_grad: bool = False) -> Tensor:
-    from sbpjax._core.tensor.creation.like import empty_like
-
     _, placement, sbp = place_like(input, None, placement, sbp, random=True)
     return empty_like(input, dtype=dtype, placement=placement, sbp=sbp, requires_grad=requires_grad)
 
@@ -546,8 +542,6 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise OpError("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)")
     _check_probabilities("x.bernoulli_(p)", p)
-    from sbpjax._core.tensor.creation.like import full_like
-
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)
     key = generator_or_default(generator).key()
     return inplace(self, COPY, (dispatch.apply(_random.bernoulli, key, probabilities).to(self.dtype),))

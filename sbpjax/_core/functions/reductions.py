@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from operator import index as as_int
 
+from sbpjax._core.ops import arithmetic
+from sbpjax._core.ops.linalg.matrix_norm import matrix_norm
 from sbpjax._core.ops.reductions import reduce
 from sbpjax._core.tensor.calls.binding import into_out, must_be_tensor
 from sbpjax._core.tensor.dispatch import dispatch
@@ -23,8 +25,6 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
-        from sbpjax._core.ops import arithmetic
-
         found = dispatch.apply(getattr(arithmetic, other_fn), input, other)
         return found if out is None else into_out(out, found)
     if dim is None:
@@ -167,8 +167,6 @@ def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool =
     if out is not None:
         return into_out(out, norm(input, p, dim, keepdim, dtype))
     if p == "nuc":
-        from sbpjax._core.ops.linalg.matrix_norm import matrix_norm  # which few scripts need
-
         dims = (0, 1) if dim is None else dim
         return dispatch.apply(matrix_norm, input, ord="nuc", dim=dims, keepdim=bool(keepdim), dtype=dtypes.np_of(dtype))
     p = 2.0 if p is None or p == "fro" else p

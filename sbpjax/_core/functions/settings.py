@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 import os
 
+import jax
 import numpy as np
 
 from sbpjax._core import naming
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle import dtype as dtypes
+from sbpjax._core.tensor.handle.device import default_jax_device
+from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.mode import mode
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import NotInJaxError, OpError, OpTypeError
 from sbpjax.sbp.layout import Layout
 
@@ -94,8 +98,6 @@ def set_default_tensor_type(tensor_type) -> None:
 
 def typename(obj) -> str:
     """Return the name of an object's type; of a tensor as PyTorch writes it."""
-    from sbpjax._core.tensor.handle.tensor import Tensor
-
     if isinstance(obj, Tensor):
         return obj.type()
     cls = obj if isinstance(obj, type) else type(obj)
@@ -108,16 +110,11 @@ def typename(obj) -> str:
 
 def set_default_device(device) -> None:
     """Set the default device of new tensors; None goes back to JAX's own choice."""
-    from sbpjax._core.tensor.handle.device import device as Device
-
     mode.device = None if device is None else Device(device)
 
 
 def get_default_device():
     """Return the default device of new tensors."""
-    from sbpjax._core.tensor.handle.device import default_jax_device
-    from sbpjax._core.tensor.handle.device import device as Device
-
     return Device(default_jax_device()) if mode.device is None else mode.device
 
 
@@ -161,8 +158,6 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in _PRECISION:
         rule = f"precision is one of {', '.join(_PRECISION)}"
         raise OpError(f"set_float32_matmul_precision({precision!r})", repr(precision), rule, '"high"')
-    import jax
-
     jax.config.update("jax_default_matmul_precision", _PRECISION[precision])
     _settings["precision"] = precision
 
@@ -172,8 +167,6 @@ def get_float32_matmul_precision() -> str:
 
     That is ``"highest"`` on CPU, ``"high"`` (TF32) on GPUs and ``"medium"`` (bfloat16) on TPUs.
     """
-    import jax
-
     by_platform = {"cpu": "highest", "tpu": "medium"}
     return _settings["precision"] or by_platform.get(jax.default_backend(), "high")
 

@@ -13,6 +13,8 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpNotSupportedError
 
+from .complex_numbers import view_as_real
+
 
 def stft(
     input: Tensor,
@@ -65,8 +67,6 @@ def stft(
     )
     if return_complex:
         return out
-    from .complex_numbers import view_as_real
-
     return view_as_real(out)
 
 

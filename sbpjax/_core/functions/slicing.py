@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sbpjax._core import functions
 from sbpjax._core.tensor.calls.binding import into_out
 from sbpjax._core.tensor.handle.size import Size
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -66,8 +67,6 @@ _VIEWS = """alias as_strided detach diagonal expand permute select slice split s
 
 def _copy_variant(name: str):
     def function(input, *args, out=None, **options):
-        from sbpjax._core import functions
-
         if name == "alias":
             viewed = _alone(input, *args, **options)
         elif name == "slice":

@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 from collections import namedtuple
 
+import jax
 import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.ops.dims import one
+from sbpjax._core.ops.randoms.random import _key
 from sbpjax._core.ops.reductions import sort, stats
 from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.scalars import hashable
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -18,6 +21,7 @@ from sbpjax._core.tensor.storage.indexing import with_layout_of
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import OpError, OpTypeError
 
+from .linear_algebra import linalg
 from .table import oneflow_dtypes
 
 histogram_result = namedtuple("histogram", "hist bin_edges")
@@ -184,23 +188,15 @@ def frobenius_norm(input: Tensor, dim, keepdim: bool = False) -> Tensor:
 
 def nuclear_norm(input: Tensor, dim=(-2, -1), keepdim: bool = False) -> Tensor:
     """Return the sum of the singular values."""
-    from .linear_algebra import linalg
-
     return linalg.matrix_norm(input, "nuc", dim, keepdim)
 
 
 def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
-    from sbpjax._core.tensor.creation.generator import default_generator
-
     key = (default_generator if generator is None else generator).key()
     return dispatch.apply(_binomial, key, count.detach(), prob.detach())
 
 
 def _binomial(key, count, prob, /):
-    import jax
-
-    from sbpjax._core.ops.randoms.random import _key
-
     shape = np.broadcast_shapes(count.shape, prob.shape)
     return jax.random.binomial(_key(key), count, prob, shape=shape, dtype=count.dtype)

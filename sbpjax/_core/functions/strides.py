@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 import weakref
 
+import jax
 import numpy as np
 
+from sbpjax._core import functions
 from sbpjax._core.tensor.creation.convert import host
 from sbpjax._core.tensor.creation.creation import empty
 from sbpjax._core.tensor.dispatch import dispatch
@@ -178,9 +180,7 @@ def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
         set_data(self, as_strided(root.detach(), shape, view_steps.contiguous_strides(shape), offset).detach())
         return self
     more = flat.new_zeros(offset + count - flat.shape[0])
-    from sbpjax._core.functions import cat
-
-    set_data(self, cat([flat, more])[offset:].reshape(shape).detach())
+    set_data(self, functions.cat([flat, more])[offset:].reshape(shape).detach())
     return self
 
 
@@ -320,8 +320,6 @@ def offload(self: Tensor) -> Tensor:
     if not is_offloaded(self):
         array = payload(self)
         if array.sharding.device_set and next(iter(array.sharding.device_set)).platform != "cpu":
-            import jax
-
             moved = jax.device_put(array, array.sharding.with_memory_kind("pinned_host"))
             put(self, moved, self.layout)
         self.__dict__["_offloaded"] = True
@@ -333,8 +331,6 @@ def load(self: Tensor) -> Tensor:
     if is_offloaded(self):
         array = payload(self)
         if array.sharding.memory_kind == "pinned_host":
-            import jax
-
             put(self, jax.device_put(array, array.sharding.with_memory_kind("device")), self.layout)
         self.__dict__["_offloaded"] = False
     return self

@@ -7,6 +7,8 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import NotInJaxError, OpError
 
+from .strides import Storage
+
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have one shape."""
@@ -108,6 +110,4 @@ def to_sparse(self: Tensor, *args, **options) -> Tensor:
 
 def is_storage(obj) -> bool:
     """Return whether an object is the memory of a tensor."""
-    from .strides import Storage
-
     return isinstance(obj, Storage)

@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import gc
 
+import jax
+import jax.experimental.sparse
+import jax.scipy.linalg
+import jax.scipy.signal
+import jax.scipy.special
+from jax.extend import core
+
+from sbpjax._core import planner as planner  # it registers rules of control flow
 from sbpjax._core.programs.rules import table
 
 # Primitives without rules, by their handling.
@@ -63,18 +71,11 @@ WITHOUT_RULES = {
 
 
 # Marks that this package, or a tool of JAX, puts into a jaxpr; planned, or gone before anything is planned.
-_MARKS = ("cast_back", "cotangent", "to_sbp", "xla_metadata_value")
+_MARKS = ("cast_back", "cotangent", "stage_transfer", "to_sbp", "xla_metadata_value")
 
 
 def primitives() -> dict:
     """Return every primitive that JAX has made, by name: the possible contents of a jaxpr."""
-    import jax.experimental.sparse
-    import jax.nn
-    import jax.scipy.linalg
-    import jax.scipy.signal
-    import jax.scipy.special  # noqa: F401
-    from jax.extend import core
-
     every = {x.name: x for x in gc.get_objects() if issubclass(type(x), core.Primitive)}  # no __class__
     return {name: x for name, x in every.items() if name not in _MARKS}
 
@@ -89,10 +90,6 @@ def families() -> dict[str, list[str]]:
 
 def page() -> str:
     """Return ``docs/reference/primitives.md``."""
-    import jax
-
-    from sbpjax._core import planner as plan  # noqa: F401  # registers control flow
-
     every = set(primitives())
     lines = [
         "# Primitives",

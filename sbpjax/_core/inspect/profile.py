@@ -30,6 +30,7 @@ import numpy as np
 
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.payload import payload, payloads, put
 from sbpjax._core.tracing import tree
@@ -165,8 +166,6 @@ def example_arguments(program: Any) -> list[Tensor]:
 
 
 def _zeros(spec: TensorSpec) -> Tensor:
-    from sbpjax._core.tensor.creation import creation
-
     made = creation.zeros(*spec.shape, dtype=spec.dtype, placement=spec.placement, sbp=spec.sbp)
     return made.requires_grad_() if spec.requires_grad else made
 

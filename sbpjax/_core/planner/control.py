@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import jax.numpy as jnp
+
 from sbpjax._core.programs.normalise import Program, normalise, scan_counts, while_counts
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.primitives import CONTROL
@@ -126,8 +128,6 @@ def _seeds(avals) -> list[tuple[int, int]]:
 
 
 def _is_inexact(aval) -> bool:
-    import jax.numpy as jnp
-
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, jnp.inexact)
 
 

@@ -25,11 +25,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sbpjax._core.programs.plan import Codes
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.sbp.layout import local_shape
 
 from .graph import Fixed, Value
 from .problem import OVER_LIMIT_US_PER_BYTE, Assignment, Problem, codes_of, gives_for_free
 from .solver import Basis, Linear, branch_and_bound, solve
+
+sparse = LazyModule("scipy.sparse")
+
 
 # Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
 _GAP = 1e-3
@@ -316,10 +320,8 @@ class _Assembly:
         return Solution(found, bound, integral, relaxed.basis)
 
     def _linear(self, cost: np.ndarray) -> Linear:
-        from scipy.sparse import csr_matrix
-
         row, column, value = zip(*self.entries)
-        matrix = csr_matrix((value, (row, column)), shape=(len(self.lower), len(cost)))
+        matrix = sparse.csr_matrix((value, (row, column)), shape=(len(self.lower), len(cost)))
         bound = np.ones(len(cost))
         if self._slack is not None:
             bound[self._slack] = np.inf

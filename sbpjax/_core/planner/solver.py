@@ -19,6 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+optimize = LazyModule("scipy.optimize")
+
+
 log = logging.getLogger("sbpjax.plan")
 
 
@@ -103,21 +108,19 @@ def branch_and_bound(problem: Linear, whole: np.ndarray | None, options: dict):
         whole: which columns are integers; None for none.
         options: of the solver.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     limits: list = [problem.lower, problem.upper]
-    return milp(
+    return optimize.milp(
         problem.cost,
         integrality=np.zeros(len(problem.cost)) if whole is None else whole,
-        bounds=Bounds(0.0, problem.bound),  # pyright: ignore[reportArgumentType]  # scipy's stubs know no arrays here
-        constraints=LinearConstraint(problem.matrix, *limits),
+        bounds=optimize.Bounds(0.0, problem.bound),
+        constraints=optimize.LinearConstraint(problem.matrix, *limits),
         options=options,
     )
 
 
 def _highspy():
     try:
-        # SciPy has no public way to start from a basis. Use that instead once `linprog` takes one.
+        # SciPy has no public way to start from a basis, and may move this module. Use `linprog` once it takes one.
         from scipy.optimize._highspy import _core
     except ImportError:
         return None

@@ -20,6 +20,11 @@ import numpy as np
 
 from sbpjax._core.jax_private import DropVar, Var
 from sbpjax._core.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+sparse = LazyModule("scipy.sparse")
+csgraph = LazyModule("scipy.sparse.csgraph")
+
 
 # One pass over the operands, of which a compiler makes part of its reader.
 POINTWISE = CHEAP | TRANSCENDENTAL | MOVES | {"div", "broadcast_in_dim", "slice"}
@@ -85,11 +90,8 @@ def _bytes(v: Var) -> int:
 
 def _behind_cut(edges: list[tuple[int, int, int]], source: int, sink: int) -> set[int]:
     """Return the nodes on the sink's side of the minimum cut nearest to the sink: the least is computed again."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
     starts, ends, capacities = (np.asarray(column, np.int32) for column in zip(*edges, strict=True))
-    graph = csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
-    left = graph - maximum_flow(graph, source, sink).flow
+    graph = sparse.csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
+    left = graph - csgraph.maximum_flow(graph, source, sink).flow
     left.eliminate_zeros()
-    return set(breadth_first_order(csr_array(left.T), sink, return_predecessors=False).tolist())
+    return set(csgraph.breadth_first_order(sparse.csr_array(left.T), sink, return_predecessors=False).tolist())

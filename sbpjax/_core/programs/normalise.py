@@ -14,9 +14,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax._core.jax_private import ClosedJaxpr, DropVar, JaxprEqn, Literal, Var, new_jaxpr_eqn, no_effects
+from sbpjax._core.jax_private import (
+    ClosedJaxpr,
+    DropVar,
+    JaxprEqn,
+    Literal,
+    Var,
+    new_jaxpr_eqn,
+    no_effects,
+    optimization_barrier_p,
+    source_info_util,
+)
 from sbpjax._core.programs.primitives import CALLS, HINTS, JITS
 from sbpjax._core.runtime import sizes
+from sbpjax.errors import is_library_file
 
 from .batched_while import with_one_condition
 
@@ -202,8 +213,6 @@ def _solve(eqn, invars: list):
 
 
 def _barrier(invars: list, eqn, eqns: list) -> list:
-    from sbpjax._core.jax_private import optimization_barrier_p
-
     held = [v for v in invars if isinstance(v, Var)]
     if not held:
         return invars
@@ -278,8 +287,6 @@ def bind(eqn, operands) -> list:
 
 def at_source(eqn):
     """Return a context in which new equations take the place of ``eqn`` in the user's source."""
-    from sbpjax._core.jax_private import source_info_util
-
     stack, own = source_info_util.current_name_stack(), eqn.source_info.name_stack
     if not own.stack or stack.stack[-len(own.stack) :] != own.stack:  # else a rule binds its own equation
         stack = stack + own
@@ -334,9 +341,6 @@ def is_backward(eqn) -> bool:
 
 def source_line(eqn) -> str:
     """Return ``file:line`` of the user's code that made an equation, or an empty string."""
-    from sbpjax._core.jax_private import source_info_util
-    from sbpjax.errors import is_library_file
-
     traceback = eqn.source_info.traceback
     if traceback is None:
         return ""

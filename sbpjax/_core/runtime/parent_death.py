@@ -91,7 +91,7 @@ def end_with_parent(parent: int, by_main_thread: bool) -> None:
 def die_with_parent() -> None:
     """Have the kernel kill this process when the thread that started it ends; Linux only."""
     with contextlib.suppress(Exception):  # no Linux, no ctypes, or a sandbox that forbids it: others watch, too
-        import ctypes
+        import ctypes  # here: not every Python has it
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.jax_private import distributed
 from sbpjax._core.jax_private import xla_bridge as _xla_bridge
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError
@@ -359,8 +360,6 @@ def raise_for_ranks(error: BaseException) -> None:
 
 
 def _state() -> Any:
-    from sbpjax._core.jax_private import distributed
-
     return distributed.global_state
 
 

@@ -21,7 +21,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import EncodingError, EncodingTypeError
+
+msgpack = LazyModule("msgpack")  # takes longer to import than most of sbpjax's modules
+
 
 MAX_DEPTH = 64
 MAX_BYTES = 1 << 30
@@ -51,7 +55,7 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
         EncodingError: it is nested too deep, or too large.
     """
     try:
-        data = _msgpack().packb(_plain(value, "value", 0), default=_large, unicode_errors="surrogatepass")
+        data = msgpack.packb(_plain(value, "value", 0), default=_large, unicode_errors="surrogatepass")
     except (OverflowError, ValueError) as error:
         if isinstance(error, EncodingError):
             raise
@@ -71,17 +75,11 @@ def decode(data: bytes, limit: int = MAX_BYTES) -> Any:
         raise _encoding_error("decoding a value", f"{len(data)} bytes, where at most {limit} are taken")
     options: dict[str, Any] = {"ext_hook": _mark, "object_pairs_hook": _no_map, "unicode_errors": "surrogatepass"}
     try:
-        return _value(_msgpack().unpackb(data, **options), 0)
+        return _value(msgpack.unpackb(data, **options), 0)
     except EncodingError:
         raise
     except Exception as error:  # bytes that are no value end in errors of MessagePack, NumPy and Python itself
         raise _encoding_error("decoding a value", f"{type(error).__name__}: {str(error)[:200]}") from None
-
-
-def _msgpack() -> Any:
-    import msgpack  # takes longer to import than most of sbpjax's modules
-
-    return msgpack
 
 
 def _encoding_error(operation: str, seen: str) -> EncodingError:
@@ -94,7 +92,7 @@ def _encoding_error(operation: str, seen: str) -> EncodingError:
 
 @functools.cache
 def _make_mark(code: int) -> Any:
-    return _msgpack().ExtType(code, b"")
+    return msgpack.ExtType(code, b"")
 
 
 def _large(value: Any) -> list:
@@ -146,7 +144,7 @@ def _dict(value: dict, where: str, depth: int) -> list:
 
 def _set(value: set | frozenset, where: str, depth: int) -> list:
     """Return a set in an order that does not depend on the process."""
-    packed = _msgpack().packb
+    packed = msgpack.packb
     entries = _entries(value, f"{where}, list(set)", depth)
     entries.sort(key=lambda v: packed(v, default=_large, unicode_errors="surrogatepass"))
     return [_make_mark(_SET if type(value) is set else _FROZENSET), *entries]

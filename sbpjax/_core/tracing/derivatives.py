@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax._core import functions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.tape.backward import grad as _grad
 from sbpjax._core.tensor.tape.grad_mode import enable_grad
 from sbpjax.errors import AutogradError, OpTypeError
+
+from .jacobians import jacfwd, jacrev
 
 
 def _tuple(operation: str, label: str, value) -> tuple[bool, tuple]:
@@ -178,15 +181,11 @@ def jacobian(
 
 
 def _stack_rows(rows: list, out: Tensor, x: Tensor) -> Tensor:
-    from sbpjax._core.functions import stack
-
     shape = (*out.shape, *x.shape)
-    return stack(rows).reshape(shape) if rows else x.new_zeros(shape)
+    return functions.stack(rows).reshape(shape) if rows else x.new_zeros(shape)
 
 
 def _vectorize_jacobian(func, values: tuple, several: bool, create_graph: bool, strategy: str):
-    from .jacobians import jacfwd, jacrev
-
     transform = jacrev if strategy == "reverse-mode" else jacfwd
     with enable_grad():
         sources = values if create_graph else tuple(x.detach() for x in values)

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.handle.tensor import wrap_any
@@ -21,6 +22,12 @@ from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import OpTypeError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
+
+from .wrap_jax import wrap_jax
+
+linen = LazyModule("flax.linen")  # Flax takes longer to import than JAX
+nnx = LazyModule("flax.nnx")
+
 
 # Names of the argument for training mode, and of its opposite.
 _TRAINS = ("train", "training", "is_training")
@@ -88,8 +95,6 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
     Raises:
         OpTypeError: it is no Flax module, or a Linen module cannot be initialised with these inputs.
     """
-    from flax import linen, nnx
-
     if isinstance(module, nnx.Module):
         return _from_nnx(module, train)
     if isinstance(module, linen.Module):
@@ -103,8 +108,6 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
 
 
 def _as_op(call, name: str):
-    from .wrap_jax import wrap_jax  # builds on this package
-
     op = wrap_jax(call, name=name)
     op.check = "none"  # `forward` writes the buffers that backward reads; backward has the arrays from before
     return op
@@ -134,8 +137,6 @@ def _add_train_flag(train: str | None, training: bool, kwargs: dict) -> dict:
 
 
 def _from_nnx(module, train: str | None) -> FlaxModule:
-    from flax import nnx
-
     graph, params, rest = nnx.split(module, nnx.Param, ...)
     made = FlaxModule(type(module).__name__)
     held, held_tree = jax.tree_util.tree_flatten_with_path(params)

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sbpjax._core import functions
 from sbpjax._core.tensor import Tensor
 from sbpjax.errors import OpError
 
@@ -109,8 +110,6 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
         >>> params["weight"].shape
         sbpjax.Size([3, 2, 2])
     """
-    from sbpjax._core.functions import stack
-
     models = list(models)
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):
         raise OpError(
@@ -128,12 +127,12 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
                 "a parameter requires grad in all models or in none",
                 "set requires_grad alike",
             )
-        return stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
+        return functions.stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
 
     parameters = {
         k: stack_tensors(k, [dict(m.named_parameters())[k] for m in models]) for k, _ in models[0].named_parameters()
     }
-    buffers = {k: stack([dict(m.named_buffers())[k] for m in models]) for k, _ in models[0].named_buffers()}
+    buffers = {k: functions.stack([dict(m.named_buffers())[k] for m in models]) for k, _ in models[0].named_buffers()}
     return parameters, buffers
 
 

@@ -15,6 +15,9 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
 
+from . import tree
+from .functional_call import swap_tensors
+
 
 def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.Array]]:
     """Return a module as a pure function of arrays, and its parameters.
@@ -34,9 +37,6 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         >>> jax.grad(lambda p, x: apply(p, x).sum())(params, jnp.ones((2, 3), "float32"))["bias"]
         Array([2.], dtype=float32)
     """
-    from . import tree
-    from .functional_call import swap_tensors  # builds on this package
-
     own = {k: _array(v) for k, v in module.named_buffers()}
     params = {k: _array(v) for k, v in module.named_parameters()}
 
@@ -78,7 +78,5 @@ def _from_numpy(x):
 
 
 def _arrays(value):
-    from . import tree
-
     leaves, structure = tree.flatten(value)
     return tree.unflatten(structure, [payload(x) if isinstance(x, Tensor) else x for x in leaves])

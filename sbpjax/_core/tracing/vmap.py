@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from sbpjax._core import functions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax.errors import OpTypeError, OpValueError
@@ -174,8 +175,6 @@ def _output_dims(out_dims, function: Function, count: int) -> list[int]:
 
 
 def _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size: int):
-    from sbpjax._core.functions import cat
-
     leaves, structure = tree.flatten(args)
     size = next(x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
     parts = []
@@ -186,4 +185,4 @@ def _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size: int):
     placed = tree.flatten(out_dims)[0]
     outs = list(zip(*[found for found, _ in parts], strict=True))
     placed = placed * len(outs) if len(placed) == 1 else placed
-    return tree.unflatten(parts[0][1], [cat(list(o), dim=d) for o, d in zip(outs, placed, strict=True)])
+    return tree.unflatten(parts[0][1], [functions.cat(list(o), dim=d) for o, d in zip(outs, placed, strict=True)])

@@ -1,7 +1,7 @@
 """Datasets: map-style (samples by index) and iterable ones, and their combinations.
 
-This module runs in worker processes, which have no JAX: it imports nothing but Python's own modules, and datasets that
-hold tensors hold NumPy arrays there (see `sbpjax.data.loading.host_tensors`).
+This module runs in worker processes, which have no JAX: it imports no JAX, and datasets that hold tensors hold NumPy
+arrays there (see `sbpjax.data.loading.host_tensors`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from sbpjax.errors import DataError
+
+from .sampler import permutation
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -189,8 +191,6 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: An
     Raises:
         ValueError: the lengths do not sum to the dataset's length.
     """
-    from .sampler import permutation
-
     total = len(dataset)  # type: ignore[arg-type]
     sizes = list(lengths)
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1 + 1e-9 and not all(isinstance(n, int) for n in sizes):

@@ -42,7 +42,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            from sbpjax.distributed import env
+            from sbpjax.distributed import env  # workers load this module without JAX
 
             num_replicas = env.get_world_size() if num_replicas is None else num_replicas
             rank = env.get_rank() if rank is None else rank

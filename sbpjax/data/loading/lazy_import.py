@@ -8,7 +8,7 @@ from typing import Any
 def attribute(name: str) -> Any:
     """Return `GlobalLoader`; an AttributeError for every other name."""
     if name == "GlobalLoader":
-        from .global_loader import GlobalLoader
+        from .global_loader import GlobalLoader  # workers load this module without JAX
 
         return GlobalLoader
     raise AttributeError(f"module 'sbpjax.utils.data' has no attribute {name!r}")

@@ -30,6 +30,7 @@ import numpy as np
 from sbpjax.errors import SbpjaxError, WorkerError, WorkerTimeoutError, full_tracebacks
 
 from . import transport
+from .host_functions import from_numpy
 from .pickle_by_value import main_file, reduce_object
 
 _END_S = 5.0  # how long a worker may take to end when its socket closes
@@ -50,8 +51,6 @@ class _JobPickler(pickle.Pickler):
             seen = f"a module in the dataset or its functions: {type(obj).__name__}"
             raise WorkerError("DataLoader(num_workers > 0)", seen, rule, fix)
         if isinstance(obj, self.tensor) and not isinstance(obj, type):
-            from .host_functions import from_numpy
-
             return from_numpy, (np.asarray(obj.detach().numpy()),)
         return reduce_object(obj)
 
@@ -157,7 +156,7 @@ class Pool:
         _refuse_inside_a_worker()
         pickled = _pickle_job(job)
         main = _main_module(pickled)
-        from .device_transfer import adopt_array  # needs JAX, which workers that import this module do not have
+        from .device_transfer import adopt_array  # workers load this module without JAX
 
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()

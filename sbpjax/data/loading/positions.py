@@ -180,8 +180,8 @@ class Parts:
 
 
 def _own() -> Any:
-    """Return the module of sbpjax's generators; late, as workers load this module, and no JAX."""
-    from sbpjax._core.tensor.creation import generator
+    """Return the module of sbpjax's generators."""
+    from sbpjax._core.tensor.creation import generator  # workers load this module without JAX
 
     return generator
 

@@ -26,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 def draw_seed(generator: Any = None) -> int:
     """Return the next number of a generator's stream, 64 bits, drawn on the host."""
-    from sbpjax._core.tensor.creation.generator import generator_or_default
+    from sbpjax._core.tensor.creation.generator import generator_or_default  # workers load it without JAX
 
     return generator_or_default(generator).draw()
 

@@ -13,8 +13,10 @@ import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import os
 import pickle
+import runpy
 import signal
 import socket
 import sys
@@ -58,7 +60,7 @@ def absent(name: str) -> type:
 
 
 def _refusal(name: str, kind: str = "WorkerError") -> Exception:
-    from sbpjax import errors
+    from sbpjax import errors  # not before the light package is in place
 
     rule = "workers have no JAX: a dataset makes its samples of NumPy's values and of the common tensor functions"
     fix = "use NumPy for it, do it in the training process, or num_workers=0"
@@ -122,17 +124,16 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package.vision = _module("sbpjax.vision", [os.path.join(root, "vision")])  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _Finder(aliases))
     _module("sbpjax.data.loading.global_loader", [])  # the real one brings JAX, and a module in the place of `tensor`
-    from sbpjax.data.loading import host_functions
-    from sbpjax.data.loading import host_tensors as host
+    from sbpjax.data.loading import host_functions, host_tensors  # not before `sbpjax` is the light package
 
     for path, function in host_functions.FUNCTIONS.items():
         where, _, name = f"sbpjax.{path}".rpartition(".")
         setattr(importlib.import_module(where), name, function)
-    for name, dtype in host.DTYPES.items():
+    for name, dtype in host_tensors.DTYPES.items():
         setattr(package, name, dtype)
     package.is_light = True  # type: ignore[attr-defined]
-    host.HostTensor.__getattr__ = _attribute  # type: ignore[attr-defined]
-    package.Tensor = host.HostTensor  # type: ignore[attr-defined]
+    host_tensors.HostTensor.__getattr__ = _attribute  # type: ignore[attr-defined]
+    package.Tensor = host_tensors.HostTensor  # type: ignore[attr-defined]
 
 
 def run_main(kind: str, where: str) -> None:
@@ -142,8 +143,6 @@ def run_main(kind: str, where: str) -> None:
         kind: ``"module"`` or ``"path"``.
         where: its name, or its file.
     """
-    import runpy
-
     module = types.ModuleType("__mp_main__")
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
     run = runpy.run_module if kind == "module" else runpy.run_path
@@ -177,33 +176,29 @@ def main() -> None:
         sys.path[:] = setup["path"]
         sys.argv = setup["argv"]
         put_light_package(root, setup["aliases"])
-        from sbpjax.data.loading import fetcher as fetch
-        from sbpjax.data.loading import host_tensors as host
-        from sbpjax.data.loading import transport
+        from sbpjax.data.loading import fetcher, host_tensors, transport  # of the light package
 
         try:
             if setup["main"] is not None:
                 run_main(*setup["main"])
             job = pickle.loads(setup["job"])
             _loading = False
-            info = fetch.WorkerInfo(setup["id"], setup["workers"], setup["seed"], job["dataset"])
-            fetch.set_worker_info(info)
-            fetch.seed_all(setup["seed"] + setup["id"], 0)
+            info = fetcher.WorkerInfo(setup["id"], setup["workers"], setup["seed"], job["dataset"])
+            fetcher.set_worker_info(info)
+            fetcher.seed_all(setup["seed"] + setup["id"], 0)
             if job["init"] is not None:
                 job["init"](setup["id"])
         except BaseException:
             transport.send(sock, pickle.dumps(("failed", None, _describe_exception(), {})))
             return
         transport.send(sock, pickle.dumps(("ready", None, None, {})))
-        _answer(sock, job, info, transport.Arena(host.HostTensor))
+        _answer(sock, job, info, transport.Arena(host_tensors.HostTensor))
     except (EOFError, ConnectionError):
         pass
 
 
 def _load_file(root: str, *names: str):
     """Return a module of sbpjax before the light package is there."""
-    import importlib.util
-
     path = os.path.join(root, *names) + ".py"
     spec = importlib.util.spec_from_file_location(f"_sbpjax_{names[-1]}", path)
     assert spec is not None and spec.loader is not None
@@ -225,25 +220,24 @@ def _describe_exception() -> tuple:
 
 
 def _answer(sock, job, info, arena) -> None:
-    from sbpjax.data.loading import fetcher as fetch
-    from sbpjax.data.loading import transport
+    from sbpjax.data.loading import fetcher, transport  # of the light package
 
-    fetcher, ended = None, False
+    current, ended = None, False
     while True:
         message, _ = transport.receive(sock)
         command, number, index, seed, free = pickle.loads(message)
         arena.free(free)
         if command == "epoch":
-            fetcher, ended = None, False
-            fetch.set_worker_info(info._replace(seed=seed))
+            current, ended = None, False
+            fetcher.set_worker_info(info._replace(seed=seed))
             continue
         try:
             if ended:
                 raise StopIteration
-            fetch.seed_all(seed, number)
-            if fetcher is None:
-                fetcher = job["fetcher"](job["dataset"])
-            value = fetcher.fetch(index)
+            fetcher.seed_all(seed, number)
+            if current is None:
+                current = job["fetcher"](job["dataset"])
+            value = current.fetch(index)
             data, where, descriptors = arena.pack(value)
         except BaseException as error:
             if isinstance(error, StopIteration) and job["iterable"]:

@@ -15,6 +15,10 @@ import platform
 import socket
 from typing import Any
 
+import jax
+import jaxlib
+import numpy
+
 from sbpjax._core.serialization import encoding, signing
 from sbpjax.errors import EncodingError, SignatureError
 
@@ -29,10 +33,6 @@ _MOST_CHARACTERS = 300
 
 def versions() -> dict[str, str]:
     """Return the versions that must be equal on all processes."""
-    import jax
-    import jaxlib
-    import numpy
-
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
         "jax": jax.__version__,

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.jax_private import ClusterEnv
 from sbpjax._core.runtime import processes as world
 from sbpjax._core.serialization import signing
 from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, page
@@ -108,8 +109,6 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
 
 def _detect_cluster(timeout_s: float):
     """Return JAX's detection of the cluster: SLURM, Open MPI, Kubernetes, Cloud TPU."""
-    from sbpjax._core.jax_private import ClusterEnv
-
     address, size, rank, ids = ClusterEnv.auto_detect_unset_distributed_params(
         None, None, None, None, None, int(timeout_s)
     )

@@ -18,10 +18,15 @@ import jax
 import jax.export
 import numpy as np
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.serialization.signing import TAG_BYTES, sign, verify_signature
 from sbpjax.errors import ExportError, SignatureError
 
 from . import manifest
+
+safetensors = LazyModule("safetensors")
+custom_calls = LazyModule("sbpjax.graph.export.custom_calls")  # of MLIR
+
 
 _CONTEXT = "the manifest of an exported graph"
 _LEAST_KEY = 16  # bytes
@@ -125,20 +130,14 @@ def same_digest(made: str, recorded: Any) -> bool:
 
 
 def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -> None:
-    from .custom_calls import (  # MLIR, not for those who import sbpjax and load nothing
-        callbacks,
-        foreign,
-        parse_program,
-    )
-
     if not vouched:
         _parse_elsewhere(exported.mlir_module_serialized)
-    module = parse_program(exported.mlir_module_serialized)
-    if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
+    module = custom_calls.parse_program(exported.mlir_module_serialized)
+    if exported.ordered_effects or exported.unordered_effects or (found := custom_calls.callbacks(module)):
         effects = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number for an object of the process that exported"
         raise ExportError(operation, f"a program with {effects}", rule, "export the graph without it")
-    if not vouched and (found := foreign(module)):
+    if not vouched and (found := custom_calls.foreign(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise ExportError(
             operation,
@@ -179,8 +178,6 @@ def weights(folder: Path, found: dict, operation: str) -> dict[str, np.ndarray]:
     Raises:
         ExportError: the file is damaged, or does not fit the manifest.
     """
-    from safetensors import SafetensorError, safe_open  # not for those who import sbpjax and load nothing
-
     path, state = folder / manifest.WEIGHTS, found["state"]
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -190,13 +187,13 @@ def weights(folder: Path, found: dict, operation: str) -> dict[str, np.ndarray]:
         )
     wanted = [*state["tensors"], *state["captured"]]
     try:
-        with safe_open(path, "np") as file:
+        with safetensors.safe_open(path, "np") as file:
             names = set(file.keys())
             missing = [t["path"] for t in wanted if t["path"] not in names]
             if missing:
                 raise manifest.damaged_error(operation, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
             read = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise manifest.damaged_error(operation, f"{manifest.WEIGHTS} cannot be read: {error}") from None
     for facts in wanted:
         array = read[facts["path"]]

@@ -15,6 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.jax_private import compiler
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+executables = LazyModule("jax.experimental.serialize_executable")
+
+
 log = logging.getLogger("sbpjax.pipeline")
 
 
@@ -34,17 +40,13 @@ def relocate_program(compiled: Any, source: list, target: list) -> Any:
 
 
 def _relocate_program(compiled: Any, source: list, target: list) -> Any:
-    from jax.experimental import serialize_executable
-
-    from sbpjax._core.jax_private import compiler
-
-    payload, in_tree, out_tree = serialize_executable.serialize(compiled)
+    payload, in_tree, out_tree = executables.serialize(compiled)
     client = target[0].client
     numbers = np.array([[d.id for d in target]])
     options = compiler.get_compile_options(1, len(target), device_assignment=numbers, backend=client)
     moved = {a.id: b for a, b in zip(source, target, strict=True)}
 
-    class Unpickler(serialize_executable._JaxPjrtUnpickler):
+    class Unpickler(executables._JaxPjrtUnpickler):
         def persistent_load(self, pid: tuple) -> Any:
             if pid[0] == "exec":
                 return client.deserialize_executable(pid[1], self.execution_devices, options)

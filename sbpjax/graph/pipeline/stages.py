@@ -20,6 +20,7 @@ from typing import Any
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import GraphConfigError, GraphTypeError
+from sbpjax.graph.auto import stages
 from sbpjax.graph.module_proxy import GraphModule
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp.algebra import broadcast
@@ -102,8 +103,6 @@ def _by_plan(
     operation: str, modules: list, places: list[Placement], sbp: Any, example: Any, costs: str, cost_model: Any
 ) -> list[int]:
     """Cut by the planner's prices, and convert the tensors of every stage to the layouts of its plan."""
-    from sbpjax.graph.auto import stages  # only here: most cuts plan nothing
-
     if costs != "planned" or example is None:
         raise GraphConfigError(
             operation,

@@ -43,6 +43,7 @@ from sbpjax.sbp.abstract import Abstract
 
 from . import nans, progress
 from .agreement import agree, agree_on_numbers
+from .on_engine import on_engine
 from .outputs import Outputs
 from .slots import StateSlot
 
@@ -186,8 +187,6 @@ class Program:
         """
         if self.options.engine is not None:
             if self._compiled is None:
-                from .on_engine import on_engine  # not for those who use XLA
-
                 self._compiled = on_engine(self, self.options.engine)
             return self._compiled
         if self.is_polymorphic:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sbpjax._core import functions
 from sbpjax._core.functions import nn as F
+from sbpjax._core.functions.linear_algebra import linalg
 from sbpjax._core.functions.random import randn_like
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.linalg.decompose import reflections
@@ -128,8 +129,6 @@ class _Orthogonal(Module):
         self.register_buffer("base", base)
 
     def forward(self, X: Tensor) -> Tensor:
-        from sbpjax._core.functions.linear_algebra import linalg  # which few scripts need
-
         rows, columns = X.shape[-2:]
         wide = rows < columns
         if wide:
@@ -157,8 +156,6 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """Use the orthogonal matrix nearest to a given one as the base of the parameter."""
-        from sbpjax._core.functions.linear_algebra import linalg  # which few scripts need
-
         rows, columns = Q.shape[-2:]
         tall = Q.transpose(-1, -2) if rows < columns else Q
         if self.how == "householder":

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from sbpjax._core.compat.cuda import devices as cuda
+
 from .ranges import Range, collect, record_function, stop_collecting
 
 
@@ -44,8 +46,6 @@ class ProfilerAction(enum.Enum):
 
 def supported_activities() -> set[ProfilerActivity]:
     """Return the activities that can be recorded here."""
-    from sbpjax._core.compat.cuda import devices as cuda
-
     return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if cuda.is_available() else set())
 
 

@@ -12,6 +12,8 @@ from sbpjax.distributed.group import GroupMember as GroupMember
 from sbpjax.distributed.group import ProcessGroup as ProcessGroup
 from sbpjax.distributed.group import group_of
 
+from . import sharded as _sharded
+
 default_pg_timeout = timedelta(seconds=_own.default_pg_timeout)
 _REASON = "the rendezvous is through the environment or at tcp://host:port"
 _USE = "sbpjax.distributed.init_process_group()"
@@ -77,7 +79,5 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
 
 def __getattr__(name: str) -> Any:
     if name in ("init_device_mesh", "DeviceMesh"):
-        from . import sharded
-
-        return getattr(sharded, name)
+        return getattr(_sharded, name)
     raise AttributeError(name)

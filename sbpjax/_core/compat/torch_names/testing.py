@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.tensor.creation.from_data import as_tensor as _as_tensor
 from sbpjax.testing import assert_close
 
 
@@ -16,10 +17,8 @@ def assert_allclose(
     msg: str = "",
 ) -> None:
     """Raise AssertionError unless two values are close, in any dtypes; numbers and arrays count as tensors."""
-    from sbpjax._core.tensor.creation.from_data import as_tensor
-
-    expected = as_tensor(expected)
-    actual = as_tensor(actual, dtype=expected.dtype)
+    expected = _as_tensor(expected)
+    actual = _as_tensor(actual, dtype=expected.dtype)
     assert_close(
         actual,
         expected,

@@ -32,14 +32,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.jax_private import compilation_cache, prepare_lapack
 from sbpjax._core.jax_private import config as _config
-from sbpjax._core.jax_private import prepare_lapack
 from sbpjax._core.planner import disk
 from sbpjax._core.programs.rules import names
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.serialization import signed_cache
 from sbpjax.sbp.algebra import sbp as Sbp
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
+
+executables = LazyModule("jax.experimental.serialize_executable")  # imports pickle and more
+
 
 log = logging.getLogger("sbpjax.cache")
 
@@ -203,8 +207,6 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
     Programs that jaxlib 0.10 has read from there are filed again without their functions, and fail with NOT_FOUND.
     """
-    from sbpjax._core.jax_private import compilation_cache
-
     before = compilation_cache.is_cache_used
     # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file such programs
     # again.
@@ -217,10 +219,8 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
 def serialize_program(compiled: jax.stages.Compiled) -> tuple | None:
     """Return the serialized form of a program of `compiled_afresh`, None if there is none."""
-    from jax.experimental.serialize_executable import serialize
-
     try:
-        return serialize(compiled)
+        return executables.serialize(compiled)
     except Exception as error:  # programs over large constants or host callbacks, by several classes of errors
         log.info("a program is not kept: %s", error)
         return None
@@ -228,12 +228,10 @@ def serialize_program(compiled: jax.stages.Compiled) -> tuple | None:
 
 def load_program(data: tuple, devices: Sequence) -> Any:
     """Return a filed program, a `jax.stages.Compiled`; None if it does not load."""
-    from jax.experimental.serialize_executable import deserialize_and_load
-
     try:
         if b"lapack_" in data[0]:
             _ready_lapack()
-        return deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
+        return executables.deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
     except Exception as error:  # as above
         log.info("a program is made anew: %s", error)
         return None

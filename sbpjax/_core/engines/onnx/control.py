@@ -6,23 +6,22 @@ once in front of the loop, and again at the end of each iteration on the new val
 
 from __future__ import annotations
 
+from jax.extend.mlir import ir
+
 from .model import Body, Graph, Port
+from .reductions import top_k
 from .values import UnsupportedError, Value, Walk, facts, rule
 
 
 @rule("func.call")
 def call(walk: Walk, op, operands):
     """Convert a call of a function of the program."""
-    from jax.extend.mlir import ir
-
     return walk.call(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, operands)
 
 
 @rule("custom_call")
 def foreign(walk: Walk, op, operands):
     """Drop checks of sizes, which the caller did; raise for other custom calls."""
-    from jax.extend.mlir import ir
-
     name = ir.StringAttr(op.attributes["call_target_name"]).value
     if name == "shape_assertion":
         return None
@@ -31,8 +30,6 @@ def foreign(walk: Walk, op, operands):
     if name == "mhlo.erf":
         return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
     if name == "mhlo.topk":
-        from .reductions import top_k
-
         return top_k(walk, op, operands)
     raise UnsupportedError(op.name, f"of {name}")
 

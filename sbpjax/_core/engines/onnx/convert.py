@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend.mlir import ir
 
 # Importing them registers their rules.
 from . import control as _control  # noqa: F401
@@ -38,8 +39,6 @@ def convert(module: Any, constants: Mapping[int, np.ndarray], names: Sequence[st
     Raises:
         UnsupportedError: an operation has no counterpart.
     """
-    from jax.extend.mlir import ir
-
     functions = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body.operations}
     graph = Graph()
     walk = Walk(graph, functions)

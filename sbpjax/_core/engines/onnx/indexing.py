@@ -8,15 +8,16 @@ dims in front.
 from __future__ import annotations
 
 import numpy as np
+import onnx
+from jax.extend.mlir.dialects import stablehlo
 
+from .reductions import reducer
 from .values import UnsupportedError, Value, Walk, facts, numbers, rule
 
 
 @rule("gather", "dynamic_gather")
 def gather(walk: Walk, op, operands):
     """Convert a gather of windows at computed places, which are clamped into the bounds."""
-    from jax.extend.mlir.dialects import stablehlo
-
     how = stablehlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
     x, at = operands[:2]
     if op.name.endswith("dynamic_gather"):
@@ -129,8 +130,6 @@ def _windows(walk: Walk, op, x: Value, at: Value, sizes, how):
 @rule("scatter")
 def scatter(walk: Walk, op, operands):
     """Convert a scatter that writes or adds rows at computed places; rows out of bounds are dropped."""
-    from jax.extend.mlir.dialects import stablehlo
-
     if len(operands) != 3:
         raise UnsupportedError(op.name, "of several arrays")
     how = stablehlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
@@ -157,8 +156,6 @@ def scatter(walk: Walk, op, operands):
 
 
 def _joins(op) -> str:
-    from .reductions import reducer
-
     names = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
     if len(names) == 1:
         return "none"
@@ -188,9 +185,7 @@ def _put(walk: Walk, array: str, indices: str, updates: str, sizes, kind: str, j
 
 
 def _int_zero():
-    from onnx import helper
-
-    return helper.make_tensor("", 7, [1], [0])
+    return onnx.helper.make_tensor("", 7, [1], [0])
 
 
 def _one_by_one(walk: Walk, op, x: Value, at: Value, new: Value, how, join: str):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
 
 OPSET = 18
 IR_VERSION = 10
@@ -140,8 +141,6 @@ class Graph:
 
     def model(self, inputs: Sequence[Port], outputs: Sequence[Port], name: str = "graph") -> Any:
         """Return the `onnx.ModelProto`, constants in it."""
-        import onnx
-
         nodes, read = self.needed_nodes(port.name for port in outputs)
         proto = onnx.GraphProto(name=name)
         proto.node.extend(map(_node, nodes))
@@ -153,28 +152,21 @@ class Graph:
 
 
 def _port(port: Port) -> Any:
-    from onnx import helper
-
-    return helper.make_tensor_value_info(port.name, TYPES[port.kind], port.shape)
+    return onnx.helper.make_tensor_value_info(port.name, TYPES[port.kind], port.shape)
 
 
 def _tensor(name: str, array: np.ndarray) -> Any:
-    import onnx
-
     kind = TYPES[kind_of(array.dtype)]
     return onnx.TensorProto(name=name, data_type=kind, dims=array.shape, raw_data=np.ascontiguousarray(array).tobytes())
 
 
 def _node(node: Node) -> Any:
-    import onnx
-    from onnx import helper
-
-    proto = helper.make_node(node.op, node.inputs, node.outputs, name=node.outputs[0], **node.attributes)
+    proto = onnx.helper.make_node(node.op, node.inputs, node.outputs, name=node.outputs[0], **node.attributes)
     for key, body in node.bodies.items():
         nodes, _ = body.graph.needed_nodes(port.name for port in body.outputs)
         inner = onnx.GraphProto(name=f"{node.outputs[0]}_{key}")
         inner.node.extend(map(_node, nodes))
         inner.input.extend(map(_port, body.inputs))
         inner.output.extend(map(_port, body.outputs))
-        proto.attribute.append(helper.make_attribute(key, inner))
+        proto.attribute.append(onnx.helper.make_attribute(key, inner))
     return proto

@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax.extend.mlir import ir
+from jax.extend.mlir.dialects import stablehlo
 
 from sbpjax._core.ops.conv.primitive import COMPOSITE
 
+from .reductions import reducer
+from .shapes import _spread_out
 from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
 
 
 @rule("dot_general")
 def dot(walk: Walk, op, operands):
     """Convert a contraction over dims of both operands, with batch dims."""
-    from jax.extend.mlir.dialects import stablehlo
-
     how = stablehlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
     x, y = operands
     kind, shape = facts(op.results[0])
@@ -65,8 +67,6 @@ def _product(sizes) -> int | None:
 @rule("convolution")
 def convolution(walk: Walk, op, operands):
     """Convert a convolution in any order of dims; with a dilated input it is a transposed one."""
-    from jax.extend.mlir.dialects import stablehlo
-
     how = stablehlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
     kind, shape = facts(op.results[0])
     x, w = operands
@@ -86,8 +86,6 @@ def convolution(walk: Walk, op, operands):
     right = _move_dims(walk, w, order)
     spread = whole("lhs_dilation", 1)
     if any(n != 1 for n in spread):
-        from .shapes import _spread_out
-
         sizes = [
             x.shape[d] for d in (how.input_batch_dimension, how.input_feature_dimension, *how.input_spatial_dimensions)
         ]
@@ -119,8 +117,6 @@ def convolution(walk: Walk, op, operands):
 @rule(COMPOSITE)
 def composed_convolution(walk: Walk, op, operands):
     """Convert a composite convolution, whose body is another form of it."""
-    from jax.extend.mlir import ir
-
     kind, shape = facts(op.results[0])
     how = ir.DictAttr(op.attributes["composite_attributes"])
     strides, dilation = (_pairs(how[name]).ravel().tolist() for name in ("strides", "dilation"))
@@ -132,8 +128,6 @@ def composed_convolution(walk: Walk, op, operands):
 
 
 def _pairs(attribute) -> np.ndarray:
-    from jax.extend.mlir import ir
-
     dense = ir.DenseElementsAttr(attribute)
     if dense.is_splat:
         return np.full(ir.RankedTensorType(dense.type).shape, ir.IntegerAttr(dense.get_splat_value()).value)
@@ -148,8 +142,6 @@ def _move_dims(walk: Walk, x: Value, order) -> str:
 @rule("reduce_window")
 def windows(walk: Walk, op, operands):
     """Convert a maximum or sum of windows: a pooling, or a running sum."""
-    from .reductions import reducer
-
     if len(operands) != 2:
         raise UnsupportedError(op.name, "of several values")
     x, start = operands

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax.extend.mlir import ir
 
 from sbpjax._core.ops.conv.primitive import COMPOSITE
 
-from .values import RULES, UnsupportedError, Value, Walk, facts, number, numbers, rule
+from .values import RULES, UnsupportedError, Value, Walk, _numpy, facts, number, numbers, rule
 
 _NODES = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin", "multiply": "ReduceProd"}
 
@@ -61,8 +62,6 @@ def reduce(walk: Walk, op, operands):
 
 def _neutral(how: str, kind: str):
     """Return the neutral element."""
-    from .values import _numpy
-
     if how in ("add", "multiply"):
         return int(how == "multiply")
     if kind == "i1":
@@ -100,8 +99,6 @@ def _place(walk: Walk, op, operands, axes):
 @rule("stablehlo.composite")
 def composite(walk: Walk, op, operands):
     """Convert a composite operation: by its name if it has a rule, else by its body."""
-    from jax.extend.mlir import ir
-
     name = ir.StringAttr(op.attributes["name"]).value
     if name == "chlo.erf":
         return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jax.extend.mlir import ir
 
-from .model import NUMPY, TYPES, Graph
+from .model import NUMPY, TYPES, Graph, kind_of
 
 if TYPE_CHECKING:
     from .pooling import Part
@@ -62,8 +63,6 @@ class Value:
 
 def facts(value: Any) -> tuple[str, Shape]:
     """Return the element type and the sizes of a value of a program."""
-    from jax.extend.mlir import ir
-
     kind = ir.RankedTensorType(value.type)
     shape = tuple(None if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank))
     return str(kind.element_type), shape
@@ -112,8 +111,6 @@ class Walk:
 
     def constant(self, array: np.ndarray, shape: Shape | None = None) -> Value:
         """Return a constant, which may have a larger shape in the program."""
-        from .model import kind_of
-
         if not kind_of(array.dtype):
             raise UnsupportedError("stablehlo.constant", f"of type {array.dtype}")
         name = self.graph.constant(array)
@@ -183,15 +180,11 @@ class Walk:
 
 
 def _numpy(kind: str) -> np.dtype:
-    import ml_dtypes  # noqa: F401  # registers bfloat16
-
     return np.dtype(NUMPY[kind])
 
 
 def numbers(attribute: Any) -> list[int]:
     """Return an attribute that is a list of whole numbers."""
-    from jax.extend.mlir import ir
-
     if isinstance(attribute, ir.DenseI64ArrayAttr) or ir.DenseI64ArrayAttr.isinstance(attribute):
         return list(ir.DenseI64ArrayAttr(attribute))
     return [int(n) for n in np.array(ir.DenseIntElementsAttr(attribute)).reshape(-1)]
@@ -199,15 +192,11 @@ def numbers(attribute: Any) -> list[int]:
 
 def number(attribute: Any) -> int:
     """Return an attribute that is a whole number."""
-    from jax.extend.mlir import ir
-
     return ir.IntegerAttr(attribute).value
 
 
 def array_of(attribute: Any, kind: str, shape: Shape) -> np.ndarray:
     """Return an attribute that is an array; of one number many times only the number, in as many dims."""
-    from jax.extend.mlir import ir
-
     dense = ir.DenseElementsAttr(attribute)
     if dense.is_splat:
         found = dense.get_splat_value()

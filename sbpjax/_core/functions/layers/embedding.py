@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.functions.table.checks import every
@@ -68,8 +69,6 @@ def _natural(padding_idx: int | None, weight: Tensor) -> int | None:
 
 
 def _limit_norm(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
-    import jax.numpy as jnp
-
     norms = jnp.linalg.norm(weight, ord=norm_type, axis=1, keepdims=True)
     named = jnp.zeros((weight.shape[0], 1), bool).at[input.reshape(-1)].set(True)
     scale = jnp.where(named & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)

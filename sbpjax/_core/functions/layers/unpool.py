@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.functions.random import rand
 from sbpjax._core.ops.conv import unpool as ops
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.dispatch import apply
+from sbpjax.sbp.algebra import broadcast
 
 
 def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output_ratio, return_indices, samples):
@@ -18,9 +20,6 @@ def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
         output_size = tuple(int(s * r) for s, r in zip(input.shape[-n:], ratios))
     if samples is None:
-        from sbpjax._core.functions.random import rand
-        from sbpjax.sbp.algebra import broadcast
-
         batch = 1 if input.ndim == n + 1 else input.shape[0]
         where = {"placement": input.placement, "sbp": [broadcast] * len(input.sbp)} if input.is_global else {}
         samples = rand(batch, input.shape[-n - 1], n, dtype=input.dtype, **where)

@@ -7,8 +7,11 @@ orthogonal basis of Duersch et al., 2018). Worked case: of a 1000 × 1000 matrix
 
 from __future__ import annotations
 
+from sbpjax._core import functions
+from sbpjax._core.tensor.handle.dtype import finfo
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpValueError
+from sbpjax.sbp import broadcast
 
 from ..random import randn
 from . import linalg
@@ -81,16 +84,12 @@ def lobpcg(
 
 
 def _eps(A: Tensor) -> float:
-    from sbpjax._core.tensor.handle.dtype import finfo
-
     return float(finfo(A.dtype).eps)
 
 
 def _beginning(A: Tensor, n: int) -> Tensor:
     where = {}
     if A.is_global:
-        from sbpjax.sbp import broadcast
-
         where = {"placement": A.placement, "sbp": (broadcast,) * len(A.sbp)}
     return randn(*A.shape[:-1], n, dtype=A.dtype, **where)
 
@@ -156,6 +155,4 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
 
 
 def _concat_columns(parts: list[Tensor]) -> Tensor:
-    from sbpjax._core.functions import cat
-
-    return cat(parts, dim=-1)
+    return functions.cat(parts, dim=-1)

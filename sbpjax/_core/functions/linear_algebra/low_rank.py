@@ -6,6 +6,7 @@ from collections import namedtuple
 
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpValueError
+from sbpjax.sbp import broadcast
 
 from ..random import randn
 from . import linalg
@@ -17,8 +18,6 @@ def _range(A: Tensor, q: int, niter: int) -> Tensor:
     """Return an orthonormal basis of about the range of A (Halko et al., 2011, algorithm 4.4)."""
     where = {}
     if A.is_global:
-        from sbpjax.sbp import broadcast
-
         where = {"placement": A.placement, "sbp": (broadcast,) * len(A.sbp)}
     basis = linalg.qr(A @ randn(A.shape[-1], q, dtype=A.dtype, **where)).Q
     for _ in range(niter):

@@ -24,9 +24,11 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.dispatch.op import CASTS, SAVES
 from sbpjax._core.tensor.handle.tensor import Tensor
 
+from .derive import derived
 from .row import FN as FN
 from .row import INPLACE as INPLACE
 from .row import INPLACE_FN as INPLACE_FN
@@ -36,6 +38,9 @@ from .row import NN_INPLACE as NN_INPLACE
 from .row import NOTHING_SAVED as NOTHING_SAVED
 from .row import OUTPUT as OUTPUT
 from .row import Row as Row
+
+absent_names = LazyModule("sbpjax._core.functions.table.absent_names")  # for errors
+
 
 ROWS: list[Row] = []
 _PUBLIC_ROWS: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the row, and the kind of function
@@ -151,8 +156,6 @@ def found(namespace: str, name: str) -> Callable:
     row, kind = _PUBLIC_ROWS[namespace][name]
     function = row.made.get(kind)
     if function is None:
-        from .derive import derived
-
         function = row.made[kind] = derived(row, kind, _at)
     return function
 
@@ -209,9 +212,7 @@ def face(
         if home is None:
             if "Tensor" in beside and callable(getattr(Tensor, name, None)):
                 return getattr(Tensor, name)
-            from sbpjax._core.functions.table.absent_names import absent
-
-            raise absent(namespace, name)
+            raise absent_names.absent(namespace, name)
         value = space[name] = found(home, name)
         return value
 

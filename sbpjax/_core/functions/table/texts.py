@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -262,8 +263,6 @@ def _code(fn: Callable) -> CodeType | None:
 
 def _fill_paragraph(text: str, hang: int = 0) -> str:
     """Return a paragraph in lines of a section."""
-    import textwrap
-
     return textwrap.fill(text, 112, initial_indent="    ", subsequent_indent=" " * (4 + hang)) + "\n"
 
 

@@ -28,12 +28,14 @@ from typing import Any
 from sbpjax._core.inspect.display import Shown, Table, bytes_text, microseconds
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
+from sbpjax.graph.auto.plan_file import sharding_of
 from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, PARAMETER, PlanningProblem
 from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown
 from sbpjax.sbp import algebra
 
 from .baseline import hand_pins, strategies, title
 from .cost_summary import Totals, totals
+from .picture import bars, page
 
 FOUND, OWN = "found", "your own"
 
@@ -92,14 +94,10 @@ class Report(Shown):
         return self.head(), *self.tables()
 
     def _repr_html_(self) -> str:
-        from .picture import page
-
         return page(self)
 
     def as_dict(self) -> dict:
         """Return the report for JSON: figures of all plans, and the layouts of the found one."""
-        from sbpjax.graph.auto.plan_file import sharding_of
-
         return {
             "title": self.problem.title,
             "cost": self.problem.cost.name,
@@ -120,10 +118,6 @@ class Report(Shown):
         Raises:
             SbpError: another ending.
         """
-        from sbpjax.graph.auto.plan_file import sharding_of
-
-        from .picture import bars, page
-
         path = Path(path)
         writers = {
             ".txt": lambda: f"{self}\n",

@@ -12,8 +12,10 @@ from jax import lax
 
 from ..arithmetic import add
 from ..dims import fail, shape_text
+from ..layers import activation as functions
 from ..layers.activation import gelu, softmax
 from ..linalg.matrix import _offsets
+from ..linalg.products import linear
 from ..promote import cast, joint_shape, spread
 from ..randoms.random import dropout
 
@@ -100,9 +102,6 @@ def self_attention(x, /, head_size: int, alpha: float):
 
 def glu(x, w, b=None, v=None, c=None, /, activation: str = "none"):
     """Return ``(x w^T + b)`` times the activation of ``x v^T + c``; w holds both matrices if v is None."""
-    from ..layers import activation as functions
-    from ..linalg.products import linear
-
     first = linear(x, w, b)
     if v is None:
         half = first.shape[-1] // 2

@@ -17,8 +17,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
 from ..promote import BOOL, compute_dtype
 from .scores import CAUSAL, EVERY_KEY, Scores, may_hide_all
+
+splash = LazyModule("jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel")  # Pallas
+masks = LazyModule("jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask")  # likewise
+
 
 NAME = "splash"
 _BLOCK = 512
@@ -48,10 +54,7 @@ class _Call:
     """The kernels of one problem, and its operands as these take them: ``(N, G, T, D)`` and ``(N, S, D)``."""
 
     def __init__(self, q, k, v, mask, segments, how: Scores, interpret: bool) -> None:
-        from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash
-        from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
-
-        self.splash, self.how, self.interpret = splash, how, interpret
+        self.how, self.interpret = how, interpret
         self.groups, self.rows, self.keys = q.shape[-3], q.shape[-2], k.shape[-2]
         self.count = math.prod(q.shape[:-3])
         shape = rows, keys = _up(self.rows), _up(self.keys)
@@ -90,7 +93,7 @@ class _Call:
             of_keys = jnp.where(own, of_keys, nobody)
         more = jnp.broadcast_to(nobody, (self.count, keys - self.keys))
         of_rows = jnp.pad(of_rows, ((0, 0), (0, rows - self.rows)), mode="edge")
-        return self.splash.SegmentIds(of_rows, jnp.concatenate([of_keys, more], 1))
+        return splash.SegmentIds(of_rows, jnp.concatenate([of_keys, more], 1))
 
     def of_rows(self, x):
         """Return ``(*lead, G, T, ...)`` as ``(N, G, T, ...)`` with the rows padded."""

@@ -10,6 +10,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+forward = LazyModule("jax.experimental.pallas.ops.gpu.ragged_dot_mgpu")  # Pallas
+backward = LazyModule("jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu")  # likewise
+
+
 _BLOCK = 128
 _DEPTH = 64  # of the sum in one step of a product
 _LOADS = 4  # blocks on their way from memory
@@ -41,10 +47,8 @@ def _is_hopper() -> bool:
 
 def matmul(x, w, sizes, *, transposed: bool):
     """Return ``(M, out)``, as `_core.ops.grouped_matmul.tpu.matmul`."""
-    from jax.experimental.pallas.ops.gpu.ragged_dot_mgpu import ragged_dot
-
     with jax.enable_x64(False):
-        return ragged_dot(
+        return forward.ragged_dot(
             x, w, group_sizes=sizes, transpose_rhs=transposed, block_m=_BLOCK, block_n=_BLOCK, block_k=_DEPTH,
             max_concurrent_steps=_LOADS, grid_block_n=1,
         )  # fmt: skip
@@ -52,13 +56,11 @@ def matmul(x, w, sizes, *, transposed: bool):
 
 def outer(x, y, sizes):
     """Return ``(E, in, out)``, as `_core.ops.grouped_matmul.tpu.outer`."""
-    from jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu import transposed_ragged_dot
-
     # Rows of another group in a block are multiplied with zero: they must be numbers.
     own = (jnp.arange(x.shape[0], dtype=sizes.dtype) < sizes.sum(dtype=sizes.dtype))[:, None]
     x, y = jnp.where(own, x, 0), jnp.where(own, y, 0)
     with jax.enable_x64(False):
-        return transposed_ragged_dot(
+        return backward.transposed_ragged_dot(
             x, y, group_sizes=sizes, block_m=_BLOCK, block_n=_BLOCK, block_k=_DEPTH,
             max_concurrent_steps=_LOADS, grid_block_n=1,
         )  # fmt: skip

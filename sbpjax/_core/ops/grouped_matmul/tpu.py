@@ -12,6 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+megablox = LazyModule("jax.experimental.pallas.ops.tpu.megablox.gmm")  # Pallas
+
+
 _ROWS = 512
 
 
@@ -53,12 +58,10 @@ def matmul(x, w, sizes, *, transposed: bool, interpret: bool = False):
         transposed: whether the matrices are.
         interpret: run without a TPU.
     """
-    from jax.experimental.pallas.ops.tpu.megablox.gmm import gmm
-
     with jax.enable_x64(False):
         tiling = _tiling(x.shape, w.shape[1 if transposed else 2], x.dtype)
         how: dict[str, Any] = {"preferred_element_type": x.dtype, "tiling": tiling, "interpret": interpret}
-        return gmm(_pad_rows(x, tiling[0]), w, sizes, transpose_rhs=transposed, **how)[: x.shape[0]]
+        return megablox.gmm(_pad_rows(x, tiling[0]), w, sizes, transpose_rhs=transposed, **how)[: x.shape[0]]
 
 
 def outer(x, y, sizes, *, interpret: bool = False):
@@ -70,9 +73,7 @@ def outer(x, y, sizes, *, interpret: bool = False):
         sizes: int32 ``(E,)``, from the first row on.
         interpret: run without a TPU.
     """
-    from jax.experimental.pallas.ops.tpu.megablox.gmm import tgmm
-
     with jax.enable_x64(False):
         tiling = _tiling(x.shape, y.shape[1], x.dtype)
         how: dict[str, Any] = {"preferred_element_type": x.dtype, "tiling": tiling, "interpret": interpret}
-        return tgmm(_pad_rows(x, tiling[0]).T, _pad_rows(y, tiling[0]), sizes, **how)
+        return megablox.tgmm(_pad_rows(x, tiling[0]).T, _pad_rows(y, tiling[0]), sizes, **how)

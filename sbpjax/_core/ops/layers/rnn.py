@@ -11,6 +11,7 @@ Padded rows of a batch of sequences (`lengths`) keep their state and give zeros,
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 from jax import lax
 
@@ -159,8 +160,6 @@ def recurrent(
 
 
 def _layer_key(key, layer: int):
-    import jax
-
     typed = key if jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
     return jax.random.fold_in(typed, layer)
 

@@ -20,7 +20,12 @@ import jax
 import numpy as np
 from jax import lax
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
 from ..promote import cast, compute_dtype, spread
+
+jax_random = LazyModule("jax.extend.random")  # it loads Pallas
+
 
 # Threefry-2x32 of Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011): 20 rounds in five groups.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -63,27 +68,21 @@ def _bits(key, width: int, shape: tuple[int, ...]):
 
 
 def _split(key, shape: tuple[int, ...]):
-    keys = _jax_random().threefry_prng_impl.split(key[:2], shape)
+    keys = jax_random.threefry_prng_impl.split(key[:2], shape)
     return lax.concatenate([keys, lax.broadcast(key[2:], shape)], len(shape))
 
 
 def _fold_in(key, data):
-    return lax.concatenate([_jax_random().threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
+    return lax.concatenate([jax_random.threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
 
 
 def _seed(seed):
     raise NotImplementedError("a block key is made of a key and a start, by block_key")
 
 
-def _jax_random() -> Any:
-    from jax.extend import random  # with the first draw: it loads Pallas, which importing sbpjax need not wait for
-
-    return random
-
-
 @functools.cache
 def _impl() -> Any:
-    return _jax_random().define_prng_impl(
+    return jax_random.define_prng_impl(
         key_shape=(4,), seed=_seed, split=_split, random_bits=_bits, fold_in=_fold_in, name="threefry_block", tag="blk"
     )
 

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..arithmetic import lerp
 from ..dims import fail, one
 from ..promote import DEFAULT_FLOAT, cast, is_float
+from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
 
 
 def cov(x, fweights=None, aweights=None, /, correction: int = 1):
@@ -188,9 +190,6 @@ def nanquantile(
     interpolation: str = "linear",
 ):
     """Return the q-quantiles along ``dim`` (or of all elements) ignoring NaN; arguments as `sort.quantile`."""
-    from ..arithmetic import lerp
-    from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
-
     if q is None:  # in a trace, where values outside [0, 1] cannot raise
         at = jnp.clip(at, 0, 1)
         qs: Any = [at] if at.ndim == 0 else [lax.index_in_dim(at, i, 0, keepdims=False) for i in range(at.shape[0])]

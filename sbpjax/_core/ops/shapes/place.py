@@ -12,7 +12,9 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail, one
+from ..linalg.matrix import diag_embed
 from ..promote import BOOL, cast, result_type
+from .gather import scatter_reduce, slices_fit
 
 
 def put(x, index, source, /, accumulate: bool = False):
@@ -34,8 +36,6 @@ def index_reduce(x, index, source, /, dim: int, reduce: str, include_self: bool 
     if reduce not in ("prod", "mean", "amax", "amin"):
         rule = "index_reduce(): Expected reduce to be one of prod, mean, amax or amin"
         fail("shape", f"index_reduce(reduce={reduce!r})", f"x {x.shape}", rule, 'reduce="amax"')
-    from .gather import scatter_reduce, slices_fit
-
     if index.ndim > 1:
         rule = "index_reduce_(): Index is supposed to be a vector"
         fail("index", "index_reduce(index)", f"an index of {index.ndim} dims", rule, "index.flatten()")
@@ -136,8 +136,6 @@ def combinations(x, /, r: int = 2, with_replacement: bool = False):
 
 def diagflat(x, /, offset: int = 0):
     """Return the matrix with the elements of x on a diagonal."""
-    from ..linalg.matrix import diag_embed
-
     return diag_embed(x.reshape(-1), offset=offset)
 
 

@@ -16,7 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
 from ..promote import cast, floats
+
+scipy_special = LazyModule("scipy.special")
+
 
 _FAR = 25.0  # from here on Hankel's expansion is exact to rounding
 _ANGLES = (np.arange(128) + 0.5) * (2 * np.pi / 128)
@@ -180,9 +185,7 @@ def scaled_modified_bessel_k1(x, /):
 
 @functools.cache
 def _laguerre() -> tuple[np.ndarray, np.ndarray]:
-    from scipy.special import roots_genlaguerre
-
-    return roots_genlaguerre(40, -1 / 6)
+    return scipy_special.roots_genlaguerre(40, -1 / 6)
 
 
 def _airy_sum(zeta):

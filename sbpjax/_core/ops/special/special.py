@@ -13,10 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from sbpjax._core.runtime.lazy_module import LazyModule
+
 from ..arithmetic import _pair
 from ..elementwise import exp2
 from ..promote import cast, compute_dtype, floats
 from ..slopes import slopes, without
+
+jax_special = LazyModule("jax.scipy.special")
 
 
 def _wide(function, *inputs):
@@ -85,9 +89,7 @@ def ndtr(x, /):
 
 @jax.custom_jvp
 def _ndtri(x):
-    from jax.scipy.special import ndtri as quantile
-
-    return quantile(x)
+    return jax_special.ndtri(x)
 
 
 @_ndtri.defjvp
@@ -104,9 +106,7 @@ def ndtri(x, /):
 
 def log_ndtr(x, /):
     """Return the logarithm of `ndtr`, exact where that is 0."""
-    from jax.scipy.special import log_ndtr as logarithm
-
-    return _wide(logarithm, floats(x))
+    return _wide(jax_special.log_ndtr, floats(x))
 
 
 # --------------------------------------------------------------------------------------------------------- entropy

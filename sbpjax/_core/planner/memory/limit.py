@@ -24,6 +24,7 @@ from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.sbp.layout import local_shape
+from sbpjax.sbp.topology import kind_of
 
 from .cpu_liveness import spans_on
 
@@ -40,8 +41,6 @@ def capacity_of(placement: Any) -> int | None:
     if placement is None or placement.type == "cpu":
         return None
     if placement.topology_name is not None:
-        from sbpjax.sbp.topology import kind_of
-
         kind = kind_of(placement.topology_name)
         preset = PRESETS.get("v5e" if kind == "v5litepod" else kind)
         return None if preset is None else int(preset.memory_bytes)

@@ -60,6 +60,7 @@ from sbpjax._core.programs.primitives import (
     SCATTERS,
     WINDOWS,
 )
+from sbpjax.errors import SbpError
 from sbpjax.sbp.conversion_steps import Step
 
 
@@ -334,8 +335,6 @@ def preset(name: str) -> CostModel:
     Raises:
         SbpError: there is no such preset.
     """
-    from sbpjax.errors import SbpError
-
     if name not in PRESETS:
         raise SbpError(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
     return PRESETS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sbpjax.errors import OpError, OpTypeError
 
 from ..handle.tensor import Tensor
+from ..storage.inplace import assign_out
 
 
 def into_out(out, result, exact: bool = False):
@@ -20,8 +21,6 @@ def into_out(out, result, exact: bool = False):
     if exact and out.dtype != result.dtype:
         rule = f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead"
         raise OpError("out=...", f"out of {out.dtype.name}", rule, f"out.to({result.dtype!r}), or leave out= out")
-    from ..storage.inplace import assign_out
-
     return assign_out(out, result)
 
 

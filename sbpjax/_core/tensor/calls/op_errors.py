@@ -11,11 +11,11 @@ from sbpjax import errors
 from sbpjax._core.ops import dims
 from sbpjax._core.runtime import sizes
 
+from ..handle.tensor import Tensor
+
 
 def describe(x) -> str:
     """Return the description of one input in an error: kind, dtype, shape and layout."""
-    from ..handle.tensor import Tensor
-
     if not isinstance(x, Tensor):
         return repr(x) if not hasattr(x, "shape") else f"{type(x).__name__} {tuple(x.shape)}"
     if jax.dtypes.issubdtype(x._array.dtype, jax.dtypes.prng_key):
@@ -38,8 +38,6 @@ def _speaks_of_shapes(error: BaseException) -> bool:
 
 
 def _on_two_devices(op, inputs) -> Exception:
-    from ..handle.tensor import Tensor
-
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     return errors.MixedTensorError(
         op.name,
@@ -50,8 +48,6 @@ def _on_two_devices(op, inputs) -> Exception:
 
 
 def _lacks_data(inputs) -> bool:
-    from ..handle.tensor import Tensor
-
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     return any(x.is_meta and x._layout is None for x in tensors) and not all(x.is_meta for x in tensors)
 
@@ -134,8 +130,6 @@ def translate(error: Exception, op, inputs) -> Exception:
 
 def mixed_error(operation: str, inputs) -> errors.MixedTensorError:
     """Return the error for inputs on different placements, or of which some are local and some global."""
-    from ..handle.tensor import Tensor
-
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     seen = []
     for i, x in enumerate(tensors):

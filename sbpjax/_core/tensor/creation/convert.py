@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.runtime import collective_trace, processes, sizes
 from sbpjax._core.tensor.nodes.node import Node, record
 from sbpjax.errors import (
@@ -32,11 +32,15 @@ from sbpjax.errors import (
     message,
 )
 from sbpjax.sbp import algebra, broadcast, partial_sum, process_local
+from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.no_alias import apart
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.sbp.stage import stage_transfer
 
 from ..dispatch import abstract, dispatch
+from ..dispatch.op import op_of
+from ..dispatch.traced import TracedLayout, as_traced, logical
 from ..handle.mode import mode
 from ..handle.tensor import Tensor, attach, restore, wrap, wrap_any
 
@@ -144,8 +148,6 @@ def _in_trace(x: Tensor) -> Tensor:
     """Return a tensor over the tracer that the running trace reads for it."""
     if isinstance(x._array, Tracer):
         return x
-    from ..dispatch.traced import as_traced, logical
-
     return restore(logical(x), as_traced(x._layout), x._edge, x._idx)
 
 
@@ -171,11 +173,6 @@ def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
 
 def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     """Pin a layout inside a trace: a `to_global` marker that the planner obeys; free entries are its choice."""
-    from sbpjax.sbp.boxing_marker import to_sbp
-
-    from ..dispatch.op import op_of
-    from ..dispatch.traced import TracedLayout
-
     if placement is None or (sbp is None and x._layout is None):
         raise _incomplete(x, placement, sbp)
     axes, ndim = placement.hierarchy, x._array.ndim
@@ -207,11 +204,6 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
 
 def moved_to_stage(x: Tensor, placement) -> Tensor:
     """Return a traced global tensor on another placement, in a layout of the planner's choice."""
-    from sbpjax.sbp.stage import stage_transfer
-
-    from ..dispatch.op import op_of
-    from ..dispatch.traced import TracedLayout
-
     if x._layout.placement == placement:
         return x
     static = (("source", x._layout.placement), ("target", placement))
@@ -450,8 +442,6 @@ def jax_array(self: Tensor, mesh=None):
     layout = self._layout
     if layout is None or layout.shape is None:
         return self._array
-    from sbpjax._core.compiler import interop
-
     return interop.to_jax(self._array, layout, mesh)
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.promote import promote_types
 from sbpjax.errors import OpTypeError, OpValueError
@@ -216,8 +216,6 @@ def from_jax(array) -> Tensor:
     """
     if isinstance(array, Tracer):
         return wrap_any(array)
-    from sbpjax._core.compiler import interop
-
     return wrap_any(*interop.from_jax(array))
 
 

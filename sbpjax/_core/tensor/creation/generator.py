@@ -22,6 +22,8 @@ from sbpjax._core.jax_private import trace_state_clean
 from sbpjax.errors import OpTypeError, OpValueError
 
 from ..handle import dtype as dtypes
+from ..handle.device import device as Device
+from .from_data import tensor
 
 _DEFAULT_SEED = 67280421310721
 
@@ -85,8 +87,6 @@ class Generator:
     """
 
     def __init__(self, device="cpu") -> None:
-        from ..handle.device import device as Device
-
         self.device = Device("cpu" if device == "auto" else device)
         self._seed = _DEFAULT_SEED
         self._drawn = 0
@@ -147,8 +147,6 @@ class Generator:
 
     def get_state(self):
         """Return the state as an int64 tensor ``[seed, counter]``."""
-        from .from_data import tensor
-
         return tensor([self._seed, self._counter], dtype=dtypes.int64)
 
     def set_state(self, state) -> None:

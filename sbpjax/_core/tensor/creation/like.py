@@ -15,7 +15,7 @@ from ..dispatch import abstract
 from ..handle import dtype as dtypes
 from ..handle.tensor import LOCAL, TRACED, Tensor, wrap_any
 from . import host_constants
-from .convert import pin
+from .convert import _no_partial, pin
 from .creation import UNBOUND, _constant, _full, empty, full, make, number_of, ones, size_of, zeros
 from .from_data import tensor
 
@@ -39,8 +39,6 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
     if sbp is None:
         sbp = x.sbp
         if random:
-            from .convert import _no_partial
-
             # The sum of random summands would not have the requested distribution.
             sbp = _no_partial(sbp)
     return None, placement, sbp

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import source_info_util
 from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor.nodes.node import Node, freed_error, record
-from sbpjax.sbp import algebra, undecided
+from sbpjax.sbp import algebra, broadcast, undecided
 
 from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
@@ -94,9 +95,6 @@ def constant(x: Tensor):
     layout = x._layout
     if layout is None:
         return x._array
-    from sbpjax._core.compiler import conversions
-    from sbpjax.sbp import broadcast
-
     # Inside a trace `convert` would be traced too, and the constant would be a value computed in every step.
     with jax.ensure_compile_time_eval():
         # Lowering takes constants as broadcast (`_core.compiler.lower`).

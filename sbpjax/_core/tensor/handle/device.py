@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import jax
+
 from sbpjax._core import naming
 from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax.errors import PlacementError
+from sbpjax.sbp import broadcast
 
 from .mode import mode
 
@@ -124,8 +127,6 @@ class PlacementDevice(device):
     @property
     def sbp(self) -> tuple:
         """Broadcast on every axis of the placement: the nd-sbp of new tensors on it."""
-        from sbpjax.sbp import broadcast
-
         return (broadcast,) * len(self.placement.hierarchy)
 
     def jax(self):
@@ -153,8 +154,6 @@ META = "meta"
 
 
 def _unknown(type, index) -> PlacementError:
-    import jax
-
     operation = f"device({type!r}, {index!r})" if index is not None else f"device({type!r})"
     here = [f"{kind} ({n} of them)" for kind in ("cpu", "cuda", "tpu") if (n := _count(kind))]
     seen = f"JAX's default backend is {jax.default_backend()}"
@@ -162,8 +161,6 @@ def _unknown(type, index) -> PlacementError:
 
 
 def _count(type: str) -> int:
-    import jax
-
     try:
         return len(jax.local_devices(backend=_PLATFORM[type]))
     except RuntimeError:
@@ -172,8 +169,6 @@ def _count(type: str) -> int:
 
 def _accelerator(index: int) -> str:
     """Return the type of the accelerators, of which a number alone names one."""
-    import jax
-
     type = _TYPE.get(jax.default_backend(), "cpu")
     if type == "cpu":
         rule = "Cannot access accelerator device when none is available: a number alone names an accelerator"
@@ -184,8 +179,6 @@ def _accelerator(index: int) -> str:
 @functools.cache
 def devices_of(type: str) -> tuple:
     """Return the JAX devices of a type on this process."""
-    import jax
-
     try:
         # Local ones: ``cuda:0`` is the first of this process, as in PyTorch, also where JAX numbers devices through all
         # processes.
@@ -202,8 +195,6 @@ def index_of(jax_device) -> int:
 
 def default_jax_device():
     """Return the default `jax.Device` of local tensors."""
-    import jax
-
     config: Any = jax.config  # its flags are made at run time
     return config.jax_default_device or jax.local_devices()[0]
 

@@ -16,14 +16,17 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.jax_private import ArrayImpl
-from sbpjax.errors import AutogradError, InplaceError, OpTypeError
+from sbpjax._core.tensor.nodes.node import AccumulateGrad
+from sbpjax.errors import AutogradError, InplaceError, MixedTensorError, OpTypeError
 from sbpjax.sbp.abstract import Abstract
 
 from . import dtype as dtypes
+from .device import PlacementDevice, device, of_jax
 from .mode import mode
 from .size import Size
 
@@ -214,13 +217,9 @@ class Tensor(Attached):
     @property
     def device(self) -> Device:
         """The device of a local tensor; of a global one its placement, as a `PlacementDevice` for new tensors."""
-        from .device import PlacementDevice, device, of_jax
-
         if self._layout is not None:
             return PlacementDevice(self._layout.placement)
         if self._kind not in (LOCAL, STORED):
-            import jax
-
             if self.is_meta:
                 return device("meta")
             return device(jax.local_devices()[0])
@@ -230,8 +229,6 @@ class Tensor(Attached):
         return of_jax(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
-        from sbpjax.errors import MixedTensorError
-
         kind = "local" if self._layout is None else "global"
         return MixedTensorError(
             f"x.{name} of a {kind} tensor", f"{self.dtype.name}{list(self.shape)}", rule, f"use {instead}"
@@ -269,8 +266,6 @@ class Tensor(Attached):
             >>> flow.ones(2).requires_grad_().requires_grad
             True
         """
-        from sbpjax._core.tensor.nodes.node import AccumulateGrad
-
         self._fresh_edge()
         if requires_grad not in (True, False):
             rule = "requires_grad must be a bool"
@@ -301,16 +296,12 @@ class Tensor(Attached):
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was not computed by a recorded op."""
-        from sbpjax._core.tensor.nodes.node import AccumulateGrad
-
         self._fresh_edge()
         return self._edge is None or self._edge.__class__ is AccumulateGrad
 
     @property
     def grad_fn(self) -> object | None:
         """The tape's node of a computed tensor; None for a leaf."""
-        from sbpjax._core.tensor.nodes.node import AccumulateGrad
-
         self._fresh()
         return None if self._edge.__class__ is AccumulateGrad else self._edge
 

@@ -12,8 +12,10 @@ import numpy as np
 
 from sbpjax._core.ops.shapes import index as _index
 from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError
+from sbpjax.sbp import broadcast
 
 from ..calls.bounds import outside
+from ..creation.from_data import tensor
 from ..creation.number_range import check_fits
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
@@ -166,8 +168,6 @@ def _value(x: Tensor, value):
     if not isinstance(value, (Tensor, float, int)):
         value = plain(value)
     if isinstance(value, (list, tuple, np.ndarray)):
-        from ..creation.from_data import tensor
-
         value = with_layout_of(tensor(value), x)  # the same in every process, as a number is
     if isinstance(value, Tensor) and x._layout is not None and value._fresh()._layout is None and value.ndim:
         raise MixedTensorError(
@@ -247,13 +247,9 @@ def _as_index(item):
 
 def with_layout_of(index, x: Tensor) -> Tensor:
     """Return an index tensor on the placement of ``x``."""
-    from ..creation.from_data import tensor
-
     index = index if isinstance(index, Tensor) else tensor(np.asarray(index))
     layout = x._layout
     if layout is not None and index._fresh()._layout is None and index.ndim:
-        from sbpjax.sbp import broadcast
-
         index = index.to_global(layout.placement, (broadcast,) * len(layout.placement.hierarchy))
     return index
 

@@ -37,6 +37,7 @@ from ..nodes.op_node import OpNode
 from ..tape.grad_mode import no_grad
 from .lazy_random import is_undrawn, overwrite, place_to_fill, replace
 from .storage import base_of, repeated_by, write
+from .view_steps import look, put
 
 # Ops allowed on a view that shows an element more than once: the same value everywhere, another shape, and ops of
 # which PyTorch only warns.
@@ -397,8 +398,6 @@ ZERO = Op(_zero, name="zero")
 
 def set_part(x, value, /, *starts, steps):
     """Return ``x`` with a value, broadcast, in the part that view steps select; see `view_steps.put`."""
-    from .view_steps import look, put
-
     value = jnp.asarray(value)
     target = look(x, *starts, steps=steps).shape
     # NumPy and PyTorch take ``x[0] = ones(1, 3)``; `broadcast_to` does not.

@@ -18,6 +18,9 @@ from collections.abc import Sequence
 
 import jax
 
+from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager import global_ops
+
 from ..handle.mode import mode
 from ..handle.tensor import STORED, Tensor
 from .exchange import Assignment, commit, make_assigner
@@ -92,9 +95,6 @@ class StackedParameters:
         """Return the payload of one tensor in its own layout."""
         if layout is None:
             return self.array if index is None else _slice(self.array, index)
-        from sbpjax._core.compiler import conversions
-        from sbpjax._core.compiler.eager import global_ops
-
         if index is None:
             return conversions.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
         arrays, _ = global_ops.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from sbpjax._core.jax_private import is_symbolic_dim
 from sbpjax._core.ops import dims as _dims
 from sbpjax._core.ops.shapes import arrange
 from sbpjax.errors import OpError, OpTypeError
@@ -40,9 +41,7 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
     try:
         shape = tuple(int(n.__index__()) for n in shape)
     except AttributeError:
-        from jax.export import is_symbolic_dim  # a size that an exported graph leaves free
-
-        if not any(map(is_symbolic_dim, shape)):
+        if not any(map(is_symbolic_dim, shape)):  # sizes that an exported graph leaves free
             raise OpTypeError(
                 f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)"
             ) from None

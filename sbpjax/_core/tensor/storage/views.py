@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from operator import index as as_int
 
+from sbpjax._core.jax_private import is_symbolic_dim
 from sbpjax._core.ops import dims as _dims
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
 
@@ -266,8 +267,6 @@ def _size(n) -> int:
     try:
         return as_int(n)
     except TypeError:
-        from jax.export import is_symbolic_dim  # only here: a size is a number everywhere else
-
         if is_symbolic_dim(n):
             return n
         raise
@@ -388,8 +387,6 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 
 def checked_index(index, size: int, dim: int) -> int:
     """Return an index counted from the front."""
-    from sbpjax.errors import OpIndexError
-
     index = as_int(index)
     if not -size <= index < size:
         raise OpIndexError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -9,14 +10,17 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.ops.shapes import arrange
+from sbpjax._core.tensor.creation.convert import moved_to_stage
 from sbpjax._core.tensor.creation.host_constants import put_beside
+from sbpjax._core.tensor.creation.like import ones_like
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
+from sbpjax._core.tensor.dispatch.placed import like_leaf
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap, wrap_any
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
 
-from ..nodes.node import AccumulateGrad
+from ..nodes.node import AccumulateGrad, RemovableHandle, table_of
 from . import engine
 
 # Backwards of losses of one shape and place begin with the same array: making a one costs a transfer, and nothing
@@ -29,8 +33,6 @@ def _one_like(x: Tensor) -> Tensor:
     """Return the gradient of a scalar with respect to itself."""
     layout = x._layout
     if x.is_meta:
-        from sbpjax._core.tensor.creation.like import ones_like  # it builds on this package
-
         return ones_like(x.detach())
     if layout is None:
         if x._kind:
@@ -149,8 +151,6 @@ def backward(
         found = capture.get((x._edge, x._idx))
         if found is not None:
             own = x._own_meta()
-            from sbpjax._core.tensor.dispatch.placed import like_leaf
-
             found = like_leaf(found, x) if x.is_leaf else found
             own.grad = found if own.grad is None else own.grad + found
             if x._edge.__class__ is AccumulateGrad:
@@ -263,8 +263,6 @@ def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_grap
 
 def register_hook(self: Tensor, hook):
     """Call ``hook(grad)`` when this tensor's gradient is known; its result, unless None, replaces the gradient."""
-    from ..nodes.node import table_of
-
     self._fresh()
     if self._edge is None:
         raise AutogradError(
@@ -279,8 +277,6 @@ def register_hook(self: Tensor, hook):
 
 def register_post_accumulate_grad_hook(self: Tensor, hook):
     """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
-    from ..nodes.node import RemovableHandle
-
     if self._edge.__class__ is not AccumulateGrad:
         raise AutogradError(
             "register_post_accumulate_grad_hook",
@@ -295,10 +291,6 @@ def register_post_accumulate_grad_hook(self: Tensor, hook):
 
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of a computed tensor in its ``.grad``; on a leaf it does nothing."""
-    import weakref
-
-    from ..nodes.node import table_of
-
     self._fresh()
     if self._edge is None:
         raise AutogradError(
@@ -321,6 +313,4 @@ def _beside(seed, like):
     """Return the initial gradient on the placement of a loss: the loss scale may be on another stage."""
     if getattr(seed, "_layout", None) is None or like._layout is None:
         return seed
-    from sbpjax._core.tensor.creation.convert import moved_to_stage
-
     return moved_to_stage(seed, like._layout.placement)

@@ -26,6 +26,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax._core.tensor.creation.like import zeros_like
+from sbpjax._core.tensor.dispatch.traced import logical
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, restore, wrap_any
 from sbpjax.errors import AutogradError, ModuleMethodError
@@ -160,8 +162,6 @@ class FunctionNode(Node):
         return g.sum(dims, keepdim=True).reshape(shape) if dims else g
 
     def _zeros(self, i: int):
-        from sbpjax._core.tensor.creation.like import zeros_like
-
         like = self.likes[i]
         if like is None:
             return None
@@ -242,8 +242,6 @@ class Function(FunctionCtx):
     @classmethod
     def _apply_transformed(cls, args: tuple):
         """Run forward in a trace that JAX differentiates (`sbpjax.func`), with the user's backward as its gradient."""
-        from sbpjax._core.tensor.dispatch.traced import logical
-
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         layout = next((args[i]._layout for i in places if args[i]._layout is not None), None)
         held: dict = {}
