@@ -10,6 +10,7 @@ of the latest checkpoint, or of the best, on one device, whatever the layout in 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,9 +88,7 @@ def _input(text: str) -> tuple[str, list[int], flow.dtype]:
 
 
 def _has_onnx() -> bool:
-    from importlib import util
-
-    return util.find_spec("onnx") is not None
+    return importlib.util.find_spec("onnx") is not None
 
 
 if __name__ == "__main__":

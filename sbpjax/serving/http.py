@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import resource
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -69,7 +70,7 @@ def limited_protocol(*, header_s: float = 10.0, write_s: float = 60.0, max_conne
         write_s: seconds that a client may leave an answer unread.
         max_connections: the maximum number of open connections; see this module's docstring.
     """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # of the extra `serve`
 
     class LimitedProtocol(H11Protocol):
         transport: Any
@@ -134,8 +135,6 @@ def limited_protocol(*, header_s: float = 10.0, write_s: float = 60.0, max_conne
 
 def raise_file_limit(wanted: int) -> int:
     """Raise the process's limit of open files towards ``wanted``, and return how many connections fit into it."""
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < most:

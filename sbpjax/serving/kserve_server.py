@@ -92,9 +92,9 @@ def _most_bytes(repository: Repository) -> int:
 def _packages(repository: Repository) -> tuple[Any, Any]:
     known, sys.argv = sys.argv, sys.argv[:1]  # kserve 0.21 reads the command line as it is imported
     try:
-        import kserve
-        import kserve.model_server
-        import kserve.protocol.rest.server
+        import kserve  # no dependency
+        import kserve.model_server  # likewise
+        import kserve.protocol.rest.server  # likewise
     except ImportError as error:
         raise ServingError(
             f"serving {os.fspath(repository.path)!r}, by kserve",
@@ -109,7 +109,7 @@ def _packages(repository: Repository) -> tuple[Any, Any]:
 
 def _make_model(kserve: Any, model: Model, max_queue: int) -> Any:
     """Return a model of KServe's that runs an exported graph."""
-    from kserve.protocol.infer_type import InferOutput, InferResponse
+    from kserve.protocol.infer_type import InferOutput, InferResponse  # no dependency
 
     graph = flow.load_graph(model.export(model.versions[-1]))
     getattr(graph, {"xla": "enable_constant_weights"}.get(model.engine, f"enable_{model.engine}"))(True)

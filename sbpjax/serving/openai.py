@@ -22,13 +22,22 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+from sbpjax import models, nn
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
-from sbpjax.utils.host import pip_install
+from sbpjax.utils.host import LazyModule, pip_install
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
+
+# Of the extras `serve` and `train`.
+applications = LazyModule("starlette.applications")
+responses = LazyModule("starlette.responses")
+routing = LazyModule("starlette.routing")
+tokenizers = LazyModule("tokenizers")
+uvicorn = LazyModule("uvicorn")
 
 _FIELDS = {"model", "prompt", "max_tokens", "temperature", "stream", "stop", "user", "n", "top_p", "seed", "echo"}
 _MOST_BYTES = 4 * 2**20
@@ -72,8 +81,14 @@ class Endpoint:
         timeout_s: float = 600.0,
     ):
         try:
-            from starlette.applications import Starlette
-            from starlette.routing import Route
+            self.app: Any = applications.Starlette(
+                routes=[
+                    routing.Route("/v1/completions", self._completions, methods=["POST"]),
+                    routing.Route("/v1/models", self._models),
+                    routing.Route("/health", self._health),
+                    routing.Route("/metrics", self._metrics),
+                ]
+            )
         except ImportError as error:
             raise ServingError(
                 "Endpoint(...)", str(error), "the endpoint is a Starlette application", pip_install("serve")
@@ -85,13 +100,6 @@ class Endpoint:
         self._short_texts = ThreadPoolExecutor(2, "tokenize")
         self._long_texts = ThreadPoolExecutor(1, "tokenize-long")
         self._long_texts_waiting = 0
-        routes = [
-            Route("/v1/completions", self._completions, methods=["POST"]),
-            Route("/v1/models", self._models),
-            Route("/health", self._health),
-            Route("/metrics", self._metrics),
-        ]
-        self.app: Any = Starlette(routes=routes)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle a request of the ASGI interface."""
@@ -100,24 +108,22 @@ class Endpoint:
     # -- small ones ----------------------------------------------------------------------------------------------------
 
     async def _health(self, request: Any) -> Any:
-        from starlette.responses import JSONResponse
-
-        return JSONResponse({"status": "ok"})
+        return responses.JSONResponse({"status": "ok"})
 
     async def _models(self, request: Any) -> Any:
-        from starlette.responses import JSONResponse
-
         if (refused := self._refusal(request)) is not None:
             return refused
-        return JSONResponse({"object": "list", "data": [{"id": self._name, "object": "model", "owned_by": "sbpjax"}]})
+        return responses.JSONResponse(
+            {"object": "list", "data": [{"id": self._name, "object": "model", "owned_by": "sbpjax"}]}
+        )
 
     async def _metrics(self, request: Any) -> Any:
-        from starlette.responses import PlainTextResponse
-
         if (refused := self._refusal(request)) is not None:
             return refused
         found = self._engine.statistics()
-        return PlainTextResponse("".join(f"sbpjax_generation_{name} {value}\n" for name, value in found.items()))
+        return responses.PlainTextResponse(
+            "".join(f"sbpjax_generation_{name} {value}\n" for name, value in found.items())
+        )
 
     def _refusal(self, request: Any) -> Any:
         if self._token is None or has_token(request.headers.get("authorization", ""), self._token):
@@ -127,8 +133,6 @@ class Endpoint:
     # -- completions ---------------------------------------------------------------------------------------------------
 
     async def _completions(self, request: Any) -> Any:
-        from starlette.responses import JSONResponse, StreamingResponse
-
         if (refused := self._refusal(request)) is not None:
             return refused
         try:
@@ -153,7 +157,7 @@ class Endpoint:
             "model": self._name,
         }
         if payload.get("stream", False):
-            events = StreamingResponse(self._events(stream, head), media_type="text/event-stream")
+            events = responses.StreamingResponse(self._events(stream, head), media_type="text/event-stream")
             return _Cancelling(events, stream)
         gone = asyncio.create_task(_cancel_when_gone(request, stream))
         try:
@@ -172,7 +176,7 @@ class Endpoint:
             "completion_tokens": len(tokens),
             "total_tokens": len(prompt) + len(tokens),
         }
-        return JSONResponse({**head, "choices": [self._choice(tokens, stream.finish_reason)], "usage": usage})
+        return responses.JSONResponse({**head, "choices": [self._choice(tokens, stream.finish_reason)], "usage": usage})
 
     async def _read_json(self, request: Any) -> dict:
         body = await read_body(request.receive, self._most_bytes, self._read_s)
@@ -282,11 +286,9 @@ async def _cancel_when_gone(request: Any, stream: Stream) -> None:
 
 
 def _error(status: int, message: str) -> Any:
-    from starlette.responses import JSONResponse
-
     message = message.encode("utf-8", "backslashreplace").decode()  # a field's name may have half of a surrogate pair
     kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
-    return JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)
+    return responses.JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -311,10 +313,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--certificate", help="for TLS")
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)
-    from pathlib import Path
-
-    from sbpjax import models, nn
-
     try:
         model = models.from_pretrained(options.directory)
         if options.int8:
@@ -324,9 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         encode = decode = None
         limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
         if options.tokenizer:
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(options.tokenizer)
+            tokenizer = tokenizers.Tokenizer.from_file(options.tokenizer)
             # Of the tokenizer's ways only those for batches let other threads run.
             encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
             limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
@@ -335,8 +331,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         name = options.name or Path(options.directory).resolve().name
         app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
-        import uvicorn
-
         with engine:
             scheme = "https" if options.certificate else "http"
             print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)

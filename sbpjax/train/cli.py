@@ -19,6 +19,7 @@ from typing import Any
 import sbpjax as flow
 from sbpjax import env
 from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks, nearest
+from sbpjax.utils.host import LazyModule
 
 from .disk import by_rank_0
 from .hooks import Checkpoints, Evaluation
@@ -26,6 +27,10 @@ from .memory_estimate import size_up
 from .step import StepOptions
 from .trainer import Trainer
 from .writers import Lines
+
+_config = LazyModule("sbpjax.train.config")  # of omegaconf, an extra: `main` prints the error
+_lazy = LazyModule("sbpjax.train.config.lazy")
+_saved = LazyModule("sbpjax.train.config.saved")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,11 +57,8 @@ def configure(options: argparse.Namespace) -> Any:
     Raises:
         ConfigError: the file cannot be read, or an override does not fit it.
     """
-    from .config import load_config, override
-    from .config.lazy import interpolating
-
     doors = {"allow": options.allow, "trust": options.trust}
-    config = load_config(options.config, **doors)
+    config = _config.load_config(options.config, **doors)
     operation = f"python -m sbpjax.train {options.config}"
     if "trainer" not in config:
         names = [str(name) for name in config]
@@ -64,27 +66,25 @@ def configure(options: argparse.Namespace) -> Any:
         rule = "a configuration has a LazyCall(Trainer)(...) under 'trainer'"
         fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
         raise ConfigError(operation, f"the names {', '.join(names) or 'none'}", rule, fix)
-    config = override(config, options.overrides, **doors)
-    with interpolating(operation):
+    config = _config.override(config, options.overrides, **doors)
+    with _lazy.interpolating(operation):
         _adapt(config, options, operation)
     return config
 
 
 def _adapt(config: Any, options: argparse.Namespace, operation: str) -> None:
     """Apply the command's options to a configuration."""
-    from .config import LazyCall
-
     trainer = config.trainer
     if not hasattr(trainer, "get"):
         rule, fix = "under 'trainer' is the call that makes a Trainer", "trainer = LazyCall(Trainer)(model=..., ...)"
         raise ConfigError(operation, f"trainer: {trainer!r:.100}", rule, fix)
     if options.auto:
         if trainer.get("options") is None:
-            trainer.options = LazyCall(StepOptions)()
+            trainer.options = _config.LazyCall(StepOptions)()
         trainer.options.auto = True
     if options.memory is not None:
         if trainer.get("parallel") is None:
-            trainer.parallel = LazyCall(flow.models.Parallel)()
+            trainer.parallel = _config.LazyCall(flow.models.Parallel)()
         trainer.parallel.device = options.memory
         trainer.out = None
     if options.fast_dev_run:
@@ -101,15 +101,12 @@ def build_trainer(config: Any, *, fast: bool = False) -> Trainer:
     Raises:
         ConfigError: a call has wrong arguments, or makes no trainer.
     """
-    from .config import instantiate
-    from .config.lazy import interpolating
-
-    with interpolating("reading seed"):
+    with _lazy.interpolating("reading seed"):
         seed = config.get("seed", 0)
     if not isinstance(seed, int):
         raise ConfigError("python -m sbpjax.train", f"seed: {seed!r:.100}", "the seed is an integer", "seed = 0")
     flow.manual_seed(seed)
-    trainer = instantiate(config.trainer, "trainer")
+    trainer = _config.instantiate(config.trainer, "trainer")
     if not isinstance(trainer, Trainer):
         rule = "the value of 'trainer' makes a Trainer"
         raise ConfigError("python -m sbpjax.train", f"a {type(trainer).__name__}", rule, "LazyCall(Trainer)(...)")
@@ -129,9 +126,6 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     Raises:
         TrainError: the directory belongs to another run or model; nothing was written.
     """
-    from .config import changes
-    from .config.saved import read_saved, resolve_config
-
     hook = next((hook for hook in trainer.hooks if isinstance(hook, Checkpoints)), None)
     there = (trainer.out / "checkpoints").exists()
     steps = hook.manager(trainer).steps() if hook is not None and there else []
@@ -145,18 +139,18 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     operation = f"resuming the run in {trainer.out}"
     rule = "a run is resumed with the model that its checkpoints are of"
     before, after = (
-        resolve_config(read_saved(saved), str(saved)),
-        resolve_config(config, "the configuration"),
+        _saved.resolve_config(_saved.read_saved(saved), str(saved)),
+        _saved.resolve_config(config, "the configuration"),
     )  # nothing is called
     part = before.get("trainer")
     if not isinstance(part, dict) or "model" not in part:
         fix = f"restore it, or remove it, if the checkpoints are of this model: rm {saved}"
         raise TrainError(operation, f"{saved} without a trainer.model", rule, fix)
-    others = changes(part["model"], after["trainer"].get("model"), "trainer.model")
+    others = _config.changes(part["model"], after["trainer"].get("model"), "trainer.model")
     if others:
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
         raise TrainError(operation, "; ".join(others), rule, fix)
-    for line in changes(before, after):
+    for line in _config.changes(before, after):
         trainer.write_text(f"changed since the run was begun: {line}")
 
 
@@ -190,9 +184,7 @@ def run(options: argparse.Namespace) -> None:
             evaluate(trainer)
             return
         if out is not None:
-            from .config import save_config
-
-            by_rank_0(f"writing the configuration into {out}", lambda: save_config(config, out))
+            by_rank_0(f"writing the configuration into {out}", lambda: _config.save_config(config, out))
         if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
             there = trainer.resume()
             trainer.write_text(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")

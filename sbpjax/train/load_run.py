@@ -17,8 +17,14 @@ from typing import Any
 
 from sbpjax import checkpoint, nn
 from sbpjax.errors import ConfigError, TrainError
+from sbpjax.utils.host import LazyModule
 
 from .hooks import Average, Checkpoints
+
+_omegaconf = LazyModule("omegaconf")  # an extra, as for the rest
+_config = LazyModule("sbpjax.train.config")
+_names = LazyModule("sbpjax.train.config.names")
+_saved = LazyModule("sbpjax.train.config.saved")
 
 
 def load_run(
@@ -55,10 +61,6 @@ def load_run(
         ...     print(str(error).splitlines()[1].strip())
         seen: no such directory
     """
-    from .config import instantiate
-    from .config.names import Allowed
-    from .config.saved import read_saved
-
     run, operation = Path(run), f"load_run({os.fspath(run)!r})"
     if not (run / "config.yaml").is_file() or not (run / "checkpoints").is_dir():
         there, fix = "no such directory", f"python -m sbpjax.train CONFIG trainer.out={run}"
@@ -69,8 +71,8 @@ def load_run(
             fix = f"checkpoint.Manager({kept!r}).restore(into={{'model': model}}, strict=False): its last weights"
         rule = "a run from a configuration leaves its config.yaml and its checkpoints in its directory"
         raise TrainError(operation, there, rule, fix)
-    config, allowed = read_saved(run / "config.yaml"), Allowed(allow, trust=trust, operation=operation)
-    model = instantiate(_part(config, "trainer.model", operation), "trainer.model", allowed=allowed)
+    config, allowed = _saved.read_saved(run / "config.yaml"), _names.Allowed(allow, trust=trust, operation=operation)
+    model = _config.instantiate(_part(config, "trainer.model", operation), "trainer.model", allowed=allowed)
     if not isinstance(model, nn.Module):
         rule = "the value of 'trainer.model' makes a module"
         raise ConfigError(operation, f"a {type(model).__name__}", rule, "the config.yaml of the run, as it was written")
@@ -92,22 +94,15 @@ def load_run(
 
 def _part(config: Any, name: str, operation: str) -> Any:
     """Return a part of a configuration."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
     try:
-        return OmegaConf.select(config, name)
-    except OmegaConfBaseException as error:
+        return _omegaconf.OmegaConf.select(config, name)
+    except _omegaconf.errors.OmegaConfBaseException as error:
         seen, rule = str(error).splitlines()[0], "a run's config.yaml has a trainer, with a model"
         raise ConfigError(operation, f"{name}: {seen}", rule, "the config.yaml of the run, as it was written") from None
 
 
 def _hooks(found: Any, allowed: Any, operation: str) -> list[Any]:
     """Return the hooks of a configuration that define the evaluated weights and the best checkpoint."""
-    from omegaconf.errors import OmegaConfBaseException
-
-    from .config import instantiate
-
     if not isinstance(found, (Mapping, Sequence, type(None))):
         seen, rule = f"trainer.hooks: {found!r:.80}", "hooks are a list, or a dict with their names"
         raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written")
@@ -115,7 +110,7 @@ def _hooks(found: Any, allowed: Any, operation: str) -> list[Any]:
     try:
         each = list(found.values() if isinstance(found, Mapping) else found or ())
         wanted = [one for one in each if isinstance(one, Mapping) and str(one.get("_call_", "")).endswith(suffixes)]
-    except OmegaConfBaseException as error:
+    except _omegaconf.errors.OmegaConfBaseException as error:
         seen, rule = f"trainer.hooks: {str(error).splitlines()[0]}", "${a.b} refers to another value"
         raise ConfigError(operation, seen, rule, "the config.yaml of the run, as it was written") from None
-    return [instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]
+    return [_config.instantiate(one, "trainer.hooks", allowed=allowed) for one in wanted]

@@ -18,7 +18,10 @@ from typing import Any, TextIO
 
 from sbpjax.errors import TrainError
 from sbpjax.train.disk import worded
-from sbpjax.utils.host import pip_install
+from sbpjax.utils.host import LazyModule, pip_install
+
+rich_console = LazyModule("rich.console")  # of the extra `train`
+progress = LazyModule("rich.progress")
 
 
 class Writer:
@@ -101,10 +104,9 @@ class Bar(Writer):
 
     def open(self, out: Path | None, step: int, max_steps: int) -> None:
         """Show the bar."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=self._console, refresh_per_second=2)
+        text = progress.TextColumn("{task.description}")
+        columns = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeRemainingColumn(), text)
+        self._progress = progress.Progress(*columns, console=self._console, refresh_per_second=2)
         self._task = self._progress.add_task("", total=max_steps, completed=step)
         self._progress.start()
 
@@ -118,10 +120,8 @@ class Bar(Writer):
 
     def write_text(self, text: str) -> None:
         """Print a line above the bar, or at its future position."""
-        from rich.console import Console
-
         if self._progress is None and self._console is None:
-            self._console = Console()
+            self._console = rich_console.Console()
         console = self._console if self._progress is None else self._progress.console
         console.print(text, markup=False, highlight=False)
 
@@ -212,7 +212,7 @@ class TensorBoard(Writer):
 
     def __init__(self) -> None:
         try:
-            from tensorboardX import SummaryWriter
+            from tensorboardX import SummaryWriter  # of the extra `train`
         except ModuleNotFoundError:
             told = "no module tensorboardX", "it writes TensorBoard's files", pip_install("train")
             raise TrainError("TensorBoard()", *told) from None
@@ -251,7 +251,7 @@ class WandB(Writer):
 
     def __init__(self, project: str = "sbpjax", name: str | None = None) -> None:
         try:
-            import wandb
+            import wandb  # no dependency
         except ModuleNotFoundError:
             raise TrainError("WandB()", "no module wandb", "it writes the run", "pip install wandb") from None
         self._wandb: Any = wandb

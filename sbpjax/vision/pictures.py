@@ -114,9 +114,7 @@ def draw_bounding_boxes(
         values = (values * 255 + 0.5).clip(0, 255).astype(np.uint8)
     values = np.repeat(values, 3, 0) if values.shape[0] == 1 else values
     picture = pillow().fromarray(np.ascontiguousarray(values.transpose(1, 2, 0)))
-    from PIL import ImageDraw
-
-    pen = ImageDraw.Draw(picture)
+    pen = pillow("ImageDraw").Draw(picture)
     for i, box in enumerate(places):
         colour = colors[i] if colors is not None else _COLOURS[i % len(_COLOURS)]
         pen.rectangle(box.tolist(), outline=colour, width=width)

@@ -133,7 +133,7 @@ def _logarithms(counts: np.ndarray) -> np.ndarray:
 
 def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException, parquet  # of the extra `parquet`
     except ImportError:
         operation, rule = f"read_criteo({str(path)!r})", "Parquet is read by pyarrow"
         raise DataError(operation, "no module pyarrow", rule, "pip install pyarrow, or the log as text") from None

@@ -93,7 +93,7 @@ def package() -> Any:
         DataError: the package is not installed.
     """
     try:
-        import tokenizers  # type: ignore[import-not-found]
+        import tokenizers  # type: ignore[import-not-found]  # of the extra `train`
     except ImportError:
         rule, fix = "text is cut into tokens by the package tokenizers", pip_install("train")
         raise DataError("a tokenizer", "tokenizers is not installed", rule, fix) from None

@@ -94,7 +94,7 @@ def _config(path: Path, operation: str) -> dict[str, Any]:
 
 def _first(names: tuple[str, ...], where: dict[str, Any], operation: str) -> Path:
     """Return the first of several files that the repository has."""
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError  # no dependency
 
     first: HubError | None = None
     for name in names:
@@ -111,8 +111,8 @@ def _first(names: tuple[str, ...], where: dict[str, Any], operation: str) -> Pat
 def _fetch_file(name: str, where: dict[str, Any], operation: str) -> Path:
     """Return the path of a file of the repository in the cache, downloaded and checked if it was not there."""
     try:
-        import huggingface_hub
-        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+        import huggingface_hub  # no dependency
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError  # likewise
     except ModuleNotFoundError as error:
         rule = "repositories are read by huggingface_hub"
         raise HubError(operation, f"no module {error.name}", rule, "pip install huggingface_hub") from None

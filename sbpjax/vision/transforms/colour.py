@@ -97,18 +97,14 @@ def autocontrast(image: Any) -> Any:
     """Return an image whose channels are stretched from black to white."""
     if is_tensor(image):
         return of_tensors.autocontrast(image)
-    from PIL import ImageOps
-
-    return with_pillow(image, "autocontrast(image)", ImageOps.autocontrast)
+    return with_pillow(image, "autocontrast(image)", pillow("ImageOps").autocontrast)
 
 
 def equalize(image: Any) -> Any:
     """Return an image whose channels have all values about equally often."""
     if is_tensor(image):
         return of_tensors.equalize(image)
-    from PIL import ImageOps
-
-    return with_pillow(image, "equalize(image)", ImageOps.equalize)
+    return with_pillow(image, "equalize(image)", pillow("ImageOps").equalize)
 
 
 def _at_least_0(name: str, factor: float) -> None:
@@ -118,9 +114,8 @@ def _at_least_0(name: str, factor: float) -> None:
 
 
 def _enhance(image: Any, name: str, factor: float) -> Any:
-    from PIL import ImageEnhance
-
-    return with_pillow(image, name.lower(), lambda one: getattr(ImageEnhance, name)(one).enhance(factor))
+    kind = getattr(pillow("ImageEnhance"), name)
+    return with_pillow(image, name.lower(), lambda one: kind(one).enhance(factor))
 
 
 def _looked_up(image: Any, operation: str, table: np.ndarray) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax.errors import DataError
+from sbpjax.vision.ops.boxes import clip_boxes_to_image
 
 from . import tensors
 from .kinds import FILTERS, is_pil, is_tensor, pillow, size_of
@@ -39,10 +40,8 @@ def pad(image: Any, around: tuple[int, int, int, int], fill: float = 0) -> Any:
     """Return an image with a border of so many pixels at its left, top, right and bottom."""
     left, top, right, bottom = around
     if is_pil(image):
-        from PIL import ImageOps
-
         colour = int(fill) if len(image.getbands()) == 1 else (int(fill),) * len(image.getbands())
-        return ImageOps.expand(image, around, colour)
+        return pillow("ImageOps").expand(image, around, colour)
     if is_tensor(image):
         return tensors.pad(image, around, fill)
     return np.pad(image, ((top, bottom), (left, right), (0, 0))[: image.ndim], constant_values=fill)
@@ -167,8 +166,6 @@ def shifted_boxes(boxes: Any, top: int, left: int, height: int, width: int) -> A
     """Return boxes as a part of the image sees them, cut at its border."""
     limits = np.array([width, height, width, height], np.float32)
     if is_tensor(boxes):
-        from sbpjax.vision.ops import clip_boxes_to_image
-
         return clip_boxes_to_image(boxes - tensors.like(boxes, [left, top, left, top]), (height, width))
     return np.clip(np.asarray(boxes, np.float32) - np.array([left, top, left, top], np.float32), 0, limits)
 

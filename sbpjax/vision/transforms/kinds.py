@@ -12,6 +12,7 @@ is rounded, they differ by one at most.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -58,18 +59,17 @@ def size_of(image: Any, operation: str = "transform(image)") -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def pillow() -> Any:
-    """Return the module `PIL.Image`.
+def pillow(part: str = "Image") -> Any:
+    """Return a module of Pillow: ``PIL.Image``, ``PIL.ImageOps``.
 
     Raises:
         DataError: Pillow is not installed.
     """
     try:
-        from PIL import Image
+        return importlib.import_module(f"PIL.{part}")
     except ImportError:
         rule = "images are read and resized by the package Pillow"
         raise DataError("an image", "Pillow is not installed", rule, pip_install("vision")) from None
-    return Image
 
 
 def with_pillow(image: Any, operation: str, function: Callable[[Any], Any]) -> Any:

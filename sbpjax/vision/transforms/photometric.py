@@ -14,6 +14,7 @@ from sbpjax.errors import DataError
 from . import colour
 from .base import Transform, probability
 from .kinds import check_floats, is_pil, is_tensor, pillow
+from .tensors import like
 
 
 def _range(name: str, value: float | tuple[float, float], middle: float, low: float, high: float) -> tuple:
@@ -188,8 +189,6 @@ class Normalize(Transform):
             return ((image - mean) / std).astype(image.dtype)
         if isinstance(image, np.ndarray):  # in a data worker
             return (image - flow.from_numpy(mean[:, None, None])) / flow.from_numpy(std[:, None, None])
-        from .tensors import like
-
         return (image - like(image, mean[:, None, None])) / like(image, std[:, None, None])
 
 

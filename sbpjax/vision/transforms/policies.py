@@ -20,7 +20,7 @@ from sbpjax.errors import DataError, nearest
 
 from . import colour, geometry
 from .base import Transform
-from .kinds import is_pil, is_tensor, size_of
+from .kinds import is_pil, is_tensor, pillow, size_of
 
 
 def _table(text: str) -> list[list[tuple[str, float, int]]]:
@@ -386,6 +386,4 @@ class AugMix(_Policy):
         values = mixed.astype(dtype)
         if not is_pil(image):
             return values
-        from .kinds import pillow
-
         return pillow().fromarray(values)
