@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.import_exceptions import COUNT, EXCEPTIONS
-from tests.support.imports import circles, edges
+from tests.support.imports import circles, edges, inside_functions
 from tests.support.packages import PACKAGES, package_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,6 +98,35 @@ def test_leaves_import_public_names_only():
     assert not inside, f"these files import sbpjax._core, which is the framework's own: {inside}"
 
 
+MOST_INSIDE_FUNCTIONS = 26  # it only falls
+
+
+def test_imports_inside_functions_have_reasons():
+    """Imports stand at the head of a module; `LazyModule` is for packages that are optional or slow to import."""
+    found = [
+        (f"{path.relative_to(ROOT).as_posix()}:{line}", reason)
+        for path in sorted((ROOT / "sbpjax").rglob("*.py"))
+        for line, reason in inside_functions(path.read_text())
+    ]
+    without = [place for place, reason in found if not reason]
+    assert not without, f"move these imports to the head of the module, or give the reason in a comment: {without}"
+    assert len(found) == MOST_INSIDE_FUNCTIONS, [place for place, _ in found]
+
+
+def test_reasons_of_imports_inside_functions():
+    text = """
+import a
+def f():
+    import b
+    import c  # noqa: F401
+    from d import e  # type: ignore[x]  # slow
+    # an extra
+    import g
+    lambda: __import__("h")
+"""
+    assert list(inside_functions(text)) == [(4, ""), (5, ""), (6, "slow"), (8, "an extra")]
+
+
 def test_folders_are_small():
     """A folder of the package has at most 25 files."""
     many = {}
@@ -158,6 +187,7 @@ def test_reading_of_imports(tmp_path):
         "from typing import TYPE_CHECKING\nfrom .low import b, f\nif TYPE_CHECKING:\n    from . import c\n"
     )
     (package / "low" / "b.py").write_text("import p.c\nfrom importlib import import_module\nimport_module('p.a')\n")
+    (package / "d.py").write_text("c = LazyModule('p.c')\n")
     (package / "c.py").write_text("lazy = lambda: __import__('json')\nfrom p import anything\n")
     read = {(e.source, e.target, e.late) for e in edges(tmp_path, "p")}
     assert read == {
@@ -166,7 +196,8 @@ def test_reading_of_imports(tmp_path):
         ("p/a.py", "p/low/__init__.py", False),
         ("p/low/b.py", "p/c.py", False),
         ("p/low/b.py", "p/__init__.py", False),
-        ("p/low/b.py", "p/a.py", False),
+        ("p/low/b.py", "p/a.py", True),
         ("p/c.py", "p/__init__.py", False),
+        ("p/d.py", "p/c.py", True),
     }
     assert circles((s, t) for s, t, _ in read) == [{"p/a.py", "p/low/__init__.py", "p/low/b.py"}]
