@@ -163,7 +163,7 @@ class Reports:
         Example:
             >>> print(graph.sensitivity("model.blocks.*.up.weight", "B"))
         """
-        return REPORTS["why"](self, *prepared_or_last(self, "auto_parallel_report", (), {}), name, sbp)
+        return REPORTS["sensitivity"](self, *prepared_or_last(self, "auto_parallel_report", (), {}), name, sbp)
 
     def stablehlo(self, *args: Any, **kwargs: Any) -> str:
         """Return the text of the program that goes to the compiler; nothing is compiled.

@@ -30,7 +30,7 @@ TESTED_BY = {
     "data/token_index.py": ("train/data/test_token_file.py data/test_token_reader.py", USED),
     "distributed/": ("distributed/test_collectives.py distributed/test_launch.py", USED),
     "distributed/jax_settings.py": ("distributed/test_env.py", USED),
-    "distributed/rendezvous/": ("distributed/rendezvous/test_roll_call.py distributed/test_exits.py", USED),
+    "distributed/rendezvous/": ("distributed/rendezvous/test_client.py distributed/test_exits.py", USED),
     "distributed/rendezvous/comparison.py": ("distributed/test_divergence.py", USED),
     "distributed/rendezvous/failure.py": ("distributed/test_exits.py runtime/test_signed_store.py", USED),
     "distributions/": ("distributions/test_values.py", ALIKE),

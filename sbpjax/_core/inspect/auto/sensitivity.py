@@ -123,12 +123,12 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
         codes = problem.parse(sbp, inputs[0].tensor_shape)
         forced = problem.plan(_given_codes(problem) | {i: x.held(codes) for i, x in zip(positions, inputs)})
         names = tuple(n for x in inputs for n in x.names)
-        before = tuple(x.changes(plan.in_codes[i]) for i, x in zip(positions, inputs))
+        before = tuple(x.user_codes(plan.in_codes[i]) for i, x in zip(positions, inputs))
     else:
         every = {a.name: a for a in activations(problem.program)}
         chosen = [every[name]] if name in every else [a for n, a in every.items() if fnmatch.fnmatchcase(n, name)]
         if not chosen:
-            raise unknown(name, [*(x.name for x in problem.inputs), *every], "why")
+            raise unknown(name, [*(x.name for x in problem.inputs), *every], "sensitivity")
         codes = problem.parse(sbp, chosen[0].shape)
         forced = problem.plan(_given_codes(problem), dict.fromkeys(chosen, codes))
         names = tuple(a.name for a in chosen)
@@ -144,7 +144,7 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
 def layouts_of(problem: PlanningProblem, plan: Plan) -> dict[str, Codes]:
     """Return by name the layout of every input and boundary activation in a plan."""
     inputs = [(x, c) for x, c in zip(problem.inputs, plan.in_codes, strict=True) if x.shape]
-    found = {n: x.changes(c) for x, c in inputs for n in x.names}
+    found = {n: x.user_codes(c) for x, c in inputs for n in x.names}
     for a in activations(plan.program):
         codes = codes_of(plan, a)
         if codes is not None:
