@@ -1,6 +1,7 @@
 """Layers made or called with wrong arguments: the builtin class of PyTorch's error, told in four parts."""
 
 import pytest
+import torch
 
 import sbpjax
 from sbpjax import errors
@@ -68,7 +69,6 @@ LAYERS = {
 
 _TYPE = "a number of a wrong type: PyTorch divides or compares it, or takes any value for a wrong one; here a TypeError"
 _ASSERTS = "PyTorch asserts; here it is a TypeError for a wrong type"
-_CHECKED_IN_CALL = "looked at when the layer is called"
 DIFFERENCES = {
     (misuse.CLASS, _TYPE): """
         Conv1d: a float for 0; a float for 1; a float for groups; a number for padding_mode
@@ -89,10 +89,6 @@ DIFFERENCES = {
     """,
     (misuse.CLASS, "OneFlow's layer has factors of its own, one of which is needed"): """
         PixelShuffle: no arguments
-    """,
-    (misuse.SILENT, _CHECKED_IN_CALL): """
-        Unflatten: text for 1; a list of objects for 1
-        HuberLoss: text for delta
     """,
 }
 LISTED = {
@@ -127,3 +123,34 @@ def test_what_a_users_layer_raises_goes_through():
 
     with pytest.raises(AttributeError, match="no_such_size"):
         Layer(3)
+
+
+WRONG = """
+Linear(4, True)
+Conv2d(2, True, 3)
+ConvTranspose1d(2, True, 3)
+BatchNorm1d(True)
+LayerNorm(True)
+Embedding(True, 4)
+PReLU(True)
+RNN(4, 4, bias='x')
+LSTM(4, 4, bias=2)
+GRU(4, 4, batch_first='x')
+HuberLoss('mean', 'x')
+HuberLoss('mean', None)
+Unflatten(1, 'x')
+GroupNorm(0, 4)
+GroupNorm(3, 4)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("layer", WRONG)
+def test_a_size_or_an_option_of_a_wrong_type_is_refused(layer):
+    with pytest.raises((TypeError, ValueError, ZeroDivisionError)) as wanted:
+        eval(f"nn.{layer}", {"nn": torch.nn})
+    with pytest.raises(ValueError if wanted.type is ZeroDivisionError else wanted.type, match="fix: "):
+        eval(f"nn.{layer}", {"nn": sbpjax.nn})
+
+
+def test_a_cell_without_state_is_made():
+    assert sbpjax.nn.GRUCell(4, 0).weight_hh.shape == torch.nn.GRUCell(4, 0).weight_hh.shape

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from sbpjax._core.functions import nn as F
+from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -156,6 +157,9 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]):
         super().__init__()
+        if isinstance(unflattened_size, str) or not all(isinstance(n, int) for n in unflattened_size):
+            rule = "unflattened_size must be a tuple of ints"
+            fail("type", "Unflatten(...)", f"unflattened_size={unflattened_size!r}", rule, "Unflatten(1, (2, 3))")
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -123,6 +123,9 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction=reduction)
+        if not isinstance(delta, (int, float)):
+            rule = f"delta must be a float or int, got: {type(delta)}"
+            fail("type", "HuberLoss(...)", f"delta={delta!r}", rule, "delta=1.0")
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

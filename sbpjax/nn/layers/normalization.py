@@ -146,6 +146,9 @@ class GroupNorm(Module):
         bias: bool = True,
     ):
         super().__init__()
+        if num_groups < 1:
+            rule = "num_groups must be at least 1"
+            fail("value", f"GroupNorm({num_groups}, {num_channels})", f"num_groups={num_groups}", rule, "num_groups=1")
         if num_channels % num_groups != 0:
             fail(
                 "value",

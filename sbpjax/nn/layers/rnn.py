@@ -63,7 +63,7 @@ class RNNBase(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self._check(mode, input_size, hidden_size, num_layers, dropout, proj_size)
+        self._check(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
@@ -86,7 +86,7 @@ class RNNBase(Module):
                 self._all_weights.append(names)
         self.reset_parameters()
 
-    def _check(self, mode, input_size, hidden_size, num_layers, dropout, proj_size) -> None:
+    def _check(self, mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size) -> None:
         operation = f"{type(self).__name__}(...)"
         if mode not in _GATES:
             fail("value", operation, f"mode={mode!r}", f"Unrecognized RNN mode: {mode}", f"one of {list(_GATES)}")
@@ -98,6 +98,10 @@ class RNNBase(Module):
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
             )
+        for name, value in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(value, bool):
+                rule = f"{name} should be of type bool, got: {type(value).__name__}"
+                fail("type", operation, f"{name}={value!r}", rule, f"{name}=True")
         if not isinstance(hidden_size, int):
             fail(
                 "type", operation, f"hidden_size={hidden_size!r}", "hidden_size should be of type int", "hidden_size=32"
@@ -361,7 +365,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform in ±1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size)
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 

@@ -164,6 +164,8 @@ def size_of(size: tuple, operation: str) -> tuple[int, ...]:
     """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
+    if size and isinstance(size[0], bool):  # the first alone, as in PyTorch
+        raise OpTypeError(operation, f"size {size!r}", "a size is made of integers, not bool", "e.g. zeros(2, 3)")
     try:
         # The batch of a program with a free batch stays a symbol.
         shape = tuple(n if is_symbolic_dim(n) else int(n.__index__()) for n in size)
