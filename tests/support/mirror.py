@@ -22,6 +22,7 @@ TESTED_BY = {
     "compat/upper_rows.py": ("tensor/test_rare_functions.py", TABLE),
     "compiler/between_processes.py": ("compiler/test_between_placements.py distributed/test_globals.py", USED),
     "compiler/compile.py": ("compiler/test_lower.py compiler/test_gspmd.py", USED),
+    "compiler/eager/evaluator/": ("compiler/eager/test_evaluator.py", USED),
     "data/checkpoint/": ("data/test_save_load.py data/checkpoint/test_damage.py", USED),
     "data/checkpoint/torch_pickle.py": ("data/checkpoint/test_torch_file.py", USED),
     "data/loading/": ("data/loading/test_dataloader.py", USED),

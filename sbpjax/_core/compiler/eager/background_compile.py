@@ -28,6 +28,7 @@ from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
 from . import shape_cache
+from .evaluator import first_use
 from .tiered import cold
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
@@ -54,7 +55,10 @@ class FirstCall:
     def __call__(self, *arrays: Any) -> Any:
         if not trace_state_clean():
             return self._plain(*arrays)
-        self._op.options, self._op.call = self._first(arrays)
+        if first_use.is_on():
+            self._op.call = first_use.EvaluatedCall(self._op, self._plain)
+        else:
+            self._op.options, self._op.call = self._first(arrays)
         return self._op.call(*arrays)
 
     def _first(self, arrays: Sequence) -> tuple:

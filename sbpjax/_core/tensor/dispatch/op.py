@@ -25,6 +25,9 @@ from sbpjax.sbp.abstract import of_aval
 
 from ...compiler.eager import shape_cache
 from ...compiler.eager.background_compile import FirstCall, compile_ahead
+from ...compiler.eager.evaluator import first_use
+from ...compiler.eager.evaluator.program import bind
+from ...compiler.eager.evaluator.symbolic import Traces
 from ...compiler.eager.tiered import cold
 from ..calls.argument_errors import check_attributes
 
@@ -41,12 +44,15 @@ class Op:
         traced: the function with its attributes bound.
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
+        backwards: symbolic traces of entries, by which inputs need grad.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
         options: XLA's options for it, see `_core.compiler.eager.options`.
         programs: how many shapes it was compiled for.
     """
 
-    __slots__ = ("call", "check", "entries", "fn", "name", "options", "programs", "shapes", "static", "traced")
+    __slots__ = (
+        "backwards", "call", "check", "entries", "fn", "name", "options", "programs", "shapes", "static", "traced",
+    )  # fmt: skip
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
         self.fn = fn
@@ -57,6 +63,7 @@ class Op:
         rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
         self.traced = _bind_attributes(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
+        self.backwards = {}
         self.shapes = {}
         self.options = None
         self.programs = 0
@@ -235,6 +242,7 @@ class Entry:
 
     __slots__ = (
         "_structs",
+        "_used",
         "_variants",
         "diff_outs",
         "first",
@@ -254,7 +262,7 @@ class Entry:
         self.needs = needs
         self._structs = structs
         self._variants = {}
-        self.first = self.rest = self.passed = None
+        self.first = self.rest = self.passed = self._used = None
         key = disk_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
         known = disk_cache.load(key)
         if known is None:
@@ -277,10 +285,25 @@ class Entry:
             name = getattr(op.fn, "__name__", "")
             if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
                 self.keep = tuple(sorted({*self.keep, *needs}))
+            self._used = used
             self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
             if program is not None:
                 self._pass_through(*program, used)
         self.keep_all = self.keep == tuple(range(len(structs)))
+
+    def bind(self, sizes: dict[str, int], avals: tuple) -> Entry:
+        """Return the entry of avals, of one whose structs are symbolic."""
+        bound = Entry.__new__(Entry)
+        for name in ("op", "needs", "single", "n_out", "diff_outs", "keep", "keep_all", "_used"):
+            setattr(bound, name, getattr(self, name))
+        bound._structs = tuple(map(struct_of, avals))
+        bound.out_structs = tuple([jax.ShapeDtypeStruct(bind(o.shape, sizes), o.dtype) for o in self.out_structs])
+        bound._variants, bound.first, bound.rest, bound.passed = {}, None, None, None
+        if self.first is not None:
+            bound.first = bound._variants[self.diff_outs] = bound._variant(self.diff_outs, None, self._used)
+            structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
+            first_use.evaluate(bound.first, (first_use.trace(self.first.traced, structs), sizes))
+        return bound
 
     def variant(self, mask: tuple[int, ...]) -> Op:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
@@ -411,8 +434,20 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
-        found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
+        found = _bound_entry(op, needs, avals) if first_use.is_on() else None
+        if found is None:
+            found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
+        op.entries[key] = found
         # The op has run, not only its shape inference, so its backward may run too.
         if op.programs and not on_disk and found.first is not None:
             found.compile_ahead()
     return found
+
+
+def _bound_entry(op: Op, needs: tuple[int, ...], avals: tuple) -> Entry | None:
+    """Return the backward at ``avals`` made of a symbolic one, None if there is none."""
+    traces = op.backwards.get(needs)
+    if traces is None:
+        traces = op.backwards[needs] = Traces(lambda structs: Entry(op, needs, tuple(structs)))
+    found = traces.find(avals)
+    return None if found is None else found[0].bind(found[1], avals)

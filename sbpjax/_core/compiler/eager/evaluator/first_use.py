@@ -1,0 +1,164 @@
+"""Evaluate or compile: an op's program for some shapes is evaluated until its calls have cost a compilation.
+
+The number of calls follows from the program alone, never from a clock, so that each run of a script makes the same
+choices and has the same bits:
+
+    calls = compilation / cost of an evaluation,   cost = 1 ns an element that an equation writes + 2 us an equation
+
+A program of up to `_SMALL` elements is always evaluated, which is as fast as the compiled one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr, trace_state_clean, xla_client
+from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
+
+from .program import bind, program_of
+from .symbolic import Traces
+
+_COMPILATION_NS = 100e6
+_SMALL = 4096
+_put = xla_client.batched_device_put
+_programs = LRUCache(most_programs())
+
+
+def is_on() -> bool:
+    """Return whether ops are evaluated in this process."""
+    return os.environ.get("SBPJAX_EVALUATE", "") == "1" and jax.default_backend() == "cpu"
+
+
+class EvaluatedCall:
+    """The value of `Op.call` of an op that is evaluated at its first uses.
+
+    Args:
+        op: the op.
+        compiled: its ``jax.jit`` function.
+    """
+
+    __slots__ = ("_compiled", "_op", "_traces")
+
+    def __init__(self, op: Any, compiled: Callable, bound: tuple | None = None) -> None:
+        self._op, self._compiled = op, compiled
+        self._traces = Traces(self._trace) if bound is None else _BoundTrace(bound)
+
+    def _trace(self, structs: list) -> tuple:
+        return trace(self._op.traced, structs)
+
+    # Reports read `op.call.lower` and the like.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+    def __call__(self, *arrays: Any) -> Any:
+        kinds: list = [self._op]
+        for x in arrays:
+            kinds.append(x.aval if x.__class__ is ArrayImpl else (x.__class__, getattr(x, "aval", None)))
+        key = tuple(kinds)
+        run = _programs.get(key) or _programs.recall(key)
+        if run is None:
+            if not trace_state_clean() or jax.core.Tracer in [x.__class__ for x in arrays]:
+                return self._compiled(*arrays)
+            run = _programs.keep(key, self._program(arrays))
+        return run(*arrays)
+
+    def _program(self, arrays: Sequence) -> Callable:
+        device = _device_of(arrays)
+        if device is None:
+            return self._compiled
+        avals = [None if x is None else x.aval if x.__class__ is ArrayImpl else jax.typeof(x) for x in arrays]
+        found = self._traces.find(avals)
+        if found is None:
+            traced = self._compiled.trace(*arrays)
+            found = (traced.jaxpr, traced.out_tree), {}
+        (closed, tree), sizes = found
+        run = program_of(closed, sizes)
+        left = 0 if run is None else calls_of(closed, sizes)
+        return (
+            self._compiled if left == 0 else _EvaluatedProgram(run, closed, sizes, tree, device, self._compiled, left)
+        )
+
+
+def evaluate(op: Any, bound: tuple) -> None:
+    """Let an op be evaluated by a trace of it with sizes, see `EvaluatedCall`."""
+    op.call = EvaluatedCall(op, jax.jit(op.function()), bound)
+
+
+def trace(function: Callable, structs: Sequence) -> tuple:
+    """Return the jaxpr and the tree of the results of a function."""
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*structs)
+    return closed, jax.tree.structure(shapes)
+
+
+class _BoundTrace:
+    """One trace with the sizes of its symbols."""
+
+    def __init__(self, bound: tuple) -> None:
+        self._bound = bound
+
+    def find(self, avals: Sequence) -> tuple:
+        return self._bound
+
+
+class _EvaluatedProgram:
+    """An evaluated program, replaced by the compiled one after some calls; never where `left` is infinite."""
+
+    __slots__ = (
+        "_avals",
+        "_compiled",
+        "_default",
+        "_device",
+        "_left",
+        "_run",
+        "_sharding",
+        "_single",
+        "_tree",
+        "_types",
+    )
+
+    def __init__(self, run, closed, sizes, tree, device, compiled, left) -> None:
+        self._run, self._tree, self._device, self._compiled, self._left = run, tree, device, compiled, left
+        self._avals = [v.aval.update(shape=bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars]
+        self._types = [v.aval.dtype for v in closed.jaxpr.invars]
+        self._single = tree.num_leaves == 1 and tree == jax.tree.structure(0)
+        self._sharding = jax.sharding.SingleDeviceSharding(device)
+        self._default = jax.config.jax_default_device
+
+    def __call__(self, *arrays: Any) -> Any:
+        self._left -= 1
+        if self._left < 0 or jax.config.jax_default_device is not self._default:
+            return self._compiled(*arrays)
+        committed, given = False, []
+        for x in arrays:
+            if x.__class__ is ArrayImpl:
+                if x._committed:
+                    committed = True
+                    if self._device not in x.devices():
+                        return self._compiled(*arrays)
+                given.append(np.asarray(x))
+            elif x is not None:
+                given.append(np.asarray(x, self._types[len(given)]))
+        devices, sharding = [self._device], self._sharding
+        outs = [_put(a, sharding, [x], devices, committed) for a, x in zip(self._avals, self._run(*given), strict=True)]
+        return outs[0] if self._single else jax.tree.unflatten(self._tree, outs)
+
+
+def _device_of(arrays: Sequence) -> Any:
+    """Return the one CPU device of the arrays, None if there are several or it is another's."""
+    found = {d for x in arrays if x.__class__ is ArrayImpl for d in x.devices()}
+    device = found.pop() if found else jax.config.jax_default_device or jax.local_devices()[0]
+    return device if not found and getattr(device, "platform", "") == "cpu" else None
+
+
+def calls_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> float:
+    """Return how often a program is evaluated before it is compiled."""
+    written = [math.prod(bind(v.aval.shape, sizes)) for eqn in closed.jaxpr.eqns for v in eqn.outvars]
+    if max(written, default=0) <= _SMALL:
+        return math.inf
+    return _COMPILATION_NS // (sum(written) + 2e3 * len(written))

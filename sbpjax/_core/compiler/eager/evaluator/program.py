@@ -1,0 +1,124 @@
+"""Program of NumPy calls for a jaxpr.
+
+The equations of inner calls are inlined, literals become arrays, and each equation a function with its parameters
+bound. An array is dropped after its last use, so the memory is that of the live values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sbpjax._core.jax_private import ClosedJaxpr, DropVar, Literal, is_symbolic_dim
+from sbpjax._core.programs.primitives import CALLS
+
+from . import indexing, moves, products, reductions  # noqa: F401  they register their rules
+from .pointwise import RULES
+
+
+class _Builder:
+    """Lists the steps of a jaxpr; the values are in numbered slots."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.sizes = sizes
+        self.slots: list[Any] = []  # constants, None for what is computed
+        self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
+
+    def slot(self, value: Any = None) -> int:
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def add(self, jaxpr: Any, consts: Sequence, inputs: Sequence[int]) -> list[int] | None:
+        """Add a jaxpr's steps and return the slots of its outputs; None if a primitive has no rule."""
+        where = dict(zip(jaxpr.invars, inputs, strict=True))
+        for var, const in zip(jaxpr.constvars, consts, strict=True):
+            where[var] = self.slot(np.asarray(const))
+
+        def read(var: Any) -> int:
+            return self.slot(np.asarray(var.val, var.aval.dtype)) if isinstance(var, Literal) else where[var]
+
+        for eqn in jaxpr.eqns:
+            name, reads = eqn.primitive.name, [read(v) for v in eqn.invars]
+            if name in CALLS:
+                inner = eqn.params[CALLS[name]]
+                closed = hasattr(inner, "consts")
+                outs = self.add(inner.jaxpr if closed else inner, inner.consts if closed else (), reads)
+                if outs is None:
+                    return None
+                where |= zip(eqn.outvars, outs, strict=True)
+                continue
+            if name == "dim_as_value":
+                where[eqn.outvars[0]] = self.slot(
+                    np.asarray(bind(eqn.params["dim"], self.sizes), eqn.outvars[0].aval.dtype)
+                )
+                continue
+            rule = RULES.get(name)
+            if rule is None or eqn.effects:
+                return None
+            outs = [-1 if isinstance(v, DropVar) else self.slot() for v in eqn.outvars]
+            where |= zip(eqn.outvars, outs, strict=True)
+            params = {k: bind(v, self.sizes) for k, v in eqn.params.items()} if self.sizes else eqn.params
+            step = functools.partial(rule, **params) if params else rule
+            self.steps.append((step, tuple(reads), tuple(outs) if eqn.primitive.multiple_results else outs[0]))
+        return [read(v) for v in jaxpr.outvars]
+
+
+def bind(value: Any, sizes: dict[str, int]) -> Any:
+    """Return a parameter with sizes in place of symbolic dims."""
+    if type(value) in (tuple, list):
+        return type(value)([bind(x, sizes) for x in value])
+    return int(value._evaluate(sizes)) if is_symbolic_dim(value) else value
+
+
+def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Callable | None:
+    """Return a function of NumPy arrays that computes a jaxpr and returns a list; None if a primitive has no rule.
+
+    Args:
+        closed: the jaxpr.
+        sizes: the values of its symbolic dims, by name.
+    """
+    builder = _Builder(sizes)
+    inputs = [builder.slot() for _ in closed.jaxpr.invars]
+    outputs = builder.add(closed.jaxpr, closed.consts, inputs)
+    if outputs is None:
+        return None
+    slots, dtypes = builder.slots, [v.aval.dtype for v in closed.jaxpr.outvars]
+    steps = _with_releases(builder.steps, outputs)
+    count = len(inputs)
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        env = slots.copy()
+        env[:count] = arrays
+        with np.errstate(all="ignore"):
+            for function, reads, writes, last in steps:
+                result = function(*[env[i] for i in reads])
+                if writes.__class__ is int:
+                    env[writes] = result
+                else:
+                    for slot, value in zip(writes, result, strict=True):
+                        env[slot] = value
+                for i in last:
+                    env[i] = None
+        return [_own(np.asarray(env[i], dtype), arrays) for i, dtype in zip(outputs, dtypes, strict=True)]
+
+    return run
+
+
+def _with_releases(steps: Sequence, outputs: Sequence[int]) -> list:
+    """Return the steps, each with the slots that are read for the last time there."""
+    seen, found = set(outputs), []
+    for function, reads, writes in reversed(steps):
+        last = tuple({i for i in reads if i not in seen})
+        seen |= set(reads)
+        found.append((function, reads, writes, last))
+    return found[::-1]
+
+
+def _own(out: np.ndarray, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return an array that shares no memory with an input, whose buffer may be donated later."""
+    if out.flags.owndata or not any(np.may_share_memory(out, x) for x in inputs):
+        return out
+    return out.copy()

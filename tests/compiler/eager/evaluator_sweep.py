@@ -1,0 +1,142 @@
+"""Random op calls, evaluated and compiled: ``python -m tests.compiler.eager.evaluator_sweep FIRST COUNT``.
+
+Every program that the calls and their backwards run on one device is computed by NumPy and by XLA. Integers and
+booleans must be equal; floats may differ by some 1e-6 of the largest input or result for float32 (sums have other
+orders), two roundings for 16-bit floats. Prints each difference, and counts of what was evaluated and of primitives
+without a rule.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+import sys
+import warnings
+
+import jax
+import numpy as np
+
+import sbpjax as flow
+from sbpjax._core.compiler.eager import background_compile
+from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
+from sbpjax._core.compiler.eager.evaluator.program import program_of
+from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
+from sbpjax._core.programs.primitives import CALLS
+from sbpjax._core.tensor.dispatch import op
+from sbpjax.testing.generate import Gen
+from tests.op_specs.engine import SPECS
+from tests.op_specs.engine.outcome import local
+
+TOLERANCE = {
+    "float64": 1e-12,
+    "complex128": 1e-12,
+    "float32": 3e-6,
+    "complex64": 3e-6,
+    "bfloat16": 1.6e-2,
+    "float16": 2e-3,
+}
+
+
+class Checked(background_compile.FirstCall):
+    """A first call that stays one, and computes both ways."""
+
+    found: collections.Counter = collections.Counter()
+    differences: list = []
+
+    def __call__(self, *arrays):
+        out = self._plain(*arrays)
+        if trace_state_clean() and all(
+            x is None or isinstance(x, (ArrayImpl, np.ndarray, int, float, bool, complex)) for x in arrays
+        ):
+            self.compare(arrays, out)
+        return out
+
+    def compare(self, arrays, out):
+        leaves = jax.tree.leaves(out)
+        if any(not isinstance(x, ArrayImpl) for x in leaves):
+            return
+        closed = self._plain.trace(*arrays).jaxpr
+        run = program_of(closed, {})
+        if run is None:
+            self.found["compiled"] += 1
+            for name in sorted(lacking(closed.jaxpr)):
+                self.found[f"lacks {name}"] += 1
+            return
+        self.found["evaluated"] += 1
+        given = [
+            np.asarray(x, a.aval.dtype)
+            for x, a in zip([x for x in arrays if x is not None], closed.jaxpr.invars, strict=True)
+        ]
+        try:
+            got = run(*given)
+        except Exception as error:
+            self.differences.append(
+                (self._op.name, [(x.shape, str(x.dtype)) for x in given], f"{type(error).__name__}: {error}"[:200])
+            )
+            return
+        for g, w in zip(got, map(np.asarray, leaves), strict=True):
+            why = difference(g, w, given)
+            if why:
+                self.differences.append((self._op.name, [(x.shape, str(x.dtype)) for x in given], why))
+
+
+def lacking(jaxpr):
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        if name in CALLS:
+            inner = eqn.params[CALLS[name]]
+            yield from lacking(getattr(inner, "jaxpr", inner))
+        elif name not in RULES:
+            yield name
+
+
+def difference(got, wanted, inputs):
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        return f"{got.dtype}{got.shape} for {wanted.dtype}{wanted.shape}"
+    limit = TOLERANCE.get(str(wanted.dtype))
+    if limit is None or wanted.dtype.kind in "iub":
+        return None if np.array_equal(got, wanted) else f"{got.ravel()[:4]} for {wanted.ravel()[:4]}"
+    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    g, w = got.astype(wide), wanted.astype(wide)
+    finite = np.isfinite(w)
+    if not (np.isfinite(g) == finite).all() or not np.array_equal(g[~finite], w[~finite], equal_nan=True):
+        bad = ~((g == w) | (np.isnan(g) & np.isnan(w)) | (np.isfinite(g) & finite))
+        return f"{g[bad][:3]} for {w[bad][:3]}"
+    if not finite.any():
+        return None
+    sizes = [np.abs(x.astype(wide)[np.isfinite(x)]).max(initial=0) for x in inputs if x.dtype.kind not in "iub"]
+    scale = max(np.abs(w[finite]).max(), *sizes, 1e-30)
+    worst = np.abs(g[finite] - w[finite]).max() / scale
+    return None if worst <= limit else f"relative {worst:.1e}"
+
+
+def main(first: int, count: int) -> None:
+    op.FirstCall = Checked
+    library, names = local(), sorted(SPECS)
+    for number in range(first, first + count):
+        r = random.Random(f"evaluator {number}")
+        name = names[number % len(names)]
+        before = len(Checked.differences)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                call = SPECS[name].make(Gen([r.getrandbits(32)]))
+                if call is None:
+                    continue
+                args, kwargs, _ = library.build(call, True)
+                function = flow
+                for part in name.split("."):
+                    function = getattr(function, part, None)
+                result = function(*args, **kwargs)
+                for t in library.tensors(result)[:4]:
+                    if t.requires_grad:
+                        t.sum().backward(retain_graph=True)
+            except Exception as error:
+                Checked.found[f"raised {type(error).__name__}"] += 1
+        for what in Checked.differences[before:]:
+            print(number, name, *what, flush=True)
+    print(sorted(Checked.found.items(), key=lambda x: -x[1]))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

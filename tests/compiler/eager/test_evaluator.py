@@ -1,0 +1,279 @@
+"""NumPy evaluator: every primitive against XLA, with NaN, infinities, empty arrays, wrap-around and strides."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+
+from sbpjax._core.compiler.eager.evaluator import first_use
+from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
+from sbpjax._core.compiler.eager.evaluator.program import program_of
+from sbpjax._core.jax_private import jaxprs_in_params
+from sbpjax._core.tensor.dispatch.op import Op, entry_of
+
+R = np.random.default_rng(0)
+REAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, -7.25, 88.0, 1e4, np.inf, -np.inf, np.nan])
+WHOLE = np.array([0, 1, -1, 2, -2, 3, 7, -7, 31, 33, 64, 100, 127, -128])
+# Two roundings of 16 bits, or what the libraries' functions are off by.
+TOLERANCE = {"float64": 1e-13, "float32": 2e-6, "complex64": 2e-6, "bfloat16": 8e-3, "float16": 1e-3}
+FLOATS = (np.float32, np.float64, ml_dtypes.bfloat16, np.float16)
+INTS = (np.int32, np.int64, np.int8, np.uint8, np.uint32)
+
+
+def of(dtype, count=1):
+    """Return arrays of every pair of special values."""
+    if np.dtype(dtype) == bool:
+        base = np.array([False, True])
+    elif jax.dtypes.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        base = np.array([*(n for n in WHOLE.tolist() if info.min <= n <= info.max), info.min, info.max], dtype)
+    elif jax.dtypes.issubdtype(dtype, np.complexfloating):
+        return [(R.standard_normal((5, 4)) + 1j * R.standard_normal((5, 4))).astype(dtype) for _ in range(count)]
+    else:
+        base = REAL.astype(dtype)
+    grids = np.meshgrid(*[base] * count, indexing="ij")
+    return [np.ascontiguousarray(g) for g in grids]
+
+
+def normal(*shape, dtype=np.float32):
+    return R.standard_normal(shape).astype(dtype)
+
+
+UNARY = "abs neg sign floor ceil exp expm1 log log1p sqrt rsqrt cbrt sin cos tan tanh sinh cosh asinh acosh atanh asin "
+UNARY += "acos atan erf erfc erf_inv lgamma digamma logistic is_finite round square bessel_i0e bessel_i1e"
+BINARY = "add sub mul div max min atan2 pow rem nextafter eq ne lt le gt ge"
+BITS = "bitwise_and bitwise_or bitwise_xor shift_left shift_right_logical shift_right_arithmetic"
+CASES = {}
+for name in UNARY.split():
+    for dtype in FLOATS:
+        CASES[f"{name} {np.dtype(dtype).name}"] = (getattr(lax, name), of(dtype))
+for name in ("neg", "abs", "sign", "clz", "population_count", "bitwise_not", "square"):
+    for dtype in INTS if name != "abs" else INTS[:3]:
+        CASES[f"{name} {np.dtype(dtype).name}"] = (getattr(lax, name), of(dtype))
+for name in BINARY.split():
+    for dtype in FLOATS:
+        CASES[f"{name} {np.dtype(dtype).name}"] = (getattr(lax, name), of(dtype, 2))
+for name in "add sub mul div rem max min eq ne lt le gt ge".split():
+    for dtype in INTS:
+        CASES[f"{name} {np.dtype(dtype).name}"] = (getattr(lax, name), of(dtype, 2))
+for name in BITS.split():
+    for dtype in (*INTS, *((bool,) if name.startswith("bitwise") else ())):
+        CASES[f"{name} {np.dtype(dtype).name}"] = (getattr(lax, name), of(dtype, 2))
+for name in "add sub mul div exp log neg abs conj real imag sqrt tanh eq ne".split():
+    CASES[f"{name} complex64"] = (
+        getattr(lax, name),
+        of(np.complex64, 1 if name in UNARY.split() + ["conj", "real", "imag"] else 2),
+    )
+for power in (0, 1, 2, 3, 7, -1, -2):
+    CASES[f"integer_pow {power}"] = (lambda x, p=power: lax.integer_pow(x, p), of(np.float32))
+for to in (*FLOATS, *INTS, bool, np.complex64):
+    for dtype in (*FLOATS, *INTS, bool):
+        CASES[f"{np.dtype(dtype).name} to {np.dtype(to).name}"] = (
+            lambda x, t=to: lax.convert_element_type(x, t),
+            of(dtype),
+        )
+X, WHOLES = normal(3, 4, 5), R.integers(0, 9, (3, 4, 5)).astype(np.int32)
+B = X.astype(ml_dtypes.bfloat16)
+NAN = np.where(np.abs(X) > 1.5, np.nan, X)
+CASES |= {
+    "transposed operand": (lambda x: lax.exp(lax.transpose(x, (2, 0, 1))), [X]),
+    "rev": (lambda x: lax.rev(x, (0, 2)), [X]),
+    "pad": (lambda x: lax.pad(x, np.float32(7), ((1, 2, 0), (-1, 3, 2), (-2, -1, 1))), [X]),
+    "pad to nothing": (lambda x: lax.pad(x, np.float32(7), ((-2, -1, 0), (0, 0, 0), (0, 0, 0))), [X]),
+    "pad cut between": (lambda x: lax.pad(x, np.float32(7), ((-1, -2, 3), (-3, 0, 1), (0, 0, 0))), [X]),
+    "slice": (lambda x: lax.slice(x, (0, 1, 0), (3, 4, 5), (2, 1, 3)), [X]),
+    "concatenate": (lambda x: lax.concatenate([x, x * 2], 1), [X]),
+    "split": (lambda x: lax.split(x, (1, 3), 1), [X]),
+    "iota": (lambda: lax.broadcasted_iota(np.int32, (3, 4), 1), []),
+    "select": (lambda p, x, y: lax.select(p, x, y), [X > 0, X, -X]),
+    "select_n of numbers": (lambda p, x: lax.select_n(p, x, x + 1, x + 2), [np.int32([0, 1, 2, 1]), normal(4)]),
+    "clamp": (lambda x: lax.clamp(np.float32(-1), x, np.float32(1)), [NAN]),
+    "bitcast": (lambda x: lax.bitcast_convert_type(x, np.int32), [X]),
+    "bitcast to bytes": (lambda x: lax.bitcast_convert_type(x, np.uint8), [X]),
+    "reduce_sum": (lambda x: jnp.sum(x, (0, 2)), [X]),
+    "reduce_sum bf16": (lambda x: jnp.sum(x, 1), [B]),
+    "reduce_sum empty": (lambda x: jnp.sum(x, 1), [normal(3, 0)]),
+    "reduce_sum int": (lambda x: jnp.sum(x, 0), [WHOLES]),
+    "reduce_prod": (lambda x: jnp.prod(x, 1), [X]),
+    "reduce_max nan": (lambda x: jnp.max(x, 1), [NAN.astype(np.float32)]),
+    "reduce_min bf16": (lambda x: jnp.min(x, 2), [B]),
+    "all": (lambda x: (x > 0).all(1), [X]),
+    "any": (lambda x: (x > 2).any((0, 1)), [X]),
+    "argmax nan": (lambda x: lax.argmax(x, 1, np.int32), [NAN.astype(np.float32)]),
+    "argmin": (lambda x: lax.argmin(x, 2, np.int64), [WHOLES]),
+    "cumsum": (lambda x: lax.cumsum(x, 1), [X]),
+    "cumsum reverse": (lambda x: lax.cumsum(x, 2, reverse=True), [WHOLES]),
+    "cumprod": (lambda x: lax.cumprod(x, 0), [X]),
+    "cummax": (lambda x: lax.cummax(x, 1), [NAN.astype(np.float32)]),
+    "cummin": (lambda x: lax.cummin(x, 1, reverse=True), [X]),
+    "sort": (lambda x: lax.sort(x, 1), [NAN.astype(np.float32)]),
+    "sort two": (lambda x, y: lax.sort((x, y), 2, num_keys=1), [WHOLES, X]),
+    "sort two keys": (lambda x, y: lax.sort((x, y), 2, num_keys=2), [WHOLES % 2, X]),
+    "top_k": (lambda x: lax.top_k(x, 3), [WHOLES]),
+    "top_k nan": (lambda x: lax.top_k(x, 3), [NAN.astype(np.float32)]),
+    "dot": (lambda x, y: lax.dot_general(x, y, (((2, 1), (0, 1)), ((0,), (2,)))), [X, normal(5, 4, 3)]),
+    "matmul bf16": (lambda x, y: x @ y, [B, normal(5, 6, dtype=ml_dtypes.bfloat16)]),
+    "matmul int8": (
+        lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=np.int32),
+        [R.integers(-128, 128, (3, 4)).astype(np.int8), R.integers(-128, 128, (4, 5)).astype(np.int8)],
+    ),
+    "matmul empty": (lambda x, y: x @ y, [normal(3, 0), normal(0, 4)]),
+    "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (i, i - 4, i), (2, 2, 3)), [X, np.int32(7)]),
+    "dynamic_update_slice": (lambda x, i: lax.dynamic_update_slice(x, x[:2, :1] * 3, (i, i, -i)), [X, np.int32(2)]),
+    "take": (lambda x, i: jnp.take(x, i, 1, mode="fill"), [X, np.int32([0, 3, -1, 9, -9])]),
+    "take clip": (lambda x, i: jnp.take(x, i, 1, mode="clip"), [X, np.int32([0, 3, -1, 9])]),
+    "take_along_axis": (lambda x, i: jnp.take_along_axis(x, i, 2), [X, np.int32(WHOLES[:, :, :3] % 5)]),
+    "index": (lambda x, i, j: x[i, :, j], [X, np.int32([0, 2]), np.int32([[1], [4]])]),
+    "set": (lambda x, i: x.at[i].set(1.5, mode="drop"), [X, np.int32([2, 7, 0])]),
+    "add at": (lambda x, i: x.at[:, i].add(1.5), [X, np.int32([2, 2, 0])]),
+    "add at bf16": (lambda x, i: x.at[i].add(x[:2]), [B, np.int32([2, 2])]),
+    "multiply at": (lambda x, i: x.at[i, :, i].multiply(3.0), [X, np.int32([2, 0])]),
+    "max at": (lambda x, i: x.at[i].max(0.1), [X, np.int32([2, 0])]),
+    "min at clip": (lambda x, i: x.at[..., i].min(0.1, mode="clip"), [X, np.int32([9, 0])]),
+    "batched gather": (jax.vmap(lambda x, i: x[i]), [X, np.int32(WHOLES[:, :2, 0] % 4)]),
+    "batched scatter": (jax.vmap(lambda x, i: x.at[i].add(1.0)), [X, np.int32(WHOLES[:, :2, 0] % 4)]),
+    "window max": (
+        lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 3), (1, 1, 2), ((0, 0), (1, 0), (1, 1))),
+        [X],
+    ),
+    "window sum": (
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2), (1, 2, 1), "VALID", window_dilation=(1, 2, 1)),
+        [X],
+    ),
+    "reduce_xor": (lambda x: lax.reduce_xor(x, (1,)), [WHOLES]),
+    "squeeze": (lambda x: lax.squeeze(x[:1], (0,)), [X]),
+    "name": (lambda x: checkpoint_name(x, "kept") + 1, [X]),
+    "copy": (lambda x: lax.copy_p.bind(x) + 1, [X]),
+    "complex": (lambda x, y: lax.complex(x, y), [X, -X]),
+    "complex of a scalar": (jax.grad(lambda x: jnp.abs(lax.complex(x, x) * 1j).sum()), [X]),
+    "stop_gradient": (lambda x: lax.stop_gradient(x) + 1, [X]),
+    "subtract at": (lambda x, i: x.at[i].subtract(1.5), [X, np.int32([2, 2, 0])]),
+    "window min": (lambda x: lax.reduce_window(x, np.inf, lax.min, (1, 2, 2), (1, 2, 1), "VALID"), [X]),
+    "custom rule": (lambda x: jax.nn.relu(x) + jax.nn.softmax(x), [X]),
+    "gelu and its gradient": (jax.value_and_grad(lambda x: jax.nn.gelu(x, approximate=False).sum()), [X]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_primitive_has_the_values_of_xla(name):
+    function, inputs = CASES[name]
+    with jax.enable_x64(True):
+        closed = jax.make_jaxpr(function)(*inputs)
+        run = program_of(closed, {})
+        assert run is not None, closed
+        wanted = jax.tree.leaves(jax.jit(function)(*inputs))
+        for got, want in zip(run(*inputs), map(np.asarray, wanted), strict=True):
+            assert got.shape == want.shape and got.dtype == want.dtype
+            if want.dtype.kind in "iub":
+                np.testing.assert_array_equal(got, want)
+            else:
+                rtol = TOLERANCE[want.dtype.name]
+                atol = rtol if name.startswith(("lgamma", "digamma")) else 1e-37  # they have zeros
+                np.testing.assert_allclose(*_wide(got, want), rtol=rtol, atol=atol)
+
+
+def _wide(*arrays):
+    return [x if x.dtype.kind == "c" else x.astype(np.float64) for x in arrays]
+
+
+def test_every_rule_is_tried():
+    tried = set()
+
+    def visit(jaxpr):
+        for eqn in jaxpr.eqns:
+            tried.add(eqn.primitive.name)
+            for inner in jaxprs_in_params(eqn.params):
+                visit(inner)
+
+    for function, inputs in CASES.values():
+        with jax.enable_x64(True):
+            visit(jax.make_jaxpr(function)(*inputs).jaxpr)
+    # One version of JAX writes scatter-add, another scatter_add.
+    tried |= {name.replace("-", "_") for name in tried} | {name.replace("_", "-") for name in tried}
+    assert set(RULES) - tried == set()
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    monkeypatch.setenv("SBPJAX_EVALUATE", "1")
+    return lambda function: Op(function)
+
+
+def test_a_third_length_traces_nothing(evaluated):
+    traces = []
+
+    def scores(x, w):
+        traces.append(x.shape)
+        return jax.nn.softmax(x @ w, -1).mean(0)
+
+    op, w = evaluated(scores), jnp.asarray(normal(4, 5))
+    for n in (3, 6, 7, 8, 9, 3):
+        x = jnp.asarray(normal(n, 4))
+        np.testing.assert_allclose(op.call(x, w), scores(np.asarray(x), np.asarray(w)), rtol=1e-5)
+    # One trace of the first length, one for all others; the values compared with are made without a trace of the op.
+    assert sum(not all(isinstance(n, int) for n in shape) for shape in traces) == 1
+
+
+def test_a_backward_of_a_third_length_traces_nothing(evaluated):
+    traces = []
+
+    def product(x, w):
+        traces.append(x.shape)
+        return jnp.tanh(x @ w)
+
+    op, w = evaluated(product), jnp.asarray(normal(4, 5))
+    for n in (3, 6, 7, 8):
+        x, g = jnp.asarray(normal(n, 4)), jnp.asarray(normal(n, 5))
+        op.call(x, w)
+        count = len(traces)
+        entry = entry_of(op, (0, 1), (x.aval, w.aval))
+        assert n < 7 or len(traces) == count
+        got = entry.first.call(*[(x, w)[i] for i in entry.keep], g)
+        wanted = jax.vjp(lambda x, w: jnp.tanh(x @ w), x, w)[1](g)
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_an_op_that_needs_its_sizes_is_traced_for_each(evaluated):
+    op = evaluated(lambda x: x * np.arange(x.shape[0], dtype=np.float32))
+    for n in (2, 3, 4):
+        np.testing.assert_array_equal(op.call(jnp.ones(n)), np.arange(n))
+
+
+def test_sizes_of_one_and_zero_are_no_symbols(evaluated):
+    op = evaluated(lambda x, y: x + y)
+    for n in (1, 5, 0, 7, 1):
+        assert op.call(jnp.ones((n, 2)), jnp.ones((1, 2))).shape == (n, 2)
+
+
+def test_a_large_program_is_compiled_once_its_calls_have_cost_that(evaluated, monkeypatch):
+    monkeypatch.setattr(first_use, "_COMPILATION_NS", 3 * (2e3 + 128 * 128))
+    op = evaluated(lambda x: x + 1)
+    x = jnp.asarray(normal(128, 128))
+    op.call(x)
+    compiled, op.call._compiled = op.call._compiled, lambda *arrays: "compiled"
+    shown = [isinstance(op.call(jnp.asarray(normal(127, 128))), str) for _ in range(5)]
+    assert shown == [False, False, False, True, True]
+    assert compiled(x).shape == (128, 128)
+
+
+def test_results_share_no_memory_with_inputs(evaluated):
+    x = jnp.asarray(normal(4, 4))
+    (y,) = [evaluated(lambda x: x.reshape(16)).call(x)]
+    assert not np.may_share_memory(np.asarray(x), np.asarray(y))
+
+
+def test_a_tensor_stays_on_its_device(evaluated):
+    op = evaluated(lambda x: x + 1)
+    for device in jax.devices("cpu")[:2]:
+        x = jax.device_put(normal(3), device)
+        assert op.call(x).devices() == {device} and op.call(x).committed
+    assert not op.call(jnp.ones(3)).committed
+
+
+def test_a_weak_type_stays(evaluated):
+    op = evaluated(lambda x: x * 2)
+    assert op.call(jnp.asarray(2.0)).weak_type == jax.jit(lambda x: x * 2)(jnp.asarray(2.0)).weak_type
