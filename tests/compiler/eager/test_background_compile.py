@@ -134,7 +134,7 @@ import os, time
 os.sched_getaffinity = lambda pid: {0, 1}
 import sbpjax as flow
 from sbpjax._core.compiler.eager import background_compile as first_call
-first_call.Ahead.compile = lambda self: (time.sleep(1), print("compiled"))
+first_call.BackgroundCompile.compile = lambda self: (time.sleep(1), print("compiled"))
 y = w = flow.randn(3, requires_grad=True)
 flow.optim.SGD([w], lr=1.0)
 for f in (flow.sin, flow.cos, flow.tanh, flow.sinh, flow.cosh, flow.exp):
