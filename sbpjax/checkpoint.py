@@ -7,7 +7,7 @@ from sbpjax.data.checkpoint.manager import Manager as Manager
 from sbpjax.data.checkpoint.safetensors import load_safetensors as load_safetensors
 from sbpjax.data.checkpoint.safetensors import open_safetensors as open_safetensors
 from sbpjax.data.checkpoint.safetensors import save_safetensors as save_safetensors
-from sbpjax.data.checkpoint.saving import Saving as Saving
+from sbpjax.data.checkpoint.saving import PendingSave as PendingSave
 from sbpjax.data.checkpoint.saving import save as save
 from sbpjax.data.checkpoint.torch_allowed import add_safe_globals as add_safe_globals
 from sbpjax.data.checkpoint.torch_allowed import safe_globals as safe_globals

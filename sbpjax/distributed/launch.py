@@ -171,7 +171,7 @@ class Launcher:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 before[number] = signal.signal(number, self._on_signal)
-        self._tie = _parent_death.Tie()
+        self._tie = _parent_death.ProcessTie()
         try:
             starts = failures = 0
             while True:

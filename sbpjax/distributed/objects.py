@@ -40,7 +40,7 @@ _FIX = "send a description of it; among ranks that are trusted pass allow_pickle
 
 
 @dataclass
-class _Parcel:
+class _Message:
     """Message of a rank: a kind, and signed bytes."""
 
     kind: int
@@ -56,7 +56,7 @@ class _Parcel:
         return jnp.asarray(np.pad(self.data, (0, length - len(self.data))))
 
 
-def _pack_object(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
+def _pack_object(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Message:
     error = None
     try:
         kind, body = (_PICKLED, pickle.dumps(obj)) if allow_pickle else (_PLAIN, encoding.encode(obj))
@@ -65,7 +65,7 @@ def _pack_object(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
     except Exception as raised:  # of any class, with pickle: it is sent to all ranks before it is raised here
         kind, body, error = _REFUSED, encoding.encode(f"{type(raised).__name__}: {raised}"[:2000]), raised
     signed = signing.sign(processes.current().key, _context(kind, group.rank(), group), body)
-    return _Parcel(kind, np.frombuffer(signed, np.uint8), error)
+    return _Message(kind, np.frombuffer(signed, np.uint8), error)
 
 
 def _context(kind: int, rank: int, group: ProcessGroup) -> str:
@@ -150,7 +150,7 @@ def _gather_objects(operation: str, obj: Any, group: ProcessGroup, allow_pickle:
     return [_unpack_object(int(headers[k, 1]), found[k]) for k in range(len(headers))]
 
 
-def _headers(operation: str, parcel: _Parcel, group: ProcessGroup) -> np.ndarray:
+def _headers(operation: str, parcel: _Message, group: ProcessGroup) -> np.ndarray:
     """Return ``[[size, kind], ...]`` of all ranks of the group."""
     (headers,) = run(operation, bodies.all_gather, group, [parcel.header()])
     return np.asarray(headers).reshape(-1, 2)
@@ -256,7 +256,7 @@ def _from(operation: str, obj: Any, src: int, group: ProcessGroup, allow_pickle:
     index = group.index(src, operation)
     static = (("src", index),)
     speaks = group.rank() == index
-    silent = _Parcel(_PICKLED if allow_pickle else _PLAIN, np.zeros(0, np.uint8))
+    silent = _Message(_PICKLED if allow_pickle else _PLAIN, np.zeros(0, np.uint8))
     parcel = _pack_object(obj, group, allow_pickle) if speaks else silent
     headers = _headers(operation, parcel, group)
     size, kind = map(int, headers[index])

@@ -207,7 +207,7 @@ class GraphConfig(PlannerConfig):
         """Return the casting of ``build``: that of `enable_amp`, else of the enclosing `sbpjax.autocast` block."""
         if self.amp:
             return Casting(self.amp_dtype, self.amp_lists, "cuda")
-        return None if _mode.autocast is None else _mode.autocast.again()
+        return None if _mode.autocast is None else _mode.autocast.fresh_copy()
 
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1

@@ -21,7 +21,7 @@ from sbpjax._core.tracing.capture import State, infos, plain_attributes
 from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 from sbpjax.errors import GraphError, StaticInputError
-from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
+from sbpjax.graph.auto.graph import AbstractState, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.optim import run
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
@@ -43,10 +43,12 @@ log = logging.getLogger("sbpjax.graph")
 
 def planned(
     operation: str, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
-) -> tuple[Program, StandIns]:
+) -> tuple[Program, AbstractState]:
     """Return a program that chose the layouts of a state, and a function that applies them; the state is unchanged."""
     place = None if options.auto is None else options.auto.placement
-    with StandIns(state.tensors, None if isinstance(place, Hierarchies) else place) as stand_ins:  # or grid by grid
+    with AbstractState(
+        state.tensors, None if isinstance(place, Hierarchies) else place
+    ) as stand_ins:  # or grid by grid
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) > 1:
             raise not_on_one_placement(operation, places)
@@ -248,7 +250,7 @@ def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero 
     """Return a program and the step it was traced from; under "AdaptiveMemory" layers are checkpointed to fit."""
     sums = {} if zero is None else zero.sums(state.tensors)
 
-    def make() -> tuple[Program, StandIns | None, GraphStep]:
+    def make() -> tuple[Program, AbstractState | None, GraphStep]:
         step = GraphStep(graph, state, sums)
         return *_make_program(graph, step, state, call, options, zero), step
 
@@ -261,7 +263,7 @@ def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero 
 
 def _make_program(
     graph: Any, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
-) -> tuple[Program, StandIns | None]:
+) -> tuple[Program, AbstractState | None]:
     """Return a program, and with auto parallelism the function that lays the state out as planned."""
     operation = f"{graph.name}.build"
     if options.auto is None:

@@ -236,7 +236,7 @@ class Graph(Reports):
             done.append(True)
         except BaseException:
             if len(done) == 1:  # the state is new, and the rates are not
-                schedule_steps.again(before, own.schedules)
+                schedule_steps.redo_steps(before, own.schedules)
             raise
         return result
 

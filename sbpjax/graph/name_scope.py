@@ -25,7 +25,7 @@ from .program.forward_backward import POLICIES
 from .repeated_layers import Blocks
 
 
-class Seen(NamedTuple):
+class ModuleTensor(NamedTuple):
     """A tensor that went into or came out of a module.
 
     Attributes:
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     placement: Any
 
 
-class Called(NamedTuple):
+class ModuleCall(NamedTuple):
     """One call of a module.
 
     Attributes:
@@ -49,8 +49,8 @@ class Called(NamedTuple):
         results: the structure of its results.
     """
 
-    inputs: list[Seen | None]
-    outputs: list[Seen | None]
+    inputs: list[ModuleTensor | None]
+    outputs: list[ModuleTensor | None]
     arguments: Any
     results: Any
 
@@ -72,7 +72,7 @@ class Scope:
         for name, block in graph._g.blocks.items():
             for path, module in block.named_modules(prefix=name):
                 self._paths[id(module)] = path
-        self.calls: dict[str, list[Called]] = {}
+        self.calls: dict[str, list[ModuleCall]] = {}
         self._around = ""
         self._stages = {id(module): place for module, place in stages_of(graph).items()}
         policies = {id(m): "nothing" if p is True else POLICIES[p] for m, p in checkpoints_of(graph).items()}
@@ -80,7 +80,7 @@ class Scope:
         named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
         self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
         if self._blocks is not None:
-            self._blocks.inside, self._blocks.follow = _Inside(self), self._follow
+            self._blocks.inside, self._blocks.follow = _NameScopeRecorder(self), self._follow
 
     @contextlib.contextmanager
     def active(self):
@@ -118,7 +118,7 @@ class Scope:
             self._around = around
         inputs, arguments = _describe_leaves((args, kwargs))
         outputs, results = _describe_leaves(result)
-        self.calls.setdefault(path, []).append(Called(inputs, outputs, arguments, results))
+        self.calls.setdefault(path, []).append(ModuleCall(inputs, outputs, arguments, results))
         return result
 
     def _inner(self, module, args: tuple, kwargs: dict) -> Any:
@@ -137,7 +137,7 @@ class Scope:
                 self.calls.setdefault(f"{here}.{name}", []).append(calls[-1])
 
 
-class _Inside:
+class _NameScopeRecorder:
     """Receives the calls of modules while a block is traced: names them, and makes no blocks of them."""
 
     def __init__(self, scope: Scope) -> None:
@@ -157,10 +157,10 @@ def _on_stage(arguments: Any, placement: Any) -> Any:
     return tree.unflatten(structure, moved)
 
 
-def _describe_leaves(value: Any) -> tuple[list[Seen | None], Any]:
+def _describe_leaves(value: Any) -> tuple[list[ModuleTensor | None], Any]:
     leaves, structure = tree.flatten(value)
     return [_facts(x) if isinstance(x, Tensor) else None for x in leaves], structure
 
 
-def _facts(x: Tensor) -> Seen:
-    return Seen(tuple(x.shape), x.dtype, None if x.layout is None else x.layout.placement)
+def _facts(x: Tensor) -> ModuleTensor:
+    return ModuleTensor(tuple(x.shape), x.dtype, None if x.layout is None else x.layout.placement)

@@ -49,7 +49,7 @@ from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 
 from .module_proxy import origin_of
-from .program.forward_backward import Halves, cotangent_p, split
+from .program.forward_backward import ForwardBackward, cotangent_p, split
 
 log = logging.getLogger("sbpjax.graph")
 
@@ -58,7 +58,7 @@ _LEAST_REPEATS = 2
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
-class NotPlain(Exception):
+class NotRepeatableError(Exception):
     """A block does more than compute; the message has the reason."""
 
 
@@ -159,7 +159,7 @@ def form_of(module) -> tuple | None:
     """Return the comparison key of equal modules, None if the module cannot be compared."""
     try:
         return _form(module)
-    except NotPlain:
+    except NotRepeatableError:
         return None
 
 
@@ -184,11 +184,11 @@ def _hook(entry):
     """Return a hook that only computes, as a hashable that is equal for equal ones.
 
     Raises:
-        NotPlain: it may do anything else.
+        NotRepeatableError: it may do anything else.
     """
     hook, *options = entry if isinstance(entry, tuple) else (entry,)
     if not getattr(hook, "only_computes", False):
-        raise NotPlain("it has hooks")
+        raise NotRepeatableError("it has hooks")
     return hook, *options
 
 
@@ -203,9 +203,9 @@ def _value(value):
     if isinstance(value, dict):
         return type(value), tuple((_value(k), _value(v)) for k, v in value.items())
     if isinstance(value, Generator):
-        raise NotPlain("it has a generator of its own")
+        raise NotRepeatableError("it has a generator of its own")
     if isinstance(value, Tensor):
-        raise NotPlain("it has a tensor that is neither parameter nor buffer")
+        raise NotRepeatableError("it has a tensor that is neither parameter nor buffer")
     # Equal by identity alone: two layers may share a config object, but its contents are not compared.
     return "object", id(value)
 
@@ -262,7 +262,7 @@ class _Block:
         policy: the values that its checkpoint saves.
 
     Raises:
-        NotPlain: the module does more than compute.
+        NotRepeatableError: the module does more than compute.
     """
 
     def __init__(self, call: _Call, policy) -> None:
@@ -273,10 +273,10 @@ class _Block:
         self._random = () if stream is None else (jax.typeof(stream.key), jax.ShapeDtypeStruct((), np.uint32))
         closed = inline_calls(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before or call.forms_of_leaves() != call.forms:
-            raise NotPlain("forward changes attributes of a module")
+            raise NotRepeatableError("forward changes attributes of a module")
         # Called for a twin, the block would read the tensor of the first one's surroundings.
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
-            raise NotPlain("it reads a tensor of the surrounding trace")
+            raise NotRepeatableError("it reads a tensor of the surrounding trace")
         kept = self._outputs + len(self._written)
         name = type(call.module).__name__
         # For a backward that is itself recorded: computed from the inputs alone, so that all derivatives are there.
@@ -288,7 +288,9 @@ class _Block:
             halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         else:
             halved = closed
-        self._halves: Halves = split(name, halved, kept, policy, device_type([*call.arguments, *call.owned]) != "cpu")
+        self._halves: ForwardBackward = split(
+            name, halved, kept, policy, device_type([*call.arguments, *call.owned]) != "cpu"
+        )
 
     def _whole(self, call: _Call, arrays) -> tuple:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""
@@ -306,13 +308,13 @@ class _Block:
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
-                raise NotPlain("it writes an argument in place")
+                raise NotRepeatableError("it writes an argument in place")
             tensors, self._results = tree.apart(result)
             self._outputs = len(tensors)
             self._layouts = [as_traced(refresh_tensor(o).layout) for o in tensors]
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if payload(t) is not a]
             if any(call.owned[i].requires_grad for i in self._written):
-                raise NotPlain("it writes a parameter")
+                raise NotRepeatableError("it writes a parameter")
             values = [logical(o) for o in tensors] + [logical(call.owned[i]) for i in self._written]
             self._recorded = [i for i, o in enumerate(tensors) if o.requires_grad]
             return (*values, *self._gradients(tensors, [*handles, *call.owned], [None] * count + call.wanted))
@@ -330,7 +332,7 @@ class _Block:
         found = grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
         grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
         if any(g.__class__ is RowGrad for g in grads.values()):
-            raise NotPlain("the gradient of its table is one of rows")
+            raise NotRepeatableError("the gradient of its table is one of rows")
         self._sources = list(grads)
         return [_to_layout(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
 
@@ -442,7 +444,7 @@ def _undone(own, tracers):
         tracers: those of the block's trace.
 
     Raises:
-        NotPlain: another tensor was written.
+        NotRepeatableError: another tensor was written.
     """
     free, around = set(map(id, own)), mode.touch
     inner = {tracer._trace for tracer in tracers}
@@ -469,7 +471,7 @@ def _undone(own, tracers):
         for x, saved in written.values():
             saved.put_back(x)
     if written:
-        raise NotPlain("it writes a tensor of its surroundings")
+        raise NotRepeatableError("it writes a tensor of its surroundings")
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ def _parts(schedule: Any) -> Iterator[Any]:
                 yield from _parts(part)
 
 
-def again(before: list[tuple[dict, dict]], steps: Iterable[Callable[[], None]]) -> None:
+def redo_steps(before: list[tuple[dict, dict]], steps: Iterable[Callable[[], None]]) -> None:
     """Take interrupted steps of schedules once more, from where they began."""
     for fields, copy in before:
         fields.update(copy)

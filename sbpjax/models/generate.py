@@ -38,7 +38,7 @@ CHECK_EVERY = 8  # tokens between two checks whether all sequences have stopped
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class TokenSampler:
     """How the next token is chosen from logits.
 
     Attributes:
@@ -186,7 +186,7 @@ class _Decode(nn.Graph):
         pad: the padding after the end.
     """
 
-    def __init__(self, model: nn.Module, slots: _DecodeState, choice: Choice, stop: tuple[int, ...], pad: int):
+    def __init__(self, model: nn.Module, slots: _DecodeState, choice: TokenSampler, stop: tuple[int, ...], pad: int):
         super().__init__()
         self.model, self.slots = model, slots
         self.choice, self.stop, self.pad = choice, stop, pad
@@ -311,7 +311,7 @@ class Generator:
             fix = "load the model with from_pretrained(directory, Parallel(tensor=…))"
             raise OpValueError("generate(...)", parallel.equation, rule, fix)
         self.model, self.parallel, self.stop = model, parallel, tuple(stop)
-        self.choice = Choice(temperature=temperature, top_k=top_k, top_p=top_p)
+        self.choice = TokenSampler(temperature=temperature, top_k=top_k, top_p=top_p)
         self.strings = StopStrings(stop_strings, decode)
         self.beams, self.length_penalty = beams, length_penalty
         self._graphs: dict[tuple[int, ...], tuple[_DecodeState, nn.Graph, nn.Graph, nn.Graph | None]] = {}

@@ -38,7 +38,7 @@ from sbpjax.nn import state as _state
 from sbpjax.nn.hook_methods import HookMethods
 from sbpjax.nn.parameter import Buffer, Parameter
 
-from .placing import Moving
+from .placing import PlacementMethods
 
 if TYPE_CHECKING:  # a call has the signature of the subclass's `forward`
     from typing import ParamSpec, Protocol, TypeVar
@@ -55,7 +55,7 @@ _HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backwar
  _state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks""".split()
 
 
-class Module(Moving, HookMethods, _state.ExtraState):
+class Module(PlacementMethods, HookMethods, _state.ExtraState):
     """Base class of layers and models; override `forward`.
 
     Args:

@@ -1,4 +1,4 @@
-"""`Moving`: the methods of `Module` that cast, move, distribute and allocate its tensors."""
+"""`PlacementMethods`: the methods of `Module` that cast, move, distribute and allocate its tensors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _rule_of(error: SbpError) -> str:
     return next((line[8:] for line in str(error).splitlines() if line.startswith("  rule: ")), str(error))
 
 
-class Moving:
+class PlacementMethods:
     """Methods of `Module` that change the device, layout and dtype of its tensors, in place."""
 
     _apply: Any
@@ -108,7 +108,7 @@ class Moving:
         Only floating-point tensors take a dtype. For placements use `to_global`.
         """
         if len(args) == 1 and isinstance(args[0], type):
-            if issubclass(args[0], Moving):  # the module of a graph's proxy
+            if issubclass(args[0], PlacementMethods):  # the module of a graph's proxy
                 return self
             if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: the graph's settings of this module
                 return args[0].of_module(self)

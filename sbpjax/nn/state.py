@@ -88,7 +88,7 @@ def save_own(module: Module, destination: dict, prefix: str, keep_vars: bool) ->
         destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
 
 
-class Findings(list):
+class LoadFindings(list):
     """Errors found in a state, one text each, and the writes deferred until there are none.
 
     Attributes:
@@ -116,7 +116,7 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     state = OrderedDict(state)
     missing: list[str] = []
     unexpected: list[str] = []
-    found = Findings()
+    found = LoadFindings()
     visited: list[Module] = []
 
     def look(child: Module, local_state: dict, prefix: str) -> None:
@@ -144,7 +144,7 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     return incompatible
 
 
-def _refuse(operation: str, found: Findings, keys: IncompatibleKeys, strict: bool) -> None:
+def _refuse(operation: str, found: LoadFindings, keys: IncompatibleKeys, strict: bool) -> None:
     """Raise if anything was found that does not fit, or, with `strict`, names that differ."""
     seen = list(found)
     if strict and keys.missing_keys:
@@ -217,7 +217,7 @@ def load_own(
         else:
             kind, other = ("local", "global") if tensor.is_global else ("global", "local")
             errors.append(f"{key} is {kind} in the state and {other} in the module")
-            if isinstance(errors, Findings) and errors.kinds is None:
+            if isinstance(errors, LoadFindings) and errors.kinds is None:
                 errors.kinds = key, tensor
             continue
         _write(errors, write)
@@ -235,7 +235,7 @@ def _as_lies(value: np.ndarray, target: Tensor) -> Tensor:
 
 def _write(errors: list[str], write: Callable[[], None]) -> None:
     """Defer the write to `load_state_dict`, or write at once where a module's own loading is called alone."""
-    if isinstance(errors, Findings):
+    if isinstance(errors, LoadFindings):
         errors.writes.append(write)
     else:
         write()

@@ -28,7 +28,7 @@ from sbpjax.utils.interrupts import commit, make_assigner
 
 from . import ranks
 from .device_rows import DeviceRows, first, host
-from .prefetch import Announced
+from .prefetch import PrefetchedBatch
 from .slots import Plan, Slots
 from .store import MASTER, VALUE, RowStore
 
@@ -66,8 +66,8 @@ class Cache:
         self.step = 0  # counts lookups
         self.oldest = 0  # slots used since then stay
         self.saving: list[tuple[np.ndarray, list]] = []  # rows that left, and the tensors that hold them
-        self.unapplied: list[Announced] = []  # plans whose rows did not move yet
-        self.announced: deque[Announced] = deque()  # batches that were handed out, and not looked up yet
+        self.unapplied: list[PrefetchedBatch] = []  # plans whose rows did not move yet
+        self.announced: deque[PrefetchedBatch] = deque()  # batches that were handed out, and not looked up yet
         self.lock = threading.RLock()
         self._version = -1  # of the weight, behind the last lookup
         self._moved = -1  # the lookup whose rows were moved last
@@ -135,7 +135,7 @@ class Cache:
                 return self._pad_slots(entry.plan.slots[at], tables, keys)
         return None
 
-    def _plan_late(self, entry: Announced, writes: bool) -> None:
+    def _plan_late(self, entry: PrefetchedBatch, writes: bool) -> None:
         """Make a plan that the thread left, since the optimizer's state was not there yet."""
         if entry in self.unapplied:
             self.unapplied.remove(entry)
@@ -168,7 +168,7 @@ class Cache:
         if self.device.spans_processes:
             operation = f"a lookup in tables {self.name!r}"
             given, back = ranks.exchange(tables, keys, operation, error)
-            entry = Announced([given])
+            entry = PrefetchedBatch([given])
             try:
                 plan, values = self.plan(entry, writes)
             except TableError as why:
@@ -177,13 +177,13 @@ class Cache:
             self.enter(entry, plan, values)
             self.apply(entry)
             return self._pad_slots(back(plan.slots + np.int32(self.offset)), tables, keys)
-        entry = Announced([(tables, keys)])
+        entry = PrefetchedBatch([(tables, keys)])
         plan, values = self.plan(entry, writes)
         self.enter(entry, plan, values)
         self.apply(entry)
         return self._pad_slots(plan.slots, tables, keys)
 
-    def plan(self, entry: Announced, writes: bool) -> tuple[Plan, list[np.ndarray]]:
+    def plan(self, entry: PrefetchedBatch, writes: bool) -> tuple[Plan, list[np.ndarray]]:
         """Find what moves for a lookup, and read the rows that come."""
         self.take_saved()
         self.step += 1
@@ -192,12 +192,12 @@ class Cache:
         plan = slots.plan(rows, self.step, writes, self.oldest)
         return plan, [self.store.read(name, plan.load_rows) for name in self.device.names]
 
-    def enter(self, entry: Announced, plan: Plan, values: list[np.ndarray]) -> None:
+    def enter(self, entry: PrefetchedBatch, plan: Plan, values: list[np.ndarray]) -> None:
         """Give the slots of a plan away and note its rows as those that move next."""
         known = [(entry, "plan", plan), (entry, "values", values), (entry, "step", self.step)]
         plan.carry_out(make_assigner(known), map(self.unapplied.append, (entry,)))
 
-    def _move(self, entry: Announced, plan: Plan) -> None:
+    def _move(self, entry: PrefetchedBatch, plan: Plan) -> None:
         agreed = len(plan.save_slots), len(plan.load_slots)
         if self.device.spans_processes:
             agreed = ranks.largest(*agreed)
@@ -308,7 +308,7 @@ class Cache:
                 f"size_factor={1 + len(states)} in the store's options",
             )
 
-    def apply(self, entry: Announced) -> None:
+    def apply(self, entry: PrefetchedBatch) -> None:
         """Move the rows of a plan, after those of all plans that were made before it."""
         while entry in self.unapplied:
             first_one = self.unapplied[0]

@@ -25,7 +25,7 @@ from sbpjax.nn import functional as F
 
 from .cache import Cache
 from .device_rows import host
-from .initial import Initial
+from .initial import RowInitializer
 from .options import cache_rows
 from .prefetch import announce_batches
 from .snapshots import Snapshots
@@ -87,7 +87,7 @@ class Embedding(nn.Module):
         evict = store_options.get("evict", ""), store_options.get("evict_after", 0)
         if any(evict):  # rows in the cache stay in the store, and others have to be able to go
             count = min(count, store_options["capacity"] // 2 + 1)
-        initial = Initial(tables, self.columns, default_initializer, seed)
+        initial = RowInitializer(tables, self.columns, default_initializer, seed)
         files = folder if kind == "disk" else None
         store = RowStore(name, width, dtype.np, initial, store_options["capacity"], files, *evict)
         self.weight = nn.Parameter(flow.zeros(count, width, dtype=dtype))

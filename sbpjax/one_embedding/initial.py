@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KINDS = ("uniform", "normal", "trunc_normal", "constant")
 
 
-class Initial:
+class RowInitializer:
     """Makes the first values of rows.
 
     Args:

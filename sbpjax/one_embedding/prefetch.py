@@ -26,7 +26,7 @@ _END = object()
 _CHECK_S = 0.05
 
 
-class Announced:
+class PrefetchedBatch:
     """The lookups of a batch that comes, or one that is there.
 
     Args:
@@ -129,7 +129,7 @@ class _Loop:
     is_over = False
 
 
-class _Over(Exception):
+class _PrefetchStopped(Exception):
     """Nobody takes the batches any more."""
 
 
@@ -146,7 +146,7 @@ def _run(
     def check() -> None:
         found = loop()
         if found is None or found.is_over:
-            raise _Over
+            raise _PrefetchStopped
 
     def put(item: tuple) -> None:
         while True:
@@ -168,25 +168,25 @@ def _run(
                 _plan(cache, entry, writes())
                 before = entry
             put((_END, None))
-        except _Over:
+        except _PrefetchStopped:
             pass
         except BaseException as error:  # it is raised where the batches are taken
-            with contextlib.suppress(_Over):
+            with contextlib.suppress(_PrefetchStopped):
                 put((_END, error))
     finally:
         if entry is not None:  # a lookup may wait for it
             entry.ready.set()
 
 
-def _entry(cache: Any, given: Any, loop: Callable[[], _Loop | None]) -> Announced:
+def _entry(cache: Any, given: Any, loop: Callable[[], _Loop | None]) -> PrefetchedBatch:
     parts = []
     for ids in given if isinstance(given, (list, tuple)) else [given]:
         tensor = ids if isinstance(ids, flow.Tensor) else flow.tensor(np.asarray(ids))
         parts.append(cache.keys_of(tensor, "columns" if cache.num_tables > 1 else "one"))
-    return Announced(parts, loop)
+    return PrefetchedBatch(parts, loop)
 
 
-def _plan(cache: Any, entry: Announced, writes: bool) -> None:
+def _plan(cache: Any, entry: PrefetchedBatch, writes: bool) -> None:
     with cache.lock:
         entry.writes = writes
         try:

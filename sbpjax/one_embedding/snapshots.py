@@ -39,7 +39,7 @@ _NAME = r"(?!\.)[\w.-]+"
 _AUTOMATIC = re.compile(r"state-(\d{8})")
 
 
-class Read:
+class LoadedSnapshot:
     """A snapshot that was found whole.
 
     Attributes:
@@ -120,7 +120,7 @@ class Snapshots:
             "parts": parts,
         }
 
-    def open_snapshot(self, name: str) -> Read:
+    def open_snapshot(self, name: str) -> LoadedSnapshot:
         """Return a snapshot after it was checked as a whole; nothing of the table changes.
 
         Raises:
@@ -156,9 +156,9 @@ class Snapshots:
         if mine > self.cache.store.capacity:
             seen, rule = f"{mine:,} rows", f"the store has {self.cache.store.capacity:,} rows at most"
             raise TableError(f"load_snapshot({name!r})", seen, rule, f"capacity={mine:,} in the store's options")
-        return Read(name, manifest, files)
+        return LoadedSnapshot(name, manifest, files)
 
-    def take(self, read: Read, states: bool) -> None:
+    def take(self, read: LoadedSnapshot, states: bool) -> None:
         """Replace a table's rows by those of a snapshot; if that is interrupted, the next lookup or save goes on."""
         for entry in list(self.cache.unapplied):
             self.cache.apply(entry)
@@ -166,7 +166,7 @@ class Snapshots:
         self.cache.loading = partial(self._replace, read, states)
         self._replace(read, states)
 
-    def _replace(self, read: Read, states: bool) -> None:
+    def _replace(self, read: LoadedSnapshot, states: bool) -> None:
         self.cache.saving.clear()
         store = self.cache.store
         store.clear()

@@ -24,7 +24,7 @@ from sbpjax.errors import TableError
 from sbpjax.utils.interrupts import commit, make_assigner
 
 from .columns import FileColumn, MemoryColumn
-from .initial import Initial
+from .initial import RowInitializer
 from .key_map import KeyMap
 
 VALUE = "value"
@@ -54,7 +54,7 @@ class RowStore:
         name: str,
         width: int,
         dtype: Any,
-        initial: Initial,
+        initial: RowInitializer,
         capacity: int,
         folder: str | None = None,
         evict: str = "",

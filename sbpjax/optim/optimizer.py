@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from sbpjax._core import naming
 from sbpjax._core.compiler.eager.background_compile import expect_backward
 from sbpjax._core.functions.table.public import take_oneflow
-from sbpjax._core.functions.table.texts import WithCommon
+from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.dtype import float32
 from sbpjax._core.tensor.handle.mode import mode
@@ -93,7 +93,7 @@ class Optimizer:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
-            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
+            cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
 
     def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Choices | None = None):
         if isinstance(params, Tensor):

@@ -72,7 +72,7 @@ def serve(
     )
     own.config.host = host
     own.create_application()
-    own.config.app = _Door(
+    own.config.app = _LimitedApp(
         kserve.model_server.app, token, _most_bytes(repository) if most_bytes is None else most_bytes
     )
     own.config.http = limited_protocol(max_connections=raise_file_limit(MAX_CONNECTIONS + 128))
@@ -117,7 +117,7 @@ def _make_model(kserve: Any, model: Model, max_queue: int) -> Any:
     batches.warm()
     free = [-1] if model.max_batch else []
 
-    class Served(kserve.Model):
+    class ServedModel(kserve.Model):
         def __init__(self) -> None:
             super().__init__(model.name)
             self.ready = True
@@ -169,10 +169,10 @@ def _make_model(kserve: Any, model: Model, max_queue: int) -> Any:
                 raise kserve.errors.InvalidInput(f"input {port.name} is {list(array.shape)}, the model takes {wanted}")
             return array
 
-    return Served()
+    return ServedModel()
 
 
-class _Door:
+class _LimitedApp:
     """ASGI application with limits of a request's size and time, and a token.
 
     A request is cancelled when its client disconnects, which frees its place in the model's queue.

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
-class Port:
+class TensorPort:
     """Input or output, as clients see it.
 
     Attributes:
@@ -65,8 +65,8 @@ class Model:
     name: str
     folder: Path
     versions: tuple[int, ...]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[TensorPort, ...]
+    outputs: tuple[TensorPort, ...]
     max_batch: int
     given: str = ""
     options: dict[str, Any] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Model:
         return "\n".join(lines) + "\n"
 
 
-def _port(key: str, port: Port) -> str:
+def _port(key: str, port: TensorPort) -> str:
     dims = ", ".join(map(str, port.dims)) if port.dims else "1"
     shape = "" if port.dims else " reshape: { shape: [ ] }"
     return f'{key} [ {{ name: "{port.name}" data_type: TYPE_{TYPES[port.dtype]} dims: [ {dims} ]{shape} }} ]'
@@ -251,7 +251,7 @@ class Repository:
             raise ServingError(self._operation, seen, rule, "copy the files into the repository")
 
 
-def _ports(leaves: list[dict], kind: str, operation: str) -> tuple[tuple[Port, ...], bool]:
+def _ports(leaves: list[dict], kind: str, operation: str) -> tuple[tuple[TensorPort, ...], bool]:
     """Return the tensors of one side, and whether dim 0 of all is free."""
     found, names, free = [], set(), True
     for leaf in leaves:
@@ -269,7 +269,9 @@ def _ports(leaves: list[dict], kind: str, operation: str) -> tuple[tuple[Port, .
         free = free and bool(leaf["shape"]) and isinstance(leaf["shape"][0], str)
         found.append((name, leaf))
     ports = [
-        Port(name, leaf["dtype"], tuple(-1 if isinstance(n, str) else n for n in leaf["shape"][1 if free else 0 :]))
+        TensorPort(
+            name, leaf["dtype"], tuple(-1 if isinstance(n, str) else n for n in leaf["shape"][1 if free else 0 :])
+        )
         for name, leaf in found
     ]
     return tuple(ports), free and bool(found)

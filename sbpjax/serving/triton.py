@@ -26,7 +26,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sbpjax.errors import ServingError
-from sbpjax.utils.host import Tie
+from sbpjax.utils.host import ProcessTie
 
 from .repository import Repository
 
@@ -142,7 +142,7 @@ class Server:
         """Start it, and return when all models are ready."""
         self._folder = tempfile.TemporaryDirectory(prefix="sbpjax-serving-")
         self.log = Path(self._folder.name) / "log"
-        self._tie = Tie()
+        self._tie = ProcessTie()
         try:
             command, environment = self._command(), self._environment()
             with open(self.log, "wb") as log:

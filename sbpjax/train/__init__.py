@@ -19,9 +19,9 @@ from .load_run import load_run as load_run
 from .step import StepOptions as StepOptions
 from .trainer import Trainer as Trainer
 from .trainer import parameter_groups as parameter_groups
-from .writers import Bar as Bar
 from .writers import JsonLines as JsonLines
-from .writers import Lines as Lines
+from .writers import LineWriter as LineWriter
+from .writers import ProgressBarWriter as ProgressBarWriter
 from .writers import TensorBoard as TensorBoard
 from .writers import WandB as WandB
 from .writers import Writer as Writer

@@ -26,7 +26,7 @@ from .hooks import Checkpoints, Evaluation
 from .memory_estimate import size_up
 from .step import StepOptions
 from .trainer import Trainer
-from .writers import Lines
+from .writers import LineWriter
 
 _config = LazyModule("sbpjax.train.config")  # of omegaconf, an extra: `main` prints the error
 _lazy = LazyModule("sbpjax.train.config.lazy")
@@ -67,7 +67,7 @@ def configure(options: argparse.Namespace) -> Any:
         fix = f"trainer = {near}" if near else "trainer = LazyCall(Trainer)(model=..., ...)"
         raise ConfigError(operation, f"the names {', '.join(names) or 'none'}", rule, fix)
     config = _config.override(config, options.overrides, **doors)
-    with _lazy.interpolating(operation):
+    with _lazy.convert_interpolation_errors(operation):
         _adapt(config, options, operation)
     return config
 
@@ -101,7 +101,7 @@ def build_trainer(config: Any, *, fast: bool = False) -> Trainer:
     Raises:
         ConfigError: a call has wrong arguments, or makes no trainer.
     """
-    with _lazy.interpolating("reading seed"):
+    with _lazy.convert_interpolation_errors("reading seed"):
         seed = config.get("seed", 0)
     if not isinstance(seed, int):
         raise ConfigError("python -m sbpjax.train", f"seed: {seed!r:.100}", "the seed is an integer", "seed = 0")
@@ -113,7 +113,7 @@ def build_trainer(config: Any, *, fast: bool = False) -> Trainer:
     if fast:
         trainer.max_steps = min(trainer.max_steps, 2)
         trainer.hooks = [hook for hook in trainer.hooks if not isinstance(hook, Checkpoints)]
-        trainer.writers = [Lines()]
+        trainer.writers = [LineWriter()]
         for hook in trainer.hooks:
             if isinstance(hook, Evaluation):
                 hook.batches = 1

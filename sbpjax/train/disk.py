@@ -20,7 +20,7 @@ _NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 _IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 
 
-class worded:  # a class: an error names the user's line, and not that of contextlib
+class convert_os_errors:  # a class: an error names the user's line, and not that of contextlib
     """Raise errors of the operating system as a `TrainError`.
 
     Args:
@@ -29,7 +29,7 @@ class worded:  # a class: an error names the user's line, and not that of contex
 
     Example:
         >>> try:
-        ...     with worded("reading notes", "run7"):
+        ...     with convert_os_errors("reading notes", "run7"):
         ...         _ = open("run7/notes")
         ... except TrainError as error:
         ...     print(str(error).splitlines()[1].strip())

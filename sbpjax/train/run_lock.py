@@ -25,7 +25,7 @@ from typing import Any
 
 from sbpjax.errors import TrainError
 
-from .disk import worded
+from .disk import convert_os_errors
 
 NAME = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
@@ -66,7 +66,7 @@ class RunLock:
         if self._descriptor is not None:
             return
         operation = f"beginning a run in {self.directory}"
-        with worded(operation, self.directory):
+        with convert_os_errors(operation, self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
             try:

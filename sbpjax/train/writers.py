@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sbpjax.errors import TrainError
-from sbpjax.train.disk import worded
+from sbpjax.train.disk import convert_os_errors
 from sbpjax.utils.host import LazyModule, pip_install
 
 rich_console = LazyModule("rich.console")  # of the extra `train`
@@ -64,7 +64,7 @@ def text_of(metrics: dict[str, float]) -> str:
     return "   ".join(UNITS.get(name, f"{name} {{}}").format(plain(metrics[name])) for name in [*known, *others])
 
 
-class Lines(Writer):
+class LineWriter(Writer):
     """Print a line per record: ``step    20 of 1,000   loss 4.1   lr 0.0002   12,000 tokens/s   85 ms   83 s left``."""
 
     def __init__(self) -> None:
@@ -87,10 +87,10 @@ class Lines(Writer):
 
 def console_writer() -> Writer:
     """Return the writer for the console: a bar on a terminal where rich is installed, else lines."""
-    return Bar() if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None else Lines()
+    return ProgressBarWriter() if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None else LineWriter()
 
 
-class Bar(Writer):
+class ProgressBarWriter(Writer):
     """Show a bar with the latest loss and speed, and evaluations as lines above it.
 
     Args:
@@ -150,7 +150,7 @@ class JsonLines(Writer):
         if out is None:
             return
         self._path = path = out / NAME
-        with worded(f"writing metrics into {path}", out):
+        with convert_os_errors(f"writing metrics into {path}", out):
             if not step and path.is_file() and path.stat().st_size:
                 free = next(n for n in itertools.count(1) if not (out / f"metrics.{n}.jsonl").exists())
                 os.replace(path, out / f"metrics.{free}.jsonl")
@@ -164,14 +164,14 @@ class JsonLines(Writer):
         """Write a line; NaN and infinities, which JSON lacks, are written as texts such as ``"nan"``."""
         if self._file is not None:
             numbers = {name: value if abs(value) < float("inf") else str(value) for name, value in metrics.items()}
-            with worded(f"writing metrics into {self._path}", self._path.parent):
+            with convert_os_errors(f"writing metrics into {self._path}", self._path.parent):
                 print(json.dumps({"step": step, **numbers}), file=self._file)
 
     def close(self) -> None:
         """Close the file."""
         file, self._file = self._file, None
         if file is not None:
-            with worded(f"writing metrics into {self._path}", self._path.parent):
+            with convert_os_errors(f"writing metrics into {self._path}", self._path.parent):
                 file.close()
 
 

@@ -3,5 +3,5 @@
 from sbpjax._core.runtime.cores import cores as cores
 from sbpjax._core.runtime.extras import pip_install as pip_install
 from sbpjax._core.runtime.lazy_module import LazyModule as LazyModule
-from sbpjax._core.runtime.parent_death import Tie as Tie
+from sbpjax._core.runtime.parent_death import ProcessTie as ProcessTie
 from sbpjax._core.runtime.processes import current as current

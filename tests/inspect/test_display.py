@@ -1,9 +1,9 @@
 """Tables and reports as text and as HTML."""
 
-from sbpjax._core.inspect.display import Shown, Table
+from sbpjax._core.inspect.display import DisplayedReport, Table
 
 
-class Sums(Shown):
+class Sums(DisplayedReport):
     def _blocks(self):
         yield "sums < all", Table([("all-gather", "42.4 MB"), ("all-reduce", "0 B")], ("kind", "bytes"), right=(1,))
         yield Table([("a&b", "")], faint=(0,)), "two\nlines"

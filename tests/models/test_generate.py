@@ -9,7 +9,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import models
 from sbpjax.errors import OpValueError
-from sbpjax.models.generate import Choice
+from sbpjax.models.generate import TokenSampler
 from tests.models.record import DATA, NEW_TOKENS, PROMPTS
 
 RECORDED = json.loads((DATA / "generated.json").read_text())
@@ -74,7 +74,7 @@ def drawn(logits, count=20_000, **options):
     """Return how often each token is chosen."""
     flow.manual_seed(0)
     many = flow.tensor(np.tile(np.array(logits, np.float32), (count, 1)))
-    tokens = Choice(**options)(many)
+    tokens = TokenSampler(**options)(many)
     assert tokens.shape == (count, 1)
     return np.bincount(tokens.numpy()[:, 0], minlength=len(logits)) / count
 

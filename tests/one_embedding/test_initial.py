@@ -6,7 +6,7 @@ from scipy import stats
 
 from sbpjax import one_embedding as oe
 from sbpjax.errors import TableError
-from sbpjax.one_embedding.initial import Initial
+from sbpjax.one_embedding.initial import RowInitializer
 
 KEYS = np.arange(20_000) * 2**40 - 2**50
 ZERO = np.zeros(len(KEYS), np.int64)
@@ -21,7 +21,7 @@ ZERO = np.zeros(len(KEYS), np.int64)
     ],
 )
 def test_distributions(made, law):
-    rows = Initial([oe.make_table_options(made)], [4], None, 0).rows(ZERO, KEYS)
+    rows = RowInitializer([oe.make_table_options(made)], [4], None, 0).rows(ZERO, KEYS)
     assert rows.dtype == np.float32
     assert stats.kstest(rows.ravel(), law.cdf).pvalue > 1e-3
     assert np.abs(np.corrcoef(rows.T) - np.eye(4)).max() < 0.03  # columns are apart
@@ -30,17 +30,17 @@ def test_distributions(made, law):
 
 def test_they_depend_on_seed_table_and_key_alone():
     tables = [oe.make_table_options(oe.make_normal_initializer(0.0, 1.0))] * 2
-    first = Initial(tables, [3], None, 0)
+    first = RowInitializer(tables, [3], None, 0)
     rows = first.rows(ZERO, KEYS)
     order = np.random.default_rng(0).permutation(len(KEYS))[:50]
     np.testing.assert_array_equal(first.rows(ZERO[order], KEYS[order]), rows[order])
-    for others in (first.rows(ZERO + 1, KEYS), Initial(tables, [3], None, 1).rows(ZERO, KEYS)):
+    for others in (first.rows(ZERO + 1, KEYS), RowInitializer(tables, [3], None, 1).rows(ZERO, KEYS)):
         assert abs(np.corrcoef(others[:, 0], rows[:, 0])[0, 1]) < 0.03
 
 
 def test_defaults_and_unknown_kinds():
     one = oe.make_constant_initializer(1.5)
-    assert Initial([{}], [1, 1], one, 0).rows(ZERO[:1], KEYS[:1]).tolist() == [[1.5, 1.5]]
-    assert Initial([{}], [2], None, 0).rows(ZERO[:1], KEYS[:1]).tolist() == [[0, 0]]
+    assert RowInitializer([{}], [1, 1], one, 0).rows(ZERO[:1], KEYS[:1]).tolist() == [[1.5, 1.5]]
+    assert RowInitializer([{}], [2], None, 0).rows(ZERO[:1], KEYS[:1]).tolist() == [[0, 0]]
     with pytest.raises(TableError, match="one of uniform, normal, trunc_normal, constant"):
-        Initial([oe.make_table_options({"type": "xavier"})], [2], None, 0)
+        RowInitializer([oe.make_table_options({"type": "xavier"})], [2], None, 0)

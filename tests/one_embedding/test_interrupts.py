@@ -12,7 +12,7 @@ import sbpjax as flow
 from sbpjax import one_embedding as oe
 from sbpjax import optim
 from sbpjax.one_embedding import prefetch
-from sbpjax.one_embedding.initial import Initial
+from sbpjax.one_embedding.initial import RowInitializer
 from sbpjax.one_embedding.store import VALUE, RowStore
 from tests.one_embedding.training import FEATURES, KEYS, Model, Step, batches, tables
 from tests.support.interrupts import WARM, Machine, check, equal, interrupt_at
@@ -187,7 +187,7 @@ def test_an_interrupt_of_a_snapshot_leaves_one_or_the_other(tmp_path):
 @pytest.mark.parametrize("evict", ["", "frequency"])
 def test_an_interrupt_of_a_store_leaves_all_new_keys_or_none(evict):
     def made():
-        initial = Initial([oe.make_table_options(oe.make_uniform_initializer(0.0, 1.0))], [2], None, 0)
+        initial = RowInitializer([oe.make_table_options(oe.make_uniform_initializer(0.0, 1.0))], [2], None, 0)
         store = RowStore("t", 2, np.float32, initial, 6 if evict else 100, evict=evict)
         store.add_column("sum", np.float32, 0.0)
         for step, keys in enumerate([[1, 2, 3], [1, 4, 5, 6]]):

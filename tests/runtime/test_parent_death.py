@@ -79,8 +79,8 @@ with Server(Models(), binary=inside / "tritonserver", http_port=1):
 """
 TIED = """
 import sys, threading, time
-from sbpjax._core.runtime.parent_death import Tie
-tie = Tie()
+from sbpjax._core.runtime.parent_death import ProcessTie
+tie = ProcessTie()
 command = ["sh", "-c", "sleep 1000 & echo $! > child.pid; echo $$ > program.pid; trap '' TERM; wait"]
 START
 """
@@ -165,7 +165,7 @@ def test_a_parent_that_is_killed_while_it_starts_something(tmp_path):
     source = textwrap.dedent("""
         import sys, time; sys.path.insert(0, {!r})
         import parent_death
-        tie = parent_death.Tie()
+        tie = parent_death.ProcessTie()
         for i in range(20):
             tie.start(["sh", "-c", f"echo $$ > {{i}}.pid; sleep 1000"])
         time.sleep(1000)
@@ -219,7 +219,7 @@ def test_a_program_of_a_thread_outlives_the_thread(tmp_path):
 
 def test_a_program_is_as_without_a_tie():
     """Its output ends with it, signals do what they do by default, and it has no children that it did not start."""
-    with parent_death.Tie() as tie:
+    with parent_death.ProcessTie() as tie:
         code = "import signal; print(signal.getsignal(signal.SIGINT))"
         without = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
         done = tie.start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -238,7 +238,7 @@ def test_a_program_is_as_without_a_tie():
 
 
 def test_processes_of_nothing_else_are_ended():
-    with parent_death.Tie():
+    with parent_death.ProcessTie():
         other = subprocess.Popen(["sleep", "1000"])
     time.sleep(0.2)
     assert other.poll() is None

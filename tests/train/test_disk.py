@@ -8,7 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import env
 from sbpjax.errors import TrainError
-from sbpjax.train.disk import by_rank_0, worded
+from sbpjax.train.disk import by_rank_0, convert_os_errors
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from sbpjax.train.disk import by_rank_0, worded
     ],
 )
 def test_the_fix_is_that_of_the_error(number, fix):
-    with pytest.raises(TrainError) as raised, worded("writing x", "run7"):
+    with pytest.raises(TrainError) as raised, convert_os_errors("writing x", "run7"):
         raise OSError(number, os.strerror(number), "run7/x")
     lines = str(raised.value).splitlines()
     assert lines[0].startswith(f"writing x (at {__file__}:") and lines[3] == f"  fix:  {fix}"
@@ -31,7 +31,7 @@ def test_the_fix_is_that_of_the_error(number, fix):
 
 
 def test_other_errors_pass():
-    with pytest.raises(KeyError), worded("writing x", "run7"):
+    with pytest.raises(KeyError), convert_os_errors("writing x", "run7"):
         raise KeyError(1)
 
 

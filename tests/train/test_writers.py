@@ -17,11 +17,11 @@ from rich.console import Console
 from tensorboardX.proto import event_pb2
 
 from sbpjax.errors import TrainError
-from sbpjax.train.writers import Bar, JsonLines, Lines, TensorBoard, WandB, console_writer
+from sbpjax.train.writers import JsonLines, LineWriter, ProgressBarWriter, TensorBoard, WandB, console_writer
 
 
 def test_lines(capsys):
-    writer = Lines()
+    writer = LineWriter()
     writer.open(None, 0, 1000)
     writer.write(20, {"loss": 4.10456, "lr": 2e-4, "tokens_per_s": 12345.6, "data_ms": 1.0})
     writer.write(30, {"validation/loss": 3.5})
@@ -32,7 +32,7 @@ def test_lines(capsys):
 
 def test_a_bar(monkeypatch):
     file = io.StringIO()
-    bar = Bar(Console(file=file, force_terminal=True, width=120))
+    bar = ProgressBarWriter(Console(file=file, force_terminal=True, width=120))
     bar.open(None, 5, 20)
     bar.write(10, {"loss": 4.10456, "tokens_per_s": 12345.6, "eta_s": 3.0})
     bar.write(10, {"validation/loss": 3.5})
@@ -45,7 +45,10 @@ def test_a_bar(monkeypatch):
 
 def test_lines_before_and_after_the_bar(capsys):
     file = io.StringIO()
-    for bar, text in ((Bar(Console(file=file)), file.getvalue), (Bar(), lambda: capsys.readouterr().out)):
+    for bar, text in (
+        (ProgressBarWriter(Console(file=file)), file.getvalue),
+        (ProgressBarWriter(), lambda: capsys.readouterr().out),
+    ):
         bar.write_text("resumed [at] step 3")
         bar.close()
         bar.open(None, 3, 20)
@@ -56,11 +59,11 @@ def test_lines_before_and_after_the_bar(capsys):
 
 
 def test_which_one(monkeypatch):
-    assert isinstance(console_writer(), Lines)  # pytest's stdout is no terminal
+    assert isinstance(console_writer(), LineWriter)  # pytest's stdout is no terminal
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert isinstance(console_writer(), Bar)
+    assert isinstance(console_writer(), ProgressBarWriter)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert isinstance(console_writer(), Lines)
+    assert isinstance(console_writer(), LineWriter)
 
 
 def read(path):

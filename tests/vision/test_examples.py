@@ -11,14 +11,16 @@ import pytest
 import sbpjax as flow
 from sbpjax import vision
 
-PACKAGES = ("datasets", "metrics", "ops", "training", "transforms", "models.detection", "models.segmentation")
+PACKAGES = ("datasets", "ops", "training", "transforms", "models.detection")
 
 
 def modules():
+    yield "sbpjax.vision.metrics"
+    yield "sbpjax.vision.models.segmentation"
     yield "sbpjax.vision.pictures"
-    for room in PACKAGES:
-        package = importlib.import_module(f"sbpjax.vision.{room}")
-        yield from (f"sbpjax.vision.{room}.{info.name}" for info in pkgutil.iter_modules(package.__path__))
+    for name in PACKAGES:
+        package = importlib.import_module(f"sbpjax.vision.{name}")
+        yield from (f"sbpjax.vision.{name}.{info.name}" for info in pkgutil.iter_modules(package.__path__))
 
 
 def examples(name):

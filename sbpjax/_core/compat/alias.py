@@ -15,7 +15,7 @@ from typing import Any
 from sbpjax._core import naming
 from sbpjax.errors import UnknownNameError
 
-from .missing import Missing, page_of
+from .missing import MissingPlaceholder, page_of
 
 _Feature = type(annotations)
 _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__", "__name__", "__doc__"})
@@ -66,7 +66,7 @@ class Alias(ModuleType):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
             if peer.lazy:
                 peer._log(f"{full} is missing; a placeholder takes its place until its first use")
-                return Missing(full, peer.name)
+                return MissingPlaceholder(full, peer.name)
         raise UnknownNameError(
             f"{full}",
             f"no such name in {', '.join(fields['_sources'])}",

@@ -32,7 +32,7 @@ PAUSE_S = 0.5  # before the second attempt; twice as long before each further on
 TOKEN_HOSTS = ("github.com", "api.github.com", "codeload.github.com")
 
 
-class _Broken(Exception):
+class _ConnectionLost(Exception):
     """A connection ended before the file did."""
 
 
@@ -111,7 +111,7 @@ def _complete(url: str, dst: str, part: BinaryIO, hash_prefix: str | None, progr
         try:
             _append(url, dst, part, version, progress)
             return
-        except _Broken as broken:
+        except _ConnectionLost as broken:
             resumable = bool(_version(dst) or hash_prefix)
             came_on = part.tell() > size
             if not resumable or attempt == ATTEMPTS - 1 or not came_on:
@@ -130,7 +130,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
             size = _restart(part)
         total = _total(source, size)
         if size and total is None:  # a part of something else
-            raise _Broken(f"an answer without a place: {source.headers.get('Content-Range')!r}")
+            raise _ConnectionLost(f"an answer without a place: {source.headers.get('Content-Range')!r}")
         _keep_version(dst, source.headers.get("ETag"))
         bar = Bar(total, size) if progress else None
         while chunk := _chunk(source):
@@ -141,7 +141,7 @@ def _append(url: str, dst: str, part: BinaryIO, version: str | None, progress: b
         if bar is not None:
             bar.end()
     if total is not None and part.tell() < total:
-        raise _Broken(f"{part.tell()} bytes of {total}")
+        raise _ConnectionLost(f"{part.tell()} bytes of {total}")
     if total is not None and part.tell() > total:
         _restart(part)
         raise download_error(url, dst, f"more than the {total} bytes that were announced")
@@ -269,7 +269,7 @@ def _chunk(source: Any) -> bytes:
     try:
         return source.read(CHUNK_BYTES)
     except (OSError, HTTPException) as error:
-        raise _Broken(f"the connection broke: {error}") from error
+        raise _ConnectionLost(f"the connection broke: {error}") from error
 
 
 def download_error(url: str, dst: str, seen: str) -> HubError:

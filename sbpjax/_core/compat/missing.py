@@ -1,4 +1,4 @@
-"""`Missing`: placeholder of a lazy alias for an absent name, so that a library can be imported around it."""
+"""`MissingPlaceholder`: placeholder of a lazy alias for an absent name, so that a library can be imported around it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def page_of(peer: str) -> str:
     return page("how_to/torch_scripts.md") if peer == "torch" else page("reference/api_coverage.md")
 
 
-class Missing:
+class MissingPlaceholder:
     """Placeholder for a missing name; any use but a mention raises an error with the name.
 
     It may be a base class, part of a union of types, an argument of ``isinstance`` (which nothing is), and has
@@ -35,7 +35,7 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return Missing(f"{self._name}.{name}", self._peer)
+        return MissingPlaceholder(f"{self._name}.{name}", self._peer)
 
     def __call__(self, *args, **kwargs):
         raise self._error()

@@ -37,7 +37,7 @@ def is_looked_at() -> bool:
 def fits(compiled: Any, args: Sequence) -> bool:
     """Return whether a `jax.stages.Compiled` takes some arguments; nothing runs."""
     try:
-        _Known(compiled).inputs(args)
+        _CompiledProgram(compiled).inputs(args)
     except (TypeError, ValueError):
         return False
     return True
@@ -66,7 +66,7 @@ class Launcher:
     __slots__ = ("_found", "_lock", "call", "ready")
 
     def __init__(self, find: Callable[[tuple], Any], name: str) -> None:
-        self._found = found = _Found(find)
+        self._found = found = _ProgramTable(find)
         self.ready = found.ready
         self._lock = threading.Lock()
         # Its callback refers to `found` alone: with `self` an executable would wait for the garbage collector.
@@ -98,7 +98,7 @@ class Launcher:
         return self._found.of(args).chain(args, outs)
 
 
-class _Found:
+class _ProgramTable:
     """The programs of a launcher by signature.
 
     Attributes:
@@ -110,14 +110,14 @@ class _Found:
 
     def __init__(self, find: Callable[[tuple], Any]) -> None:
         self._find = find
-        self.known: dict[tuple, _Known] = {}
+        self.known: dict[tuple, _CompiledProgram] = {}
         self.ready: list = []
 
-    def of(self, args: Sequence) -> _Known:
+    def of(self, args: Sequence) -> _CompiledProgram:
         key = tuple([_signature(x) for x in args])
         known = self.known.get(key)
         if known is None:
-            known = self.known[key] = _Known(self._find(tuple(args)))
+            known = self.known[key] = _CompiledProgram(self._find(tuple(args)))
             if len(self.known) > _SIGNATURES:
                 del self.known[next(iter(self.known))]
         return known
@@ -137,7 +137,7 @@ def _signature(x: Any) -> Any:
     return type(x), getattr(x, "shape", None), getattr(x, "dtype", None)
 
 
-class _Known:
+class _CompiledProgram:
     """One compiled program.
 
     Attributes:

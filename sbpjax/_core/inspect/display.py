@@ -51,7 +51,7 @@ class Table(NamedTuple):
         return f"<table>{head}{''.join(body)}</table>"
 
 
-class Shown:
+class DisplayedReport:
     """A report; a subclass yields its blocks, each a line, a table, a report, or a tuple of these."""
 
     def _blocks(self) -> Iterable[Any]:

@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class _Numbered:
+class _NumberedName:
     """A name's parts around one of its numbers."""
 
     before: tuple[str, ...]
@@ -52,7 +52,7 @@ def _folded_at(rows: list[tuple[str, Row, int]], level: int) -> list[tuple[str, 
     start = 0
     while start < len(layers):
         end = start + 1
-        while end < len(layers) and _follows(layers[end - 1], layers[end]) and _way(layers, start, end):
+        while end < len(layers) and _follows(layers[end - 1], layers[end]) and _keeps_direction(layers, start, end):
             end += 1
         numbers = sorted(layer[0][0].number for layer in layers[start:end] if layer[0][0])
         for mark, name, row, times in layers[start]:
@@ -62,7 +62,7 @@ def _folded_at(rows: list[tuple[str, Row, int]], level: int) -> list[tuple[str, 
     return found
 
 
-def _way(layers: list, start: int, end: int) -> bool:
+def _keeps_direction(layers: list, start: int, end: int) -> bool:
     """Return whether a layer goes on in the direction in which the run began: up, or down in a backward."""
     first, second, last, this = (layers[i][0][0].number for i in (start, start + 1, end - 1, end))
     return this - last == second - first
@@ -78,10 +78,10 @@ def _follows(before: list, this: list) -> bool:
     return rows_before == rows_after
 
 
-def _parse_number(name: str, level: int) -> _Numbered | None:
+def _parse_number(name: str, level: int) -> _NumberedName | None:
     parts = name.split(".")
     at = [i for i, part in enumerate(parts) if part.isdigit()]
     if level >= len(at):
         return None
     i = at[level]
-    return _Numbered(tuple(parts[:i]), int(parts[i]), tuple(parts[i + 1 :]))
+    return _NumberedName(tuple(parts[:i]), int(parts[i]), tuple(parts[i + 1 :]))

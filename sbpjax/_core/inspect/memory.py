@@ -30,7 +30,7 @@ from sbpjax._core.planner.memory.limit import capacity_of
 from sbpjax._core.planner.memory.liveness import LiveBytes
 from sbpjax.errors import OutOfMemoryError
 
-from .display import Shown, Table, bytes_text
+from .display import DisplayedReport, Table, bytes_text
 
 _ROWS = (
     ("parameters", "parameters", ""),
@@ -49,7 +49,7 @@ _ALWAYS = ("parameters", "optimizer", "activations", "gradients", "temporaries")
 
 
 @dataclass(frozen=True, repr=False)
-class Memory(Shown):
+class Memory(DisplayedReport):
     """Bytes on one device.
 
     Attributes:

@@ -21,13 +21,13 @@ from sbpjax._core.programs.normalise import source_line
 from sbpjax._core.programs.plan import Boxing, Plan
 from sbpjax.sbp import algebra
 
-from .display import Shown, Table
+from .display import DisplayedReport, Table
 
 COLLECTIVES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 
 
 @dataclass(repr=False)
-class Explanation(Shown):
+class Explanation(DisplayedReport):
     """The plan of a program, as tables.
 
     Attributes:

@@ -38,7 +38,7 @@ from sbpjax._core.tracing.signature import TensorSpec
 from sbpjax.errors import GraphError
 from sbpjax.graph.program.module_names import Names, Place
 
-from .display import Shown, Table
+from .display import DisplayedReport, Table
 
 _INSTRUCTION = re.compile(r'^\s*(?:ROOT )?%?([\w.-]+) = .*metadata=\{[^}]*op_name="([^"]*)"', re.MULTILINE)
 _MODULE = re.compile(r"^HloModule ([\w.-]+)")
@@ -61,7 +61,7 @@ class ModuleTime:
 
 
 @dataclass(frozen=True, repr=False)
-class Profile(Shown):
+class Profile(DisplayedReport):
     """Where the time of a step goes.
 
     Attributes:

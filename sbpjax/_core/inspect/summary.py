@@ -36,7 +36,7 @@ from sbpjax.errors import GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.sbp import algebra
 
-from .display import Shown, Table, bytes_text
+from .display import DisplayedReport, Table, bytes_text
 
 _HEAD = ("", "kind", "shape", "sbp", "parameters", "bytes per device")
 
@@ -73,7 +73,7 @@ class Row:
 
 
 @dataclass(frozen=True, repr=False)
-class Summary(Shown):
+class Summary(DisplayedReport):
     """The modules of a model: print it, or show it in a notebook.
 
     Attributes:

@@ -29,13 +29,13 @@ from sbpjax.errors import MixedTensorError
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
 
-from .display import Shown, Table, bytes_text
+from .display import DisplayedReport, Table, bytes_text
 
 _NOTE = "XLA sends 16-bit floats as float32 on CPUs; GPUs and TPUs send the planned dtypes"
 
 
 @dataclass(frozen=True, repr=False)
-class Traffic(Shown):
+class Traffic(DisplayedReport):
     """Bytes on the interconnect per device and run, by kind.
 
     Attributes:

@@ -213,14 +213,14 @@ def _drop_dominated(states, sizes: Codes, most: int) -> list:
             if other.reaches(state, sizes):
                 break
         else:
-            kept.append(_Kept(state))
+            kept.append(_PricedState(state))
             if len(kept) == most:
                 log.debug("more than %d states: the plan of this op may not be the cheapest", most)
                 break
     return [k.state for k in kept]
 
 
-class _Kept:
+class _PricedState:
     """A state with the prices, found so far, of making further copies from it."""
 
     __slots__ = ("cost", "env", "prices", "state")

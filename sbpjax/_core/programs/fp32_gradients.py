@@ -55,7 +55,7 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     eqns = [inside(eqn) for eqn in jaxpr.eqns]
     if any(eqn.primitive is cast_back_p for eqn in eqns):
         pass_ = _Pass(eqns, jaxpr.outvars)
-        jaxpr = jaxpr.replace(eqns=pass_.run(), outvars=[pass_.now(v) for v in jaxpr.outvars])
+        jaxpr = jaxpr.replace(eqns=pass_.run(), outvars=[pass_.current_variable(v) for v in jaxpr.outvars])
     elif not all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         jaxpr = jaxpr.replace(eqns=eqns)
     return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
@@ -79,7 +79,7 @@ class _Pass:
         self._instead: dict[int, list] = {}  # of an equation those that take its place
         self._renamed: dict[Var, Var] = {}
 
-    def now(self, v):
+    def current_variable(self, v):
         """Return the variable that holds a value now."""
         return v if isinstance(v, Literal) else self._renamed.get(v, v)
 
@@ -95,7 +95,7 @@ class _Pass:
             else:
                 self._instead[i] = [make_cast(eqn, v, eqn.outvars[0], dtype)]
         found = [e for i, eqn in enumerate(self._eqns) for e in self._instead.get(i, (eqn,))]
-        return [e.replace(invars=[self.now(v) for v in e.invars]) for e in found]
+        return [e.replace(invars=[self.current_variable(v) for v in e.invars]) for e in found]
 
     def _can(self, v, dtype) -> bool:
         """Return whether nothing else reads a value and its equation can give it in a wider dtype."""

@@ -132,7 +132,7 @@ class _Program:
         return sorted(found)
 
 
-class _End(NamedTuple):
+class _GradientEquation(NamedTuple):
     """An equation that makes a gradient of the product: of x, of the weights or of the bias.
 
     Attributes:
@@ -161,7 +161,7 @@ class _Match(NamedTuple):
     bias: Any
     forward: int | None
     backward: int | None
-    ends: list[_End]
+    ends: list[_GradientEquation]
 
 
 def _match(program: _Program, logits) -> _Match | None:
@@ -177,7 +177,7 @@ def _match(program: _Program, logits) -> _Match | None:
     if start is None:
         return None
     product, bias = start
-    ends: list[_End] = []
+    ends: list[_GradientEquation] = []
     if backward and not _ends(program, program.eqns[backward[0]].outvars[1], product, ends):
         return None
     # A gradient that is made twice is not known here.
@@ -232,7 +232,7 @@ def _is_linear(eqn) -> bool:
     return plain and x.aval.dtype == w.aval.dtype and str(x.aval.dtype) in _FLOATS
 
 
-def _ends(program: _Program, v, product, ends: list[_End]) -> bool:
+def _ends(program: _Program, v, product, ends: list[_GradientEquation]) -> bool:
     """Collect the readers of the gradient of logits; return whether all of them are known."""
     for i in program.readers.get(v, []):
         if i < 0:
@@ -244,7 +244,7 @@ def _ends(program: _Program, v, product, ends: list[_End]) -> bool:
                 return False
             continue
         if name == "reduce_sum" and tuple(sorted(eqn.params["axes"])) == tuple(range(len(v.aval.shape) - 1)):
-            ends.append(_End(i, 2, False))
+            ends.append(_GradientEquation(i, 2, False))
             continue
         end = _end(eqn, i, v, product) if name == "dot_general" else None
         if end is None:
@@ -253,7 +253,7 @@ def _ends(program: _Program, v, product, ends: list[_End]) -> bool:
     return True
 
 
-def _end(eqn, number: int, v, product) -> _End | None:
+def _end(eqn, number: int, v, product) -> _GradientEquation | None:
     """Return the kind of gradient that a product with the gradient of logits gives."""
     first = eqn.invars[0] is v
     other = eqn.invars[1 if first else 0]
@@ -265,11 +265,11 @@ def _end(eqn, number: int, v, product) -> _End | None:
     if batch or eqn.params["precision"] != product.params["precision"] or x is w:
         return None
     if other is w and tuple(mine) == (rank - 1,) and tuple(its) == (1 - of_w[0],):
-        return _End(number, 0, not first)
+        return _GradientEquation(number, 0, not first)
     free = [d for d in range(len(x.aval.shape)) if d != of_x[0]]
     if other is x and shape[:-1] == tuple(x.aval.shape[d] for d in free):
         if sorted(mine) == list(range(rank - 1)) and [free[d] for d in mine] == list(its):
-            return _End(number, 1, not first)
+            return _GradientEquation(number, 1, not first)
     return None
 
 

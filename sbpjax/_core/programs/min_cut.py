@@ -51,7 +51,7 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
             continue
         values[v] = len(values)
         # A product, a reduction or a random draw is never computed again: it or a value computed from it is saved.
-        if not _again(maker.get(v)):
+        if not _is_recomputable(maker.get(v)):
             roots.append(v)
             continue
         todo += [u for u in maker[v].invars if isinstance(u, Var)]
@@ -78,7 +78,7 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
     return {v for v, k in values.items() if 2 * k + 1 in behind and 2 * k not in behind}
 
 
-def _again(eqn) -> bool:
+def _is_recomputable(eqn) -> bool:
     """Return whether an equation may be computed again."""
     return eqn is not None and eqn.primitive.name in POINTWISE and len(eqn.outvars) == 1 and not eqn.effects
 

@@ -28,7 +28,7 @@ from .repeated_layers import LEAST_ITERATIONS, LayerLoop, layer_loops
 
 
 @dataclass(frozen=True)
-class Rolled:
+class ScannedProgram:
     """A program with its repeated layers as loops, and its inputs and outputs that became stacks.
 
     Attributes:
@@ -44,7 +44,7 @@ class Rolled:
 
 def roll_layers(
     closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_iterations: int = LEAST_ITERATIONS
-) -> Rolled:
+) -> ScannedProgram:
     """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
 
     Args:
@@ -66,10 +66,10 @@ def roll_layers(
     outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
     # The very same program: callers compare by identity whether anything changed.
     if not found and not bodies:
-        return Rolled(closed, inputs, outputs)
+        return ScannedProgram(closed, inputs, outputs)
     avals = [_stacked_aval([program.invars[i].aval for i in group]) for group in inputs]
     run = _Run(program, found, bodies)
-    return Rolled(jax.make_jaxpr(lambda *xs: run.run(xs, inputs, outputs))(*avals), inputs, outputs)
+    return ScannedProgram(jax.make_jaxpr(lambda *xs: run.run(xs, inputs, outputs))(*avals), inputs, outputs)
 
 
 def _stacked_aval(avals: list):
@@ -77,7 +77,7 @@ def _stacked_aval(avals: list):
     return jax.ShapeDtypeStruct((len(avals), *shape) if len(avals) > 1 else shape, avals[0].dtype)
 
 
-def _inner(eqn, least_iterations: int) -> Rolled | None:
+def _inner(eqn, least_iterations: int) -> ScannedProgram | None:
     """Return the body of a loop with its repeated layers rolled, None if it has none."""
     params = eqn.params
     consts, carry = scan_counts(params)
@@ -121,7 +121,7 @@ def _partition(count: int, groups: Sequence) -> list[tuple[int, ...]]:
 
 
 class _Run:
-    def __init__(self, program: Program, found: list[LayerLoop], bodies: dict[int, Rolled]) -> None:
+    def __init__(self, program: Program, found: list[LayerLoop], bodies: dict[int, ScannedProgram]) -> None:
         self.program = program
         self.found = found
         self.bodies = bodies
@@ -160,7 +160,7 @@ class _Run:
             else:
                 self.env.update(zip(eqn.outvars, bind(eqn, [self._value(v) for v in eqn.invars]), strict=True))
 
-    def _rolled_scan(self, eqn, body: Rolled) -> None:
+    def _rolled_scan(self, eqn, body: ScannedProgram) -> None:
         """Run a loop with a rolled body: stacked inputs of the body are stacked inputs of the loop."""
         params = eqn.params
         consts, carry = scan_counts(params)

@@ -1,6 +1,6 @@
 """Child processes that are killed when their parent dies, also by SIGKILL.
 
-    tie = Tie()
+    tie = ProcessTie()
     process = tie.start(["python", "train.py"], stdout=subprocess.PIPE)
     tie.close()  # or this process dies, by SIGKILL too: the process and its session are killed
 
@@ -33,7 +33,7 @@ _POLL_S = 1.0
 _PYTHON = ("-I", "-S")  # a quick start: no site-packages, no variables
 
 
-class Tie:
+class ProcessTie:
     """A launcher of processes that end when this process does, or closes it."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Tie:
             os.close(self._write)
             os.close(self._read)
 
-    def __enter__(self) -> Tie:
+    def __enter__(self) -> ProcessTie:
         return self
 
     def __exit__(self, *error: object) -> None:

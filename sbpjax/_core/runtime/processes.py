@@ -400,7 +400,7 @@ def enter(world: World | None) -> None:
     _current.world = world
 
 
-class _Alone(World):
+class _SingleWorld(World):
     """A world of one member for a while: it meets no other."""
 
     def __init__(self, outer: World) -> None:
@@ -415,7 +415,7 @@ def alone():
     if outer.size == 1:
         yield
         return
-    enter(_Alone(outer))
+    enter(_SingleWorld(outer))
     try:
         yield
     finally:

@@ -54,7 +54,7 @@ class CheckpointNode(Node):
         if self.state is not None:
             default_generator._seed, default_generator._counter = self.state
         mode.grad = True
-        mode.autocast = None if self.autocast is None else self.autocast.again()
+        mode.autocast = None if self.autocast is None else self.autocast.fresh_copy()
         try:
             return _outs(self.run(inputs))
         finally:

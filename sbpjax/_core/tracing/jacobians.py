@@ -82,14 +82,14 @@ def _jacobian(transform, operation: str, func: Callable, argnums, has_aux: bool)
         wanted = [i for p in places for i in range(starts[p], starts[p + 1])]
         counts: list[int] = []
 
-        def of_wanted(diff, arrays):
+        def of_selected(diff, arrays):
             merged = list(arrays)
             for i, value in zip(wanted, diff, strict=True):
                 merged[i] = value
             return function.on_arrays(merged)
 
         def body(arrays):
-            jacobian, aux = transform(of_wanted, has_aux=True)([arrays[i] for i in wanted], arrays)
+            jacobian, aux = transform(of_selected, has_aux=True)([arrays[i] for i in wanted], arrays)
             counts[:] = [len(jacobian)]
             return [*(block for row in jacobian for block in row), *aux]
 

@@ -25,7 +25,7 @@ from sbpjax.sbp.placement import placement as Placement
 from . import tree
 from .collective_io import together
 from .reader import Contents
-from .restore_plan import Finish, Fit, entries_of, mismatch_error
+from .restore_plan import Finish, RestorePlan, entries_of, mismatch_error
 
 
 def verify(path: str | os.PathLike) -> None:
@@ -81,14 +81,14 @@ def load(
         found = Contents(path)
         return found, found.state if part is None else _part(found, part)
 
-    def plan_layouts() -> tuple[dict[str, Layout | None], Fit | None, Finish | None]:
+    def plan_layouts() -> tuple[dict[str, Layout | None], RestorePlan | None, Finish | None]:
         names = {n: n for n in contents.tensors}
         if part is not None:
             names = {n.removeprefix(f"{part}/"): n for n in tree.names_of(state)}
         wanted = [names[n] for n in tree.chosen(names, pattern)]
         if into is None:
             return {n: _target(contents, n, placement, sbp) for n in wanted}, None, None
-        fit = Fit(contents, wanted, cast, pattern is not None, part)
+        fit = RestorePlan(contents, wanted, cast, pattern is not None, part)
         done = fit.walk(into, state, strict=strict)
         error = mismatch_error(fit, strict)
         if error is not None:

@@ -28,7 +28,7 @@ from .loading import load
 from .manifest import CHECKSUMS, STEP
 from .partial import sweep
 from .reader import Contents
-from .saving import Saving, begin
+from .saving import PendingSave, begin
 
 EXIT_RESTART = 75  # exit code on which the launcher restarts the job
 
@@ -64,7 +64,7 @@ class Manager:
         self.keep_last, self.keep_best, self.better = keep_last, keep_best, better
         self.asynchronous = asynchronous
         self.preempted = False
-        self._saving: Saving | None = None
+        self._saving: PendingSave | None = None
         self._metrics: dict[int, float | None] = {}  # as read from the files
         self.directory.mkdir(parents=True, exist_ok=True)
         if processes.current().rank == 0:

@@ -2,9 +2,9 @@
 
     into = {"model": model, "optimizer": optimizer, "epoch": 0}
 
-`Fit` walks both trees side by side before anything is read or changed. Tensors are read in the layout of the target,
-new optimizer state in the layout of its parameters; entries that only one side has are collected by name. Afterwards
-`finish` writes tensors in place, hands objects their state, and sets plain values.
+`RestorePlan` walks both trees side by side before anything is read or changed. Tensors are read in the layout of the
+target, new optimizer state in the layout of its parameters; entries that only one side has are collected by name.
+Afterwards `finish` writes tensors in place, hands objects their state, and sets plain values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .tree import LEAVES, MISSING, below, is_object, names_of, unpack
 Finish = Callable[[], Any]
 
 
-class Fit:
+class RestorePlan:
     """The plan of a load into a state: the arrays to read, the entries that do not fit, and the writes.
 
     Args:
@@ -201,7 +201,7 @@ class Fit:
             self._like(part, inner, below(name, key), who)
 
 
-def mismatch_error(fit: Fit, strict: bool) -> CheckpointError | None:
+def mismatch_error(fit: RestorePlan, strict: bool) -> CheckpointError | None:
     """Return the error for all mismatches, None if there are none."""
     seen = list(fit.wrong)
     if strict or fit.parts:

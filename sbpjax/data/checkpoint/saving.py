@@ -45,10 +45,10 @@ from .partial import Partial
 
 Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
 _REPORT_S = 5.0  # extra time for rank 0 to report its timeout
-_open: set[Saving] = set()  # begun, outcome not yet reported
+_open: set[PendingSave] = set()  # begun, outcome not yet reported
 
 
-class Saving:
+class PendingSave:
     """A checkpoint that is being written.
 
     Attributes:
@@ -126,7 +126,7 @@ def _at_exit() -> None:
 atexit.register(_at_exit)
 
 
-def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> Saving:
+def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> PendingSave:
     """Write a checkpoint; all processes call it with the same state.
 
     Args:
@@ -134,11 +134,11 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
             ``state_dict`` and ``load_state_dict`` are saved by their state. Of local tensors and plain values, those of
             rank 0 are written.
         path: the directory, which all processes reach; an older checkpoint there is replaced at the end.
-        asynchronous: return as soon as the values are copied; `Saving.wait` waits for the rest, and so does the end
+        asynchronous: return as soon as the values are copied; `PendingSave.wait` waits for the rest, so does the end
             of the program.
 
     Returns:
-        The `Saving`; complete unless ``asynchronous``.
+        The `PendingSave`; complete unless ``asynchronous``.
 
     Raises:
         CheckpointError: a value in ``state`` cannot be stored, ranks save different states, or the disk cannot be
@@ -153,7 +153,7 @@ def begin(
     asynchronous: bool,
     after: Callable[[], None] | None = None,
     packed: tuple[Any, dict[str, Any]] | None = None,
-) -> Saving:
+) -> PendingSave:
     """Write a checkpoint as `save` does, and then run ``after`` on rank 0, whether it could be written or not.
 
     ``packed`` is what `document.pack` returned for the state, where the caller has it.
@@ -193,7 +193,7 @@ def begin(
             return _write_first(world, partial, text, shards, number, after)
         return _write_other(world, partial, shards, number)
 
-    saving = Saving(target, work)
+    saving = PendingSave(target, work)
     saving._begin()
     world.come_along(f"saving {target}")  # waiting for a save requires that all ranks have begun their threads
     if not asynchronous:

@@ -17,7 +17,7 @@ from .torch_pickle import Names
 _safe: list[Any] = []  # allowed names besides tensors, containers and plain values
 
 
-class Anything(pickle.Unpickler):
+class UnrestrictedUnpickler(pickle.Unpickler):
     """Unpickler without restrictions, which runs code of the file: for ``weights_only=False`` alone."""
 
     def __init__(self, text: bytes, names: Names, persistent: Any) -> None:

@@ -29,7 +29,7 @@ from sbpjax.sbp.placement import placement as Placement
 
 from .safetensors import Names as Renaming
 from .safetensors import place_arrays, rename_arrays
-from .torch_allowed import Anything, allowed_objects
+from .torch_allowed import UnrestrictedUnpickler, allowed_objects
 from .torch_pickle import PLAIN, Machine, Names
 from .tree import chosen
 
@@ -251,7 +251,7 @@ def read_torch(
             names, text = names_of(archive, make, parameter, allowed_objects()), archive.member("data.pkl")
             if weights_only:
                 return Machine(text, names, rejection_error, archive.storage).load()
-            return Anything(text, names, archive.storage).load()
+            return UnrestrictedUnpickler(text, names, archive.storage).load()
     except (SbpjaxError, FileNotFoundError):  # also those of `make`
         raise
     except Exception as error:  # a damaged archive or pickle raises nearly anything

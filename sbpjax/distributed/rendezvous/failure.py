@@ -55,7 +55,7 @@ _READING = os.path.join("tensor", "convert.py")
 _OWN_TIMEOUTS = (signed_store.__file__, collective_trace.__file__, comparison.__file__, _COMPILING)
 
 
-class Standing:
+class BlockedTimer:
     """Measures how long the main thread has been blocked in a program."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class FailureMonitor:
         self._aborts_as_before: Callable[[], None] = lambda: None
         self._over = threading.Event()
         self._seen = threading.Event()  # another one's failure was printed
-        self._standing = Standing()
+        self._standing = BlockedTimer()
         self._comparison = Comparison(world, self._tell_difference)
         self._thread = threading.Thread(target=self._wait, name="sbpjax-failures", daemon=True)
 

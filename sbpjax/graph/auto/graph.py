@@ -6,7 +6,7 @@
 A tensor of the state (parameter, buffer, optimizer state) is *free* if it is local, or broadcast on every axis: it has
 no layout of the user's. One with ``weight.to_global(sbp=split(0))`` has, and keeps it, except with
 ``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with free tensors as free inputs, an
-updated one coming back in its input layout; then `StandIns.lay_out` converts them, once. So ``param.sbp`` is right
+updated one coming back in its input layout; then `AbstractState.lay_out` converts them, once. So ``param.sbp`` is right
 afterwards, in eager code too.
 
 A tensor that a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch
@@ -93,7 +93,7 @@ def release(tensors: Iterable[Tensor]) -> None:
         t.__dict__[_MARK] = _FREE
 
 
-class StandIns:
+class AbstractState:
     """Local tensors of a state as global ones without data, within the block in which a program is made of them."""
 
     def __init__(self, tensors: Sequence[Tensor], placement: Placement | None) -> None:
@@ -108,7 +108,7 @@ class StandIns:
                 self._layouts[id(t)] = layout_of(placement, everywhere, tuple(array.shape), array.dtype)
                 self._saved.append((t, Snapshot(t)))
 
-    def __enter__(self) -> StandIns:
+    def __enter__(self) -> AbstractState:
         for t, _ in self._saved:
             layout = self._layouts[id(t)]
             lend(t, of_layout(layout), layout)

@@ -80,7 +80,7 @@ _LETTERS = {
 _MODES = {"gesdd": "ASN", "syevd": "VN", "heevd": "VN", "gees": "VN"}
 
 
-class _Wrong(ValueError):
+class _CallMismatch(ValueError):
     """A call differs from JAX's own form."""
 
 
@@ -97,7 +97,7 @@ def foreign(module: ir.Module) -> list[str]:
         if op.name == "stablehlo.custom_call":
             try:
                 _check(op)
-            except _Wrong as reason:
+            except _CallMismatch as reason:
                 found[f"{_target(op)}: {reason}"] = None
         elif op.name in _HOST:
             found[f"{op.name}: it talks to the host"] = None
@@ -130,23 +130,23 @@ def _check(op: Any) -> None:
     target, given = _target(op), _name_attributes(op)
     if target == "shape_assertion":  # of a free batch; the compiler evaluates it
         if len(op.results):
-            raise _Wrong("a shape assertion with results")
+            raise _CallMismatch("a shape assertion with results")
         return
     if target == "Sharding":
         if [str(x.type) for x in op.operands] != [str(x.type) for x in op.results]:
-            raise _Wrong("a sharding that changes the shape")
+            raise _CallMismatch("a sharding that changes the shape")
         return
     if "indices_of_shape_operands" in given:
-        raise _Wrong("on a free batch: its sizes are known only when it is called")
+        raise _CallMismatch("on a free batch: its sizes are known only when it is called")
     options = _options(given)
     row, letter = _row(target, options)
     # An unknown attribute may change how the call uses its buffers.
     if unknown := sorted(set(given) - _NAMED):
-        raise _Wrong(f"with {', '.join(unknown)}")
+        raise _CallMismatch(f"with {', '.join(unknown)}")
     operands, results = [[_describe_type(x) for x in side] for side in (op.operands, op.results)]
     wanted_in, wanted_out = (side.split() for side in row.split("->"))
     if len(operands) != len(wanted_in) or len(results) != len(wanted_out):
-        raise _Wrong(f"{len(operands)} operands and {len(results)} results")
+        raise _CallMismatch(f"{len(operands)} operands and {len(results)} results")
     sizes = _sizes(operands, wanted_in, options)
     if row == _PIVOTS and results[0][0]:
         sizes["m"] = max(sizes["n"], results[0][0][-1])  # a permutation may be longer than its pivots
@@ -155,13 +155,13 @@ def _check(op: Any) -> None:
         sizes["u"] = results[2][0][-1]
     kind = operands[0][1]
     if letter is not None and kind != letter:
-        raise _Wrong(f"on {kind}")
+        raise _CallMismatch(f"on {kind}")
     batch = operands[0][0][: len(operands[0][0]) - len(wanted_in[0].partition(":")[0])]
     # Exactly, not at least: native code reads the sizes from one buffer and trusts the others.
     for given_buffer, wanted in zip([*operands, *results], [*wanted_in, *wanted_out], strict=True):
         expected = (*batch, *[sizes[d] for d in wanted.partition(":")[0]]), _kinds(kind)[wanted[-1]]
         if given_buffer != expected:
-            raise _Wrong(f"a buffer of {_text(*given_buffer)} where {_text(*expected)} is written or read")
+            raise _CallMismatch(f"a buffer of {_text(*given_buffer)} where {_text(*expected)} is written or read")
     _check_layouts(given, "operand_layouts", wanted_in, len(batch))
     _check_layouts(given, "result_layouts", wanted_out, len(batch))
 
@@ -176,7 +176,7 @@ def _row(target: str, options: dict[str, Any]) -> tuple[str, str | None]:
         return _OTHERS[target], None
     match = re.fullmatch("lapack_([sdcz])([a-z]+)_ffi", target)
     if match is None:
-        raise _Wrong("not in the table of calls")
+        raise _CallMismatch("not in the table of calls")
     letter, name = match.groups()
     _check_options(name, options)
     if name == "trsm":
@@ -184,7 +184,7 @@ def _row(target: str, options: dict[str, Any]) -> tuple[str, str | None]:
     if name in _BY_KIND:
         return _BY_KIND[name][letter in "cz"], _TYPES[letter]
     if name not in _LAPACK:
-        raise _Wrong("not in the table of calls")
+        raise _CallMismatch("not in the table of calls")
     return _LAPACK[name], _TYPES[letter]
 
 
@@ -205,18 +205,18 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
     allowed = _LETTERS | ({"mode": _MODES[name]} if name in _MODES else {})
     for key, value in options.items():
         if key in allowed and (not isinstance(value, str) or value not in allowed[key]):
-            raise _Wrong(f"{key} is {value!r}")
+            raise _CallMismatch(f"{key} is {value!r}")
         if key not in allowed and (name != "gehrd" or key not in ("low", "high")):
-            raise _Wrong(f"an option {key}")
+            raise _CallMismatch(f"an option {key}")
     needed = {"trsm": {"side"}, "gesdd": {"mode"}, "gees": {"sort"}, "gehrd": {"low", "high"}}.get(name, set())
     if missing := needed - set(options):
-        raise _Wrong(f"without {', '.join(sorted(missing))}")
+        raise _CallMismatch(f"without {', '.join(sorted(missing))}")
 
 
 def _describe_type(value: Any) -> tuple[tuple[int, ...], str]:
     kind = ir.RankedTensorType(value.type)
     if not kind.has_static_shape:
-        raise _Wrong(f"on {kind}, whose size is not known")
+        raise _CallMismatch(f"on {kind}, whose size is not known")
     return tuple(kind.shape), str(kind.element_type)
 
 
@@ -226,7 +226,7 @@ def _sizes(operands: list, wanted: list[str], options: dict[str, Any]) -> dict[s
     for (shape, _), text in zip(operands, wanted, strict=True):
         dims = text.partition(":")[0]
         if len(shape) < len(dims):
-            raise _Wrong(f"on {len(shape)} dims")
+            raise _CallMismatch(f"on {len(shape)} dims")
         for letter, size in zip(dims, shape[len(shape) - len(dims) :], strict=True):
             # The first buffer gives the size; the others are compared with it, in `_check`.
             sizes.setdefault(letter, size)
@@ -234,11 +234,11 @@ def _sizes(operands: list, wanted: list[str], options: dict[str, Any]) -> dict[s
     if "m" in sizes:
         sizes["k"] = min(m, n)
     if "j" in sizes and not sizes["j"] <= n <= m:
-        raise _Wrong(f"{sizes['j']} reflectors of {m} × {n}")
+        raise _CallMismatch(f"{sizes['j']} reflectors of {m} × {n}")
     sizes["p"] = n - 1
     sizes["u"], sizes["v"] = (m, n) if options.get("mode") == "A" else (sizes.get("k", 0),) * 2
     if "low" in options and (options["low"], options["high"]) != (1, n):
-        raise _Wrong(f"rows {options['low']} to {options['high']} of {n}")
+        raise _CallMismatch(f"rows {options['low']} to {options['high']} of {n}")
     return sizes
 
 
@@ -255,4 +255,4 @@ def _check_layouts(given: dict[str, Any], name: str, wanted: Sequence[str], batc
     for text, layout in zip(wanted, ir.ArrayAttr(given[name]), strict=True):
         inner = [batch + i for i in range(len(text.partition(":")[0]))]
         if list(ir.DenseIntElementsAttr(layout)) != inner + outer:
-            raise _Wrong(f"a buffer in the layout {layout}")
+            raise _CallMismatch(f"a buffer in the layout {layout}")

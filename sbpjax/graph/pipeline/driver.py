@@ -24,7 +24,7 @@ from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 
-from .p2p_transfer import Coming, P2PTransfer, Shipment, acquaint, elsewhere, here
+from .p2p_transfer import P2PTransfer, PendingReceive, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
 from .relocate import relocate_program
 from .schedule import FORWARD
@@ -146,7 +146,7 @@ class Driver:
         if layout is not None and not here(layout.placement):
             return elsewhere(layout)
         value = env[v]
-        return value.array() if value.__class__ is Coming else value
+        return value.array() if value.__class__ is PendingReceive else value
 
     def finish(self, left: list[tuple[CompiledTask, list]], env: dict) -> None:
         """Run the tasks left by `run`, without an exchange."""
@@ -182,7 +182,7 @@ class Driver:
         """Return an input of a task: an array as it is, a number on the devices of the task."""
         value = env[v]
         if v in self.pipeline.layouts:
-            if value.__class__ is Coming:
+            if value.__class__ is PendingReceive:
                 value = env[v] = value.array()
             return value
         key = (v, place)
@@ -214,7 +214,7 @@ class Driver:
             arguments = rows[work].copy()
             for i, v in self._holes[work]:
                 value = self._iterations[micro][task.task.placement] if v is None else own[v]
-                arguments[i] = value.array() if value.__class__ is Coming else value
+                arguments[i] = value.array() if value.__class__ is PendingReceive else value
             try:
                 results = task.executable(*arguments)
             except FOUND_NAN as error:

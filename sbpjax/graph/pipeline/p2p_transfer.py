@@ -41,7 +41,7 @@ from .partition import Send
 _ENOUGH = 2048
 
 
-class Coming:
+class PendingReceive:
     """A value that another thread receives.
 
     Args:
@@ -104,7 +104,7 @@ class P2PTransfer:
         return found[1]
 
     def send(self, sends: Sequence[Send], env: dict) -> None:
-        """Move values of ``env``, and put the arriving ones into it, maybe as `Coming`."""
+        """Move values of ``env``, and put the arriving ones into it, maybe as `PendingReceive`."""
         if sends:
             for parcel in self.parcels(sends):
                 self.move(parcel, parcel.taken(env), env)
@@ -116,7 +116,7 @@ class P2PTransfer:
             return
         future = self._latest = self._pool.submit(self._move_parcel, parcel, arrays)
         for place, v in enumerate(parcel.arrived):
-            env[v] = Coming(future, place)
+            env[v] = PendingReceive(future, place)
 
     def wait(self) -> None:
         """Wait until nothing that this process sends or receives is on its way.
@@ -201,7 +201,7 @@ class Parcel:
         if not self._sends:
             return [None] * len(self.values)
         arrays = [env[v] for v in self.values]
-        return [a.array() if a.__class__ is Coming else a for a in arrays]
+        return [a.array() if a.__class__ is PendingReceive else a for a in arrays]
 
     def move(self, arrays: list) -> Sequence:
         """Return the arrays that arrive."""

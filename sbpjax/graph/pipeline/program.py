@@ -20,7 +20,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace, processes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.storage.exchange import Plan, Run, counted_on, exchange
+from sbpjax._core.tensor.storage.exchange import Plan, Run, advance_counter, exchange
 from sbpjax._core.tensor.storage.payload import is_shared, payloads
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
@@ -237,7 +237,7 @@ class PipelinedProgram:
             env.update(zip(task.task.outs, run.outs, strict=False))
 
     def _count_random(self) -> Iterable:
-        return counted_on(default_generator) if self.is_random else ()
+        return advance_counter(default_generator) if self.is_random else ()
 
     def sequential(self) -> Any:
         """Return the same trace as one program on one device, where moving between stages does nothing, for export."""

@@ -48,7 +48,7 @@ def _cotangent_aval(*, shape, dtype):
 
 
 @dataclass(frozen=True)
-class Halves:
+class ForwardBackward:
     """The two programs of a block.
 
     Attributes:
@@ -62,7 +62,7 @@ class Halves:
     outputs: int
 
 
-def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> Halves:
+def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> ForwardBackward:
     """Return forward and backward of a traced block.
 
     Args:
@@ -114,7 +114,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
     first = _needed_equations(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
     forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
-        return Halves(forward, None, outputs)
+        return ForwardBackward(forward, None, outputs)
     # Without a barrier XLA would merge the second computation with the first, and keep its results.
     held = [*(() if policy is None else program.invars), *(saved if again or policy is not None else ())]
     read = _reads([*repeated, *late_eqns], grads)
@@ -127,7 +127,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
         behind=[v for v in held if v in read],
         come=away.intersection(saved),
     )
-    return Halves(forward, backward, outputs)
+    return ForwardBackward(forward, backward, outputs)
 
 
 def _places(chosen: set, outvars: list) -> set[int]:

@@ -35,7 +35,7 @@ from .slots import StateSlot, slot_of, stackable
 from .zero import gathered_per_use
 
 
-class Passed(NamedTuple):
+class TransformedStep(NamedTuple):
     """A traced step after the passes.
 
     Attributes:
@@ -53,7 +53,7 @@ class Passed(NamedTuple):
 
 def run_passes(
     traced: TracedStep, state: State, stored: Mapping[int, Layout], least_repeats: int = 0, per_use: bool = False
-) -> Passed:
+) -> TransformedStep:
     """Run the passes.
 
     Args:
@@ -78,7 +78,7 @@ def run_passes(
     else:
         sizes = [t.layout.placement.size for t in state.tensors if t.layout is not None]
         closed = stored_narrow(closed, convolutions=kind == "cuda" and max(sizes, default=1) == 1)
-    return Passed(closed, normalise(closed), slots, written)
+    return TransformedStep(closed, normalise(closed), slots, written)
 
 
 def _roll_layers(

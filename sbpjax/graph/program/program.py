@@ -32,12 +32,12 @@ from sbpjax._core.runtime import processes, sizes
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
-from sbpjax._core.tensor.storage.exchange import Run, counted_on, exchange
+from sbpjax._core.tensor.storage.exchange import Run, advance_counter, exchange
 from sbpjax._core.tensor.storage.payload import payloads
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.host_inputs import HostInputs
-from sbpjax.graph.auto.graph import Auto, StandIns, layouts_of_slots
+from sbpjax.graph.auto.graph import AbstractState, Auto, layouts_of_slots
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 
@@ -151,7 +151,7 @@ class Program:
         if self.is_polymorphic:  # `compile` puts it on the device for others
             self._no_seed = multi_host.on(NO_SEED, self._where(0))
 
-    def lay_out(self, stand_ins: StandIns, state: State) -> None:
+    def lay_out(self, stand_ins: AbstractState, state: State) -> None:
         """Convert the state to the layouts of this program's inputs."""
         chosen = {number: self.in_layouts[1 + number] for number in self.free_slots}
         stand_ins.lay_out(state.tensors, layouts_of_slots(self.slots, chosen))
@@ -326,7 +326,7 @@ class Program:
     def count_random(self) -> Iterable:
         """Return an iterator that counts the random numbers of a run."""
         # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.
-        return counted_on(default_generator) if self.is_random else ()
+        return advance_counter(default_generator) if self.is_random else ()
 
     def _on_device(self, numbers: list[float]) -> list:
         """Return the numbers, those that stay as they were on the device: a number goes there in every call."""

@@ -166,7 +166,7 @@ def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int 
     return jax.make_jaxpr(lambda *xs: _run(closed, xs, rests, shared))(*shapes)
 
 
-class _Rests:
+class _StoredDivided:
     """A value that is stored divided: an input, or made of such inputs by equations that move elements.
 
     Args:
@@ -176,7 +176,7 @@ class _Rests:
         operands: those of the equation.
     """
 
-    def __init__(self, layout: Layout | None, leaf=None, eqn=None, operands: Sequence[_Rests] = ()) -> None:
+    def __init__(self, layout: Layout | None, leaf=None, eqn=None, operands: Sequence[_StoredDivided] = ()) -> None:
         self.layout = layout
         self.leaf = leaf
         self._eqn = eqn
@@ -207,20 +207,20 @@ class _Rests:
         return self._copies[key]
 
 
-def _moved(eqn, operands: Sequence) -> _Rests | None:
+def _moved(eqn, operands: Sequence) -> _StoredDivided | None:
     """Return the stored value that an equation makes of stored ones alone, None if it is a reader.
 
     A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves fewer
     bytes, and keeps no whole copy. Nor is a part of a stack, where no rank needs another's part: the stack of a loop
     over all layers is a part of it in a loop over all but the first.
     """
-    if not all(isinstance(x, _Rests) for x in operands):
+    if not all(isinstance(x, _StoredDivided) for x in operands):
         return None
     copies = eqn.primitive.name in COPIES and len(operands) == 1
     if not copies and eqn.primitive.name not in _PIECES:
         return None
     layout = _layout_after(eqn, [x.layout for x in operands])
-    return _Rests(layout, eqn=eqn, operands=operands) if copies or layout is not None else None
+    return _StoredDivided(layout, eqn=eqn, operands=operands) if copies or layout is not None else None
 
 
 def _layout_after(eqn, layouts: Sequence[Layout | None]) -> Layout | None:
@@ -249,21 +249,21 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
     program = normalise(closed)
     env: dict = dict(program.consts)
     for i, (v, x) in enumerate(zip(program.invars, arrays, strict=True)):
-        env[v] = _pin_layout(x, rests[i]) if i in shared else _Rests(rests[i], x) if i in rests else x
+        env[v] = _pin_layout(x, rests[i]) if i in shared else _StoredDivided(rests[i], x) if i in rests else x
     resting = {program.invars[i] for i in rests if i not in shared}
     loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
     for i, eqn in enumerate(program.eqns):
         held = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
         # A stretch is the part between two loops over layers, such as the head's forward and backward.
         stretch = sum(loop < i for loop in loops) if loops else None
-        if not any(isinstance(x, _Rests) for x in held):
+        if not any(isinstance(x, _StoredDivided) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
         elif (moved := _moved(eqn, held)) is not None:
             env[eqn.outvars[0]] = moved
         elif eqn.primitive.name == "scan":
             env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))
         else:
-            values = [x.value(stretch) if isinstance(x, _Rests) else x for x in held]
+            values = [x.value(stretch) if isinstance(x, _StoredDivided) else x for x in held]
             env.update(zip(eqn.outvars, bind(eqn, values), strict=True))
     last = len(loops) if loops else None
     return [_result(v, env, last) for v in program.outvars]
@@ -275,7 +275,7 @@ def _reads(eqn) -> list[Var]:
 
 def _result(v, env: dict, stretch: int | None):
     x = v.val if isinstance(v, Literal) else env[v]
-    if not isinstance(x, _Rests):
+    if not isinstance(x, _StoredDivided):
         return x
     return x.value(stretch) if x.leaf is None else x.leaf
 
@@ -288,11 +288,11 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
     operands = []
     for i, x in enumerate(held):
         # A carry is written in every iteration, and is whole.
-        if isinstance(x, _Rests) and x.layout is not None and not consts <= i < consts + carry:
+        if isinstance(x, _StoredDivided) and x.layout is not None and not consts <= i < consts + carry:
             inside[i] = x.layout if i < consts else _slice(x.layout)
             operands.append(x.divided())
         else:
-            operands.append(x.value(stretch) if isinstance(x, _Rests) else x)
+            operands.append(x.value(stretch) if isinstance(x, _StoredDivided) else x)
     inside = {i: layout for i, layout in inside.items() if layout is not None}
     first = consts + carry
     body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside, first))

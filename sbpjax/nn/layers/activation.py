@@ -11,7 +11,7 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.derive import layer_form, source_to_function
 from sbpjax._core.functions.table.table import Row, layers
-from sbpjax._core.functions.table.texts import OfLayer
+from sbpjax._core.functions.table.texts import LayerDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
@@ -44,7 +44,7 @@ def layer_of(row: Row) -> type[Module]:
             given["inplace"] = True
         return getattr(F, function)(input, **given)
 
-    members = {"__init__": init, "forward": forward, "_names": shown, "__doc__": OfLayer(row, options)}
+    members = {"__init__": init, "forward": forward, "_names": shown, "__doc__": LayerDocstring(row, options)}
     return type(name, (_Options,), {**members, "__module__": __name__})
 
 

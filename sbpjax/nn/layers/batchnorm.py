@@ -12,7 +12,7 @@ from typing import Any
 from sbpjax._core import naming
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.layers.norm import batch_norm_over_ranks
-from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
@@ -151,7 +151,7 @@ class BatchNorm1d(_BatchNorm):
         [[-1.0], [1.0]]
     """
 
-    __doc__ = WithBase(__doc__, _BatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _BatchNorm)
     _dims = (2, 3)
 
 
@@ -168,14 +168,14 @@ class BatchNorm2d(_BatchNorm):
         ((sbpjax.sbp.split(dim=0),), [0.10000000149011612])
     """
 
-    __doc__ = WithBase(__doc__, _BatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _BatchNorm)
     _dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of `(N, C, D, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _BatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _BatchNorm)
     _dims = (5,)
 
 
@@ -279,21 +279,21 @@ class _FusedBatchNorm(_BatchNorm):
 class FusedBatchNorm1d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C)` or `(N, C, L)`."""
 
-    __doc__ = WithBase(__doc__, _FusedBatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _FusedBatchNorm)
     _dims = (2, 3)
 
 
 class FusedBatchNorm2d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _FusedBatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _FusedBatchNorm)
     _dims = (4,)
 
 
 class FusedBatchNorm3d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C, D, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _FusedBatchNorm)
+    __doc__ = InheritedDocstring(__doc__, _FusedBatchNorm)
     _dims = (5,)
 
 

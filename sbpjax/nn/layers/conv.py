@@ -6,7 +6,7 @@ import math
 from typing import Any, NoReturn
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn import init
@@ -33,7 +33,7 @@ class Spatial(Module):
         super().__init_subclass__(**options)
         if dims:
             cls._spatial = dims
-            cls.__doc__ = WithBase(cls.__doc__, cls.__mro__[1])  # type: ignore[assignment]
+            cls.__doc__ = InheritedDocstring(cls.__doc__, cls.__mro__[1])  # type: ignore[assignment]
 
 
 class _Conv(Spatial):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn.layers.batchnorm import _NormBase
@@ -72,7 +72,7 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalisation of `(N, C, L)` or `(C, L)`."""
 
-    __doc__ = WithBase(__doc__, _InstanceNorm)
+    __doc__ = InheritedDocstring(__doc__, _InstanceNorm)
     _dims = (2, 3)
 
 
@@ -87,12 +87,12 @@ class InstanceNorm2d(_InstanceNorm):
         sbpjax.Size([2, 1, 4, 4])
     """
 
-    __doc__ = WithBase(__doc__, _InstanceNorm)
+    __doc__ = InheritedDocstring(__doc__, _InstanceNorm)
     _dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of `(N, C, D, H, W)` or `(C, D, H, W)`."""
 
-    __doc__ = WithBase(__doc__, _InstanceNorm)
+    __doc__ = InheritedDocstring(__doc__, _InstanceNorm)
     _dims = (4, 5)

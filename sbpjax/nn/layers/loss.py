@@ -9,7 +9,7 @@ from typing import Any
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.checks import reduced_by
 from sbpjax._core.functions.table.public import take_oneflow
-from sbpjax._core.functions.table.texts import WithCommon
+from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn.layers.linear import Linear
@@ -33,7 +33,7 @@ class _Loss(Module):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
-            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS, _RETURNS)  # type: ignore[assignment]
+            cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS, _RETURNS)  # type: ignore[assignment]
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()

@@ -13,7 +13,7 @@ import numbers
 from typing import Any
 
 from sbpjax._core import naming
-from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.layers import rnn as ops
 from sbpjax._core.runtime import sizes
@@ -279,7 +279,7 @@ class LSTM(RNNBase):
         (sbpjax.Size([5, 3, 6]), sbpjax.Size([2, 3, 6]), sbpjax.Size([2, 3, 6]))
     """
 
-    __doc__ = WithBase(__doc__, RNNBase)
+    __doc__ = InheritedDocstring(__doc__, RNNBase)
 
     def __init__(
         self,
@@ -312,7 +312,7 @@ class GRU(RNNBase):
         (sbpjax.Size([3, 5, 6]), sbpjax.Size([1, 3, 6]))
     """
 
-    __doc__ = WithBase(__doc__, RNNBase)
+    __doc__ = InheritedDocstring(__doc__, RNNBase)
 
     def __init__(
         self,

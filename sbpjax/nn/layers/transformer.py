@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.texts import WithBase
+from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.runtime import sizes
 from sbpjax._core.tensor import Tensor
@@ -115,7 +115,7 @@ class TransformerEncoderLayer(_Layer):
         sbpjax.Size([3, 5, 8])
     """
 
-    __doc__ = WithBase(__doc__, _Layer)
+    __doc__ = InheritedDocstring(__doc__, _Layer)
 
     def forward(
         self,
@@ -145,7 +145,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output, then a network; each with a residual and a norm."""
 
-    __doc__ = WithBase(__doc__, _Layer)
+    __doc__ = InheritedDocstring(__doc__, _Layer)
     _attentions = ("self_attn", "multihead_attn")
 
     def forward(

@@ -1,4 +1,4 @@
-"""`Adam` and `AdamW` optimizers, and `OfMoments`, the base of all optimizers with two moments."""
+"""`Adam` and `AdamW` optimizers, and `MomentOptimizer`, the base of all optimizers with two moments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
 
 
-class OfMoments(Optimizer):
+class MomentOptimizer(Optimizer):
     """Base of the optimizers with two decay rates: their numbers, checks and states."""
 
     hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
@@ -31,7 +31,7 @@ class OfMoments(Optimizer):
         return (*super()._flags(group), ("decoupled", bool(group.get("decoupled_weight_decay", False))))
 
 
-class Adam(OfMoments):
+class Adam(MomentOptimizer):
     """Adam: ``p = p - lr * m̂ / (sqrt(v̂) + eps)`` with running means m of the gradient and v of its square.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
-from sbpjax.optim.algorithms.adam import OfMoments
+from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
 
@@ -82,7 +82,7 @@ def _number(value: Any, p: Array) -> Any:
     return jnp.asarray(value).astype(p.dtype)
 
 
-class Adamax(OfMoments):
+class Adamax(MomentOptimizer):
     """Adam by the largest gradient instead of the mean square: ``u = max(b2 u, |g| + eps)``.
 
     Args:
@@ -112,7 +112,7 @@ class Adamax(OfMoments):
         super().__init__(params, options, implementation)
 
 
-class NAdam(OfMoments):
+class NAdam(MomentOptimizer):
     """Adam with Nesterov's momentum.
 
     Args:
@@ -126,9 +126,9 @@ class NAdam(OfMoments):
     Source: Dozat, Incorporating Nesterov Momentum into Adam (2016).
     """
 
-    hyper = (*OfMoments.hyper, "momentum_decay")
-    _dynamic = (*OfMoments._dynamic, "momentum_decay")
-    _not_negative = (*OfMoments._not_negative, "momentum_decay")
+    hyper = (*MomentOptimizer.hyper, "momentum_decay")
+    _dynamic = (*MomentOptimizer._dynamic, "momentum_decay")
+    _not_negative = (*MomentOptimizer._not_negative, "momentum_decay")
     _state_names = ("exp_avg", "exp_avg_sq", "mu_product")
     _rule = staticmethod(nadam)
 
@@ -159,7 +159,7 @@ class NAdam(OfMoments):
         return 1.0 if name == "mu_product" else 0.0
 
 
-class RAdam(OfMoments):
+class RAdam(MomentOptimizer):
     """Adam with a rectified variance: no warm-up needed.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.algorithms.adam import OfMoments
+from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.check import params_value
 from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, moments
@@ -36,7 +36,7 @@ def _ratio(weight: jax.Array, update: jax.Array) -> jax.Array:
     return jnp.where(both, weight / jnp.where(both, update, 1), 1).astype(weight.dtype)
 
 
-class LAMB(OfMoments):
+class LAMB(MomentOptimizer):
     """``u = m̂ / (sqrt(v̂) + eps)`` as in Adam, ``p = p - lr * |p| / |u| * (u + weight_decay * p)``.
 
     Args:

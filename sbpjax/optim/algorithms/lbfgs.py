@@ -27,7 +27,7 @@ from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
-from sbpjax.optim.algorithms.line_search import Trial, strong_wolfe
+from sbpjax.optim.algorithms.line_search import LineSearchTrial, strong_wolfe
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.optimizer import Optimizer
 
@@ -169,7 +169,7 @@ class LBFGS(Optimizer):
             more = 0
             if group["line_search_fn"] is not None:
                 limit = group["max_eval"] - evaluations
-                trial, more = self._search(evaluate, Trial(0.0, loss, grad, slope), t, direction, limit)
+                trial, more = self._search(evaluate, LineSearchTrial(0.0, loss, grad, slope), t, direction, limit)
                 t, loss, grad = trial.t, trial.loss, trial.grad
                 self._move(direction, t)
             else:
@@ -213,14 +213,16 @@ class LBFGS(Optimizer):
             r = r + s * (part - (y * r).sum() * rho)
         return r
 
-    def _search(self, evaluate: Callable, start: Trial, t: float, direction: Tensor, limit: int) -> tuple[Trial, int]:
+    def _search(
+        self, evaluate: Callable, start: LineSearchTrial, t: float, direction: Tensor, limit: int
+    ) -> tuple[LineSearchTrial, int]:
         origin = [stand_in(p) for p in self._params]
 
-        def attempt(t: float) -> Trial:
+        def attempt(t: float) -> LineSearchTrial:
             self._move(direction, t)
             loss, grad = float(evaluate()), self._gradient()
             put_all_from(self._params, origin)
-            return Trial(t, loss, grad, _dot(grad, direction))
+            return LineSearchTrial(t, loss, grad, _dot(grad, direction))
 
         tolerance_change = self.param_groups[0]["tolerance_change"]
         return strong_wolfe(attempt, start, t, _largest(direction), tolerance_change, limit)

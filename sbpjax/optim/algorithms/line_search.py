@@ -21,7 +21,7 @@ import numpy as np
 C1, C2 = 1e-4, 0.9
 
 
-class Trial(NamedTuple):
+class LineSearchTrial(NamedTuple):
     """A step that was tried.
 
     Attributes:
@@ -37,7 +37,7 @@ class Trial(NamedTuple):
     slope: Any
 
 
-def cubic_minimum(a: Trial, b: Trial, low: float | None = None, high: float | None = None) -> float:
+def cubic_minimum(a: LineSearchTrial, b: LineSearchTrial, low: float | None = None, high: float | None = None) -> float:
     """Return where the cubic through the losses and slopes of two trials is least, within bounds.
 
     Args:
@@ -65,8 +65,13 @@ def cubic_minimum(a: Trial, b: Trial, low: float | None = None, high: float | No
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Trial], start: Trial, t: float, size: float, tolerance_change: float, limit: int = 25
-) -> tuple[Trial, int]:
+    evaluate: Callable[[float], LineSearchTrial],
+    start: LineSearchTrial,
+    t: float,
+    size: float,
+    tolerance_change: float,
+    limit: int = 25,
+) -> tuple[LineSearchTrial, int]:
     """Return the trial to take, and how often the loss was evaluated.
 
     Args:
@@ -78,10 +83,10 @@ def strong_wolfe(
         limit: how many trials may follow the first.
     """
 
-    def falls_too_little(trial: Trial) -> bool:
+    def falls_too_little(trial: LineSearchTrial) -> bool:
         return trial.loss > start.loss + C1 * trial.t * start.slope
 
-    def is_flat(trial: Trial) -> bool:
+    def is_flat(trial: LineSearchTrial) -> bool:
         return abs(trial.slope) <= -C2 * start.slope
 
     before, now, trials = start, evaluate(t), 1

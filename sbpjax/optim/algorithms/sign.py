@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
-from sbpjax.optim.algorithms.adam import OfMoments
+from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
@@ -24,7 +24,7 @@ def lion(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximiz
     return descend(p, u, hyper["lr"]), {"exp_avg": b2 * m + (1 - b2) * g}
 
 
-class Lion(OfMoments):
+class Lion(MomentOptimizer):
     """``u = sign(b1 m + (1 - b1) g)``, ``p = p - lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``.
 
     Every element moves by `lr`, so the rate is 3 to 10 times smaller than Adam's and the decay as much larger.

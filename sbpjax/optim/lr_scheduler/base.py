@@ -29,7 +29,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sbpjax._core.functions.table.texts import WithCommon
+from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.optimizer import Optimizer
 
@@ -66,7 +66,7 @@ class LRScheduler:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
-            cls.__doc__ = WithCommon(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
+            cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
 
     def __init__(
         self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None

@@ -170,7 +170,7 @@ def _find_target(tree: DictConfig, key: str, name: str, allowed: Allowed | None)
     return import_object(path) if allowed is None else allowed.find(path, name)
 
 
-class interpolating:  # a class: an error names the user's line, and not that of contextlib
+class convert_interpolation_errors:  # a class: an error names the user's line, and not that of contextlib
     """Convert errors of interpolations to `ConfigError`: a missing target, a cycle, or a syntax error.
 
     Args:
@@ -191,7 +191,7 @@ class interpolating:  # a class: an error names the user's line, and not that of
 
 
 def _item(tree: Any, key: Any, name: str) -> Any:
-    with interpolating(f"reading {name}.{key}".replace(" .", " ")):
+    with convert_interpolation_errors(f"reading {name}.{key}".replace(" .", " ")):
         return tree[key]
 
 

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from sbpjax.errors import ConfigError, nearest
 
 from .files import config_error, forget, from_source, run_file
-from .lazy import interpolating, plain
+from .lazy import convert_interpolation_errors, plain
 from .names import Allowed, plain_values
 from .saved import read_saved
 
@@ -91,5 +91,5 @@ def _tree(module: types.ModuleType, source: str) -> DictConfig:
     for name, value in vars(module).items():
         if not name.startswith("_") and (value is None or isinstance(value, VALUES)):
             found[name] = plain(value, f"{name} in {source}")
-    with interpolating(f"reading the configuration {source!r}"):
+    with convert_interpolation_errors(f"reading the configuration {source!r}"):
         return OmegaConf.create(found)

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sbpjax.errors import ConfigError, nearest
 
-from .lazy import CALL, OWN, arguments_of, check_integers, import_object, interpolating
+from .lazy import CALL, OWN, arguments_of, check_integers, convert_interpolation_errors, import_object
 from .names import Allowed, packages_of, plain_values
 from .saved import PlainLoader
 
@@ -50,7 +50,7 @@ def override(
             rule = "an override is name=value, with dots between the names"
             raise ConfigError(_name_override(change), "no value" if name else "no name", rule, "trainer.max_steps=100")
         value = _value(change, text)
-        with interpolating(_name_override(change)):
+        with convert_interpolation_errors(_name_override(change)):
             _set(changed, name.strip(), value, change, open_to)
         *path, last = name.strip().split(".")
         Allowed(known, trust=trust, operation=_name_override(change), files=True).check({last: value}, ".".join(path))

@@ -22,9 +22,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 import sbpjax
 from sbpjax.errors import ConfigError
-from sbpjax.train.disk import worded
+from sbpjax.train.disk import convert_os_errors
 
-from .lazy import interpolating
+from .lazy import convert_interpolation_errors
 
 NAME = "config.yaml"
 _HEAD = "# sbpjax "
@@ -36,7 +36,7 @@ def save_config(config: DictConfig, directory: Path) -> None:
     Raises:
         TrainError: the disk is full, or the directory cannot be written to.
     """
-    with worded(f"writing {directory / NAME}", directory):
+    with convert_os_errors(f"writing {directory / NAME}", directory):
         directory.mkdir(parents=True, exist_ok=True)
         part = directory / f"{NAME}.part"
         part.write_text(f"{_HEAD}{sbpjax.__version__}\n{OmegaConf.to_yaml(config)}", encoding="utf-8")
@@ -94,7 +94,7 @@ def resolve_config(config: DictConfig, name: str) -> dict[Any, Any]:
     Raises:
         ConfigError: an interpolation has no target, or is circular.
     """
-    with interpolating(f"reading {name}"):
+    with convert_interpolation_errors(f"reading {name}"):
         found = OmegaConf.to_container(config, resolve=True)
     assert isinstance(found, dict)
     return found

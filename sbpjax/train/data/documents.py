@@ -81,7 +81,7 @@ def texts_of(chunk: Chunk, key: str) -> Iterator[str]:
     for begin, line in _lines(chunk):
         if line.strip():
             yield (
-                _of_json(chunk.path, begin, line, key)
+                _parse_json(chunk.path, begin, line, key)
                 if chunk.kind == "json"
                 else _decode_text(chunk.path, begin, line)
             )
@@ -114,7 +114,7 @@ def _decode_text(path: str, begin: int, data: bytes) -> str:
         raise _document_error(path, begin + error.start, seen, "text is UTF-8", "iconv -t UTF-8") from None
 
 
-def _of_json(path: str, begin: int, line: bytes, key: str) -> str:
+def _parse_json(path: str, begin: int, line: bytes, key: str) -> str:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:  # JSONDecodeError, UnicodeDecodeError

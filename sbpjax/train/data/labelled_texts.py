@@ -136,14 +136,14 @@ class LabelledTexts(Shuffled):
             self._refuse("", f"{error}", "a table is text in UTF-8", f"iconv -f latin1 -t utf-8 {self.path}, say")
         lines = [(number, line) for number, line in lines if line.strip()]
         if self.path.endswith((".jsonl", ".json")):
-            return [self._of_json(number, line) for number, line in lines]
+            return [self._parse_json(number, line) for number, line in lines]
         wanted = [self.columns.text, self.columns.label, self.columns.pair]
         places: list[Any] = wanted
         if any(isinstance(each, str) for each in wanted):
             names = lines[0][1].split("\t") if lines else []
             places = [each if isinstance(each, int) else self._place(names, each) for each in wanted]
             lines = lines[1:]
-        return [self._of_cells(number, line.split("\t"), places) for number, line in lines]
+        return [self._parse_cells(number, line.split("\t"), places) for number, line in lines]
 
     def _place(self, names: list[str], wanted: str | None) -> int | None:
         if wanted is None:
@@ -153,14 +153,14 @@ class LabelledTexts(Shuffled):
             self._refuse(", line 1", f"columns {', '.join(names)}", f"a column is called {wanted!r}", fix)
         return names.index(wanted)
 
-    def _of_cells(self, number: int, cells: list[str], places: list[Any]) -> tuple:
+    def _parse_cells(self, number: int, cells: list[str], places: list[Any]) -> tuple:
         most = max(each for each in places if each is not None)
         if len(cells) <= most:
             rule = f"columns {[each for each in places if each is not None]} are read"
             self._refuse(f", line {number}", f"{len(cells)} cells", rule, "parted by tabs, without quotes around them")
         return tuple(None if each is None else cells[each] for each in places)
 
-    def _of_json(self, number: int, line: str) -> tuple:
+    def _parse_json(self, number: int, line: str) -> tuple:
         wanted = [self.columns.text, self.columns.label, self.columns.pair]
         try:
             found = json.loads(line)

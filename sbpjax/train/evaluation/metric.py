@@ -121,7 +121,7 @@ def tensor(value: Any) -> flow.Tensor:
     return value if isinstance(value, flow.Tensor) else flow.as_tensor(np.asarray(value))
 
 
-def beside(value: Any, other: flow.Tensor) -> flow.Tensor:
+def to_placement_of(value: Any, other: flow.Tensor) -> flow.Tensor:
     """Return a value as a tensor on the placement of another one, whole on every rank if it was elsewhere."""
     made = tensor(value)
     if not other.is_global or (made.is_global and made.placement == other.placement):
@@ -202,9 +202,9 @@ def _encode_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decode_state(values: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
-    def again(value: Any, zero: Any) -> Any:
+    def restore_value(value: Any, zero: Any) -> Any:
         if isinstance(zero, ExactSum):
             return ExactSum.decode(value)
         return np.array(value, zero.dtype) if isinstance(zero, np.ndarray) else value
 
-    return {name: again(values[name], zero) for name, zero in like.items()}
+    return {name: restore_value(values[name], zero) for name, zero in like.items()}

@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 import sbpjax as flow
 from sbpjax.nn import functional as F
 
-from .metric import ExactSum, Metric, Select, beside, host, tensor
+from .metric import ExactSum, Metric, Select, host, tensor, to_placement_of
 
 
 def places_of_targets(logits: Any, targets: Any) -> np.ndarray:
@@ -37,10 +37,10 @@ def places_of_targets(logits: Any, targets: Any) -> np.ndarray:
         [1, 1]
     """
     scores = tensor(logits)
-    actual = beside(targets, scores)
+    actual = to_placement_of(targets, scores)
     chosen = actual.clamp(min=0)[..., None].to(flow.int64)
     own = scores.gather(-1, chosen)  # (..., 1)
-    classes = beside(np.arange(scores.shape[-1]), scores)
+    classes = to_placement_of(np.arange(scores.shape[-1]), scores)
     ahead = (scores > own) | ((scores == own) & (classes < chosen))
     counts = host(actual).reshape(-1) >= 0
     return host(ahead.to(flow.int64).sum(-1)).reshape(-1)[counts]
@@ -182,7 +182,7 @@ class Perplexity(Metric):
             predictions = tensor(predictions)
             losses = F.cross_entropy(
                 predictions.reshape(-1, predictions.shape[-1]).float(),
-                beside(targets, predictions).reshape(-1).clamp(min=-1),
+                to_placement_of(targets, predictions).reshape(-1).clamp(min=-1),
                 ignore_index=-1,
                 reduction="none",
             )

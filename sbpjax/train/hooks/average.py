@@ -92,7 +92,7 @@ class Average(Hook):
         early = (1 + trainer.step) / (10 + trainer.step)
         decay = min(self.decay, early) if self.warm_up else self.decay
         for update, like in self._updates:
-            update(_beside(decay, like))
+            update(_on_placement_of(decay, like))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the averages."""
@@ -109,7 +109,7 @@ def _state(model: nn.Module) -> Iterator[flow.Tensor]:
     yield from model.buffers()
 
 
-def _beside(value: float, like: flow.Tensor) -> flow.Tensor:
+def _on_placement_of(value: float, like: flow.Tensor) -> flow.Tensor:
     """Return a number on the placement or device of a tensor."""
     if not like.is_global:
         return flow.tensor(value, device=like.device)

@@ -54,7 +54,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Style:
+class LayerStyle:
     """The convolutions and norms of a model.
 
     Attributes:
@@ -72,7 +72,7 @@ class Style:
         return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
 
 
-class Inverted(nn.Module):
+class InvertedResidual(nn.Module):
     """One block of any kind: convolutions with a norm each, squeeze and excite before the last, and the input added.
 
     Args:
@@ -83,7 +83,7 @@ class Inverted(nn.Module):
         drop_path: the probability that the branch is left out, in training.
     """
 
-    def __init__(self, stage: Stage, style: Style, inputs: int, stride: int, drop_path: float):
+    def __init__(self, stage: Stage, style: LayerStyle, inputs: int, stride: int, drop_path: float):
         super().__init__()
         inside = inputs if stage.kind in ("ds", "cn") else divisible(inputs * stage.expansion)
         outputs = stage.channels
@@ -131,7 +131,7 @@ class Inverted(nn.Module):
 
 
 def inverted_stages(
-    stages: Sequence[Stage], style: Style, inputs: int, drop_path_rate: float = 0.0
+    stages: Sequence[Stage], style: LayerStyle, inputs: int, drop_path_rate: float = 0.0
 ) -> Iterator[tuple[nn.Sequential, int]]:
     """Yield the blocks of each stage, and its stride.
 
@@ -144,7 +144,7 @@ def inverted_stages(
     for stage, rates in zip(stages, rising(drop_path_rate, [s.repeats for s in stages]), strict=True):
         row = []
         for i, rate in enumerate(rates):
-            row.append(Inverted(stage, style, inputs, stage.stride if i == 0 else 1, rate))
+            row.append(InvertedResidual(stage, style, inputs, stage.stride if i == 0 else 1, rate))
             inputs = stage.channels
         yield nn.Sequential(*row), stage.stride
 
@@ -230,7 +230,7 @@ class EfficientNet(ImageModel):
         super().__init__()
         self.config = config
         eps = 1e-3 if config.tensorflow else 1e-5
-        style = Style(config.tensorflow, eps)
+        style = LayerStyle(config.tensorflow, eps)
         stem, self.num_features = divisible(config.stem * config.width), divisible(config.features * config.width)
         self.conv_stem = style.conv(config.in_chans, stem, 3, 2)
         self.bn1 = nn.BatchNorm2d(stem, eps=eps)

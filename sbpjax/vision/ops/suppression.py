@@ -127,12 +127,12 @@ def suppress_padded(boxes, scores, classes, iou_threshold: float, size: int):
     rank = jnp.arange(k)
     drops = over & (classes[:, :, None] == classes[:, None]) & (rank[:, None] < rank)
 
-    def again(state):
+    def suppress_once(state):
         kept, _ = state
         new = real & ~jnp.any(drops & kept[:, :, None], 1)
         return new, jnp.any(new != kept)  # one answer for all images: a loop has one end
 
-    kept, _ = jax.lax.while_loop(lambda state: state[1], again, (real, jnp.bool_(True)))
+    kept, _ = jax.lax.while_loop(lambda state: state[1], suppress_once, (real, jnp.bool_(True)))
     # The kept ones in front, in their order; then as many as asked for.
     first = jnp.argsort(~kept, -1, stable=True)[:, :size]
     count = jnp.minimum(kept.sum(-1), size)

@@ -12,6 +12,6 @@ from .schedules import Linear as Linear
 from .schedules import MultiStep as MultiStep
 from .schedules import Poly as Poly
 from .schedules import Schedule as Schedule
-from .schedules import Scheduled as Scheduled
+from .schedules import ScheduleRunner as ScheduleRunner
 from .schedules import Step as Step
 from .schedules import Tanh as Tanh

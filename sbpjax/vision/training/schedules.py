@@ -235,7 +235,7 @@ class MultiStep(Schedule):
         return base * self.decay_rate ** bisect.bisect_right(self.decay_t, t + 1)
 
 
-class Scheduled:
+class ScheduleRunner:
     """Writes a schedule's rates into an optimizer.
 
     Args:
@@ -248,7 +248,7 @@ class Scheduled:
 
     Example:
         >>> optimizer = flow.optim.SGD([flow.nn.Parameter(flow.zeros(1))], lr=0.1)
-        >>> scheduled = Scheduled(optimizer, Cosine(10))
+        >>> scheduled = ScheduleRunner(optimizer, Cosine(10))
         >>> scheduled.step(5)
         >>> optimizer.param_groups[0]["lr"]
         0.05

@@ -40,7 +40,7 @@ _JITTERS = ("brightness", "contrast", "saturation", "hue")
 
 
 @dataclass(frozen=True)
-class _Way:
+class _BatchTransform:
     """How one kind of transform is done for a batch.
 
     Attributes:
@@ -124,7 +124,7 @@ class OnDevice:
         return flow.tensor(rows, placement=images.placement, sbp=images.sbp)
 
 
-def _way(transform: Transform) -> _Way:
+def _way(transform: Transform) -> _BatchTransform:
     way = _WAYS.get(type(transform))
     if way is None or getattr(transform, "interpolation", "bilinear") != "bilinear":
         known = ", ".join(kind.__name__ for kind in _WAYS)
@@ -205,21 +205,23 @@ def _resize_size(transform: Resize, height: int, width: int) -> tuple[int, int]:
     return transform.draw(None, height, width)[:2]  # type: ignore[arg-type]  # nothing is random
 
 
-_plain = _Way(lambda _: (), lambda transform, images, _: transform.image(images, None))
+_plain = _BatchTransform(lambda _: (), lambda transform, images, _: transform.image(images, None))
 _own_size = lambda transform, height, width: transform.size  # noqa: E731
 _WAYS = {
-    Resize: _Way(lambda _: (), _resize, _resize_size),
-    CenterCrop: _Way(lambda at: at[:2], _cut, _own_size),
-    RandomCrop: _Way(lambda at: at[:2], _cut, _own_size),
-    RandomResizedCrop: _Way(lambda at: at, _cut_and_resized, _own_size),
-    RandomHorizontalFlip: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-1), x)),
-    RandomVerticalFlip: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-2), x)),
-    values.ColorJitter: _Way(
+    Resize: _BatchTransform(lambda _: (), _resize, _resize_size),
+    CenterCrop: _BatchTransform(lambda at: at[:2], _cut, _own_size),
+    RandomCrop: _BatchTransform(lambda at: at[:2], _cut, _own_size),
+    RandomResizedCrop: _BatchTransform(lambda at: at, _cut_and_resized, _own_size),
+    RandomHorizontalFlip: _BatchTransform(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-1), x)),
+    RandomVerticalFlip: _BatchTransform(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-2), x)),
+    values.ColorJitter: _BatchTransform(
         lambda drawn: [number for name, factor in drawn for number in (_JITTERS.index(name), factor)], _jitter
     ),
-    values.RandomGrayscale: _Way(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, colours.grey(x, 3), x)),
+    values.RandomGrayscale: _BatchTransform(
+        lambda flag: (flag,), lambda _, x, flags: _chosen(flags, colours.grey(x, 3), x)
+    ),
     values.ToTensor: _plain,
     values.ToDtype: _plain,
     values.Normalize: _plain,
-    values.RandomErasing: _Way(lambda at: at or (0, 0, 0, 0), _erase),
+    values.RandomErasing: _BatchTransform(lambda at: at or (0, 0, 0, 0), _erase),
 }

@@ -16,7 +16,7 @@ TEXT = "compiling op programs: 3, 2.4 s so far; nn.Graph compiles the step as on
 @pytest.mark.parametrize(("note", "lines"), [("", [TEXT]), ("off", [])])
 def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines):
     monkeypatch.setenv("SBPJAX_COMPILE_NOTE", note)
-    waited = recompile_log.Waited()
+    waited = recompile_log.CompileCounter()
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
         for _ in range(9):
             waited.add(0.8)

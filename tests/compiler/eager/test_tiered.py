@@ -9,7 +9,7 @@ import sbpjax as flow
 from sbpjax._core.compiler.eager import shape_cache
 from sbpjax._core.compiler.eager import tiered as cold
 from sbpjax._core.compiler.eager.background_compile import BackgroundCompile
-from sbpjax._core.compiler.eager.tiered import Cold
+from sbpjax._core.compiler.eager.tiered import TieredProgram
 from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch.op import Op, call_kept
 
@@ -31,7 +31,7 @@ def test_the_usual_program_takes_over_when_it_is_worth_it(monkeypatch):
     for call in range(7):
         np.testing.assert_array_equal(op.call(X), X.max(-1))
         (program,) = shape_cache._programs.values()
-        assert isinstance(program, Cold) == (call < 5), call
+        assert isinstance(program, TieredProgram) == (call < 5), call
 
 
 def test_large_arrays_are_compiled_well_at_once(monkeypatch):
@@ -41,7 +41,7 @@ def test_large_arrays_are_compiled_well_at_once(monkeypatch):
     assert cold.cold(function, usual, (X,), None) is usual
     monkeypatch.setattr(cold, "_ELEMENTS", 4 * X.size)
     found = cold.cold(function, usual, (X,), None)
-    assert isinstance(found, Cold) and "exp" in found.lower(X).as_text()
+    assert isinstance(found, TieredProgram) and "exp" in found.lower(X).as_text()
 
 
 def test_ops_of_a_name_with_many_programs_are_compiled_quickly(monkeypatch):
@@ -54,10 +54,10 @@ def test_ops_of_a_name_with_many_programs_are_compiled_quickly(monkeypatch):
     ops = [Op(pieces, name="pieces") for _ in range(4)]
     for op in ops:
         np.testing.assert_array_equal(op.call(X), X[1:])
-    assert [isinstance(op.call, Cold) for op in ops] == [False, False, False, True]
+    assert [isinstance(op.call, TieredProgram) for op in ops] == [False, False, False, True]
     for _ in range(4):
         np.testing.assert_array_equal(ops[3].call(X), X[1:])
-    assert not isinstance(ops[3].call, Cold)
+    assert not isinstance(ops[3].call, TieredProgram)
     with pytest.raises(TypeError):
         Op(pieces, name="pieces").call("text")
 
@@ -66,7 +66,7 @@ def test_a_trace_takes_a_cold_op_in(monkeypatch):
     monkeypatch.setattr(shape_cache, "_MANY_OF_A_NAME", 0)
     op = Op(lambda x: jnp.exp(x), name="grows")
     np.testing.assert_allclose(op.call(X), np.exp(X), rtol=1e-6)
-    assert isinstance(op.call, Cold)
+    assert isinstance(op.call, TieredProgram)
     np.testing.assert_allclose(jax.jit(lambda x: call_kept(op, [x]) * 2)(X), 2 * np.exp(X), rtol=1e-6)
     np.testing.assert_allclose(jax.grad(lambda x: call_kept(op, [x]).sum())(X), np.exp(X), rtol=1e-6)
     np.testing.assert_allclose(jax.vmap(op.call)(X), np.exp(X), rtol=1e-6)
@@ -94,4 +94,4 @@ def test_another_thread_compiles_what_will_be_called(monkeypatch):
         np.testing.assert_array_equal(ahead(X), X[1:])
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
-    assert isinstance(op.call, Cold) and not any(compiled)
+    assert isinstance(op.call, TieredProgram) and not any(compiled)

@@ -81,9 +81,9 @@ def test_graphs_show_it(monkeypatch):
 
     monkeypatch.setattr(progress, "show_activity", shown)
 
-    class Shown(flow.nn.Graph):
+    class DisplayedReport(flow.nn.Graph):
         def build(self, x):
             return (x @ x).sum()
 
-    Shown()(flow.ones(8, 8, placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast))
-    assert found == [("Shown", "planning"), ("Shown", "compiling")]
+    DisplayedReport()(flow.ones(8, 8, placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast))
+    assert found == [("DisplayedReport", "planning"), ("DisplayedReport", "compiling")]

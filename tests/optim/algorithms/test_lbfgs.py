@@ -8,7 +8,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.optim.algorithms.line_search import C1, C2, Trial, cubic_minimum, strong_wolfe
+from sbpjax.optim.algorithms.line_search import C1, C2, LineSearchTrial, cubic_minimum, strong_wolfe
 
 TOLERANCE = 1e-9  # float64; the two-loop recursion multiplies rounding errors over the history
 LINE = flow.placement("cpu", [0, 1, 2, 3])
@@ -124,8 +124,8 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_the_step_found_satisfies_both_conditions(name, first):
     loss, slope = LINES[name]
-    start = Trial(0.0, loss(0.0), None, slope(0.0))
-    found, trials = strong_wolfe(lambda t: Trial(t, loss(t), None, slope(t)), start, first, 1.0, 1e-9)
+    start = LineSearchTrial(0.0, loss(0.0), None, slope(0.0))
+    found, trials = strong_wolfe(lambda t: LineSearchTrial(t, loss(t), None, slope(t)), start, first, 1.0, 1e-9)
     assert 1 <= trials <= 26
     assert found.loss <= start.loss + C1 * found.t * start.slope
     assert abs(found.slope) <= C2 * abs(start.slope)
@@ -133,7 +133,7 @@ def test_the_step_found_satisfies_both_conditions(name, first):
 
 def test_the_minimum_of_a_cubic_is_found_at_once():
     def at(t):
-        return Trial(t, t**3 - 3 * t, None, 3 * t**2 - 3)
+        return LineSearchTrial(t, t**3 - 3 * t, None, 3 * t**2 - 3)
 
     assert cubic_minimum(at(0.0), at(3.0)) == pytest.approx(1.0)
     assert cubic_minimum(at(3.0), at(0.0)) == pytest.approx(1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from sbpjax._core.planner.memory.cpu_liveness import spans_on
 from sbpjax._core.planner.memory.liveness import Spans
-from sbpjax._core.planner.memory.tpu_liveness import OnTpu, in_tiles, is_transposed
+from sbpjax._core.planner.memory.tpu_liveness import TpuSpans, in_tiles, is_transposed
 from sbpjax._core.programs.normalise import normalise
 
 TOKENS, WIDTH = 512, 8
@@ -24,17 +24,17 @@ def program():
 
 
 def test_the_scores_alone_are_kept_for_the_backward(program):
-    assert OnTpu(program).ever().activations == pytest.approx(SQUARE, abs=NARROW)
+    assert TpuSpans(program).ever().activations == pytest.approx(SQUARE, abs=NARROW)
     assert Spans(program).ever().activations > 2 * SQUARE
 
 
 def test_a_product_takes_its_pointwise_operands_in(program):
     """At the fullest moment there are the scores, and the gradient of the weights, a product too."""
-    assert OnTpu(program).at_peak().total == pytest.approx(2 * SQUARE, abs=NARROW)
+    assert TpuSpans(program).at_peak().total == pytest.approx(2 * SQUARE, abs=NARROW)
 
 
 def test_tpus_are_counted_so(program):
-    assert spans_on("tpu", program) is OnTpu
+    assert spans_on("tpu", program) is TpuSpans
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_a_lookup_holds_what_the_compiler_says(width, expected):
     """The temporaries of libtpu 0.0.42's program for v5p, in MB."""
     table, ids = jax.ShapeDtypeStruct((500_000, width), jnp.float32), jax.ShapeDtypeStruct((200_000,), jnp.int32)
     program = normalise(jax.make_jaxpr(lambda t, i: t.at[i].get(mode="promise_in_bounds").sum(0))(table, ids))
-    assert OnTpu(program).fullest()[1] == pytest.approx(expected * 1e6, abs=1e6)  # the ids are 0.8 MB
+    assert TpuSpans(program).fullest()[1] == pytest.approx(expected * 1e6, abs=1e6)  # the ids are 0.8 MB

@@ -13,7 +13,7 @@ from tests.train.cases import Points, trainer
 MESHES = {"one": {}, "fsdp": {"fsdp": 2}, "pipeline": {"data": 2, "pipeline": 2}}
 
 
-class Seen(Hook):
+class ModuleTensor(Hook):
     """Keeps all parameters behind each step."""
 
     def __init__(self):
@@ -28,7 +28,7 @@ class Seen(Hook):
 
 @pytest.mark.parametrize("mesh", MESHES)
 def test_it_is_the_average(mesh):
-    seen, average = Seen(), Average(0.8)
+    seen, average = ModuleTensor(), Average(0.8)
     options = StepOptions(accumulate=2 if mesh == "pipeline" else 1)
     made = trainer(parallel=models.Parallel(**MESHES[mesh], device="cpu"), hooks=[seen, average], options=options)
     made.fit()

@@ -12,7 +12,7 @@ from sbpjax.train.evaluation import Accuracy
 from tests.train.cases import Points, Tower, losses, records, trainer
 
 
-class Seen:
+class ModuleTensor:
     """An evaluator that counts, and adds up what the model says."""
 
     def reset(self):
@@ -30,12 +30,12 @@ class Seen:
 @pytest.mark.parametrize("mesh", [{}, {"data": 4}, {"data": 2, "pipeline": 2}])
 def test_an_evaluator_sees_each_sample_once(mesh):
     made = trainer(parallel=models.Parallel(**mesh, device="cpu"))
-    evaluator = Seen()
+    evaluator = ModuleTensor()
     found = Evaluation(Points(21), evaluator, name="held_out").run(made)
     points = Points(21)
     assert evaluator.inputs == [float(points[i][0][0]) for i in range(21)]
     assert found["held_out/count"] == 21
-    again = Evaluation(Points(21), Seen(), batch_size=4).run(made)  # the batches do not matter
+    again = Evaluation(Points(21), ModuleTensor(), batch_size=4).run(made)  # the batches do not matter
     assert again["validation/total"] == pytest.approx(found["held_out/total"], rel=1e-4)
 
 

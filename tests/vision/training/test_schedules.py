@@ -25,17 +25,17 @@ def test_epochs_updates_and_groups():
     groups[1] |= {"lr": 0.02, "lr_scale": 0.5}
     optimizer = flow.optim.SGD(groups, lr=0.1)
     rates = lambda: [group["lr"] for group in optimizer.param_groups]  # noqa: E731
-    scheduled = training.Scheduled(optimizer, training.Linear(10, warmup_t=2, warmup_lr_init=0.01))
+    scheduled = training.ScheduleRunner(optimizer, training.Linear(10, warmup_t=2, warmup_lr_init=0.01))
     assert rates() == [0.01, 0.005]
     scheduled.step(5)
     np.testing.assert_allclose(rates(), [0.05, 0.005])
     scheduled.step_update(9)  # its times are epochs
     np.testing.assert_allclose(rates(), [0.05, 0.005])
-    by_updates = training.Scheduled(optimizer, training.Linear(10), t_in_epochs=False)
+    by_updates = training.ScheduleRunner(optimizer, training.Linear(10), t_in_epochs=False)
     by_updates.step(3)
     by_updates.step_update(9)
     np.testing.assert_allclose(rates(), [0.01, 0.001])
-    again = training.Scheduled(optimizer, training.Linear(10))
+    again = training.ScheduleRunner(optimizer, training.Linear(10))
     again.load_state_dict(scheduled.state_dict())
     again.step(5)
     np.testing.assert_allclose(rates(), [0.05, 0.005])

@@ -27,7 +27,7 @@ _programs = LRUCache(16384)
 _said: set[str] = set()
 
 
-class Waited:
+class CompileCounter:
     """The number of op programs that this process has compiled, and the seconds until the warning."""
 
     __slots__ = ("programs", "warned", "seconds")
@@ -47,7 +47,7 @@ class Waited:
             log.warning(text, self.programs, self.seconds)
 
 
-waited = Waited()
+waited = CompileCounter()
 
 
 class Steps:

@@ -22,7 +22,7 @@ _ELEMENTS = 1 << 22
 _LEAST_CALLS = 4
 
 
-class Cold:
+class TieredProgram:
     """A quickly compiled program, replaced by an optimized one after enough calls.
 
     Args:
@@ -50,7 +50,7 @@ class Cold:
 
 
 def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
-    """Return the function for inputs like these: a `Cold`, or `usual` where its bits or its time forbid that.
+    """Return the function for inputs like these: a `TieredProgram`, or `usual` where its bits or its time forbid that.
 
     Args:
         function: a function of arrays.
@@ -62,7 +62,7 @@ def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callabl
     options = cold_options_of(closed)
     if options is None or (times := _ELEMENTS // _most_elements(closed)) < _LEAST_CALLS:
         return usual
-    return Cold(jax.jit(function, compiler_options=options), usual, replace, times)
+    return TieredProgram(jax.jit(function, compiler_options=options), usual, replace, times)
 
 
 def _most_elements(closed: ClosedJaxpr) -> int:

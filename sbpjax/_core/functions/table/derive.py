@@ -53,14 +53,14 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
     if row.written:
         written = row.resolve()
         function = public(written, row.names, row.oneflow, bool(row.out), row.strict)
-        function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
+        function.__doc__ = texts.written_docstring(row.home, written, list(inspect.signature(function).parameters))
         return (
             set_public_name(function, row.name, function.__doc__, row.namespace)
             if function.__name__ != row.name
             else function
         )
     if row.call:
-        return public(_of_call(row, at), row.names, row.oneflow, bool(row.out), row.strict)
+        return public(_make_alias(row, at), row.names, row.oneflow, bool(row.out), row.strict)
     if kind == "method":
         return _with_several(derived(row, "function", at))
     form = Form(row, row.resolve())
@@ -75,7 +75,7 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
     return function
 
 
-def _of_call(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
+def _make_alias(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
     """Return the function of an alias: it evaluates the expression of the row."""
     own = {p.arg for p in ast.walk(ast.parse(f"def f({row.arguments}): 0")) if isinstance(p, ast.arg)}
     space: dict[str, Any] = {"Tensor": Tensor, "Sequence": Sequence, "__name__": __name__}
@@ -172,15 +172,17 @@ class Form:
         self.row, self.fn = row, fn
         form = source_to_function("form", [row.arguments if given is None else given], ["pass"], {}, row.path)
         self.parameters = list(inspect.signature(form).parameters.values())
-        of_op = list(inspect.signature(fn).parameters.values())
+        op_docstring = list(inspect.signature(fn).parameters.values())
         self.types = {
-            p.name: _format_type(p.annotation) for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
+            p.name: _format_type(p.annotation)
+            for p in op_docstring
+            if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
         }
         ignored = [*row.ignores.split(), *["check_errors"] * bool(row.fails)]
         self.attributes = [p.name for p in self.parameters if p.name in self.types]
         self.tensors = [p.name for p in self.parameters if p.name not in self.types and p.name not in ignored]
         self.defaults = {f"_default_{p.name}": p.default for p in self.parameters if p.default is not _MISSING}
-        self.takes_list = any(p.kind is p.VAR_POSITIONAL for p in of_op)  # ``cat(tensors)`` of ``cat(*arrays)``
+        self.takes_list = any(p.kind is p.VAR_POSITIONAL for p in op_docstring)  # ``cat(tensors)`` of ``cat(*arrays)``
 
     def compiled(self, kind: str) -> Any:
         """Return the function of a kind."""
@@ -199,7 +201,7 @@ class Form:
         row, check = self.row, _check_of(self.row) if self.row.check else None
         tensors = [first, *self.tensors[1:]] if first else self.tensors
         parameters = [*parameters, *row.channels.split()[:1]]
-        return texts.of_op(row.home, self.fn, tensors, parameters, row.ignores, check, row.text)
+        return texts.op_docstring(row.home, self.fn, tensors, parameters, row.ignores, check, row.text)
 
     def _arguments(self, kind: str) -> list[str]:
         """Return the arguments of the function as source."""

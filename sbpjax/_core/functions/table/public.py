@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sbpjax._core.tensor.calls.argument_errors import mismatch_error, of_call, plain_call, with_argument_errors
+from sbpjax._core.tensor.calls.argument_errors import call_error, mismatch_error, plain_call, with_argument_errors
 from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, rename_arguments
 from sbpjax._core.tensor.calls.binding import into_out
 from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
@@ -79,7 +79,7 @@ def public(
         except Exception as error:
             again = plain_call(error, function, args, options)
             if again is None:
-                better = of_call(error, function, args, options)
+                better = call_error(error, function, args, options)
                 if better is error:
                     raise
                 raise better from None

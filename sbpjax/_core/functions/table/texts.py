@@ -110,7 +110,7 @@ FAILURES = {
 FLOATS = "Integers and bools become float32."
 
 
-def of_op(
+def op_docstring(
     home: str,
     fn: Callable,
     tensors: list[str],
@@ -158,7 +158,7 @@ def _join_sections(head: str, sections: dict[str, str]) -> str:
     return "\n\n".join([head, *[f"{title}:\n{sections[title].rstrip()}" for title in _ORDER if sections.get(title)]])
 
 
-def of_written(home: str, function: Callable, parameters: list[str]) -> str:
+def written_docstring(home: str, function: Callable, parameters: list[str]) -> str:
     """Return the docstring of a function that is written by hand, with the default descriptions of arguments added.
 
     Args:
@@ -266,7 +266,7 @@ def _fill_paragraph(text: str, hang: int = 0) -> str:
     return textwrap.fill(text, 112, initial_indent="    ", subsequent_indent=" " * (4 + hang)) + "\n"
 
 
-class WithBase:
+class InheritedDocstring:
     """Docstring of a class whose base explains the arguments, joined on first access.
 
     Args:
@@ -286,7 +286,7 @@ class WithBase:
         return _join_sections(f"{head}\n\n{more}", sections)
 
 
-class WithCommon:
+class FamilyDocstring:
     """Docstring of a class, completed on first access by the common arguments of its family.
 
     Args:
@@ -308,7 +308,7 @@ class WithCommon:
         return _join_sections(head, sections) + (f"\n\nSource: {source}" if source else "")
 
 
-class OfLayer:
+class LayerDocstring:
     """Docstring of an activation layer, made on first access from the op's, whose tensor is the layer's input.
 
     Args:
@@ -321,7 +321,7 @@ class OfLayer:
 
     def __get__(self, instance: Any, owner: type) -> str:
         fn = self.row.resolve()
-        text = of_op(self.row.home, fn, own_tensors(fn), self.options).removeprefix("Return ")
+        text = op_docstring(self.row.home, fn, own_tensors(fn), self.options).removeprefix("Return ")
         called = rf"flow\.(?:nn\.functional\.)?{self.row.name}\(x(?:, )?(.*?)\)"
         text = re.sub(called, rf"flow.nn.{self.row.layer.partition('(')[0]}(\1)(x)", text)
         return text[:1].upper() + text[1:]

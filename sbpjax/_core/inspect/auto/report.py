@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sbpjax._core.inspect.display import Shown, Table, bytes_text, microseconds
+from sbpjax._core.inspect.display import DisplayedReport, Table, bytes_text, microseconds
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto.plan_file import sharding_of
@@ -40,7 +40,7 @@ from .picture import bars, page
 FOUND, OWN = "found", "your own"
 
 
-class Report(Shown):
+class Report(DisplayedReport):
     """The plan of a step, beside the plans of the usual strategies.
 
     Attributes:

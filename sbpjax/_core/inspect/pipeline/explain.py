@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbpjax._core.inspect.communication import _boxings, _inside
-from sbpjax._core.inspect.display import Shown, Table
+from sbpjax._core.inspect.display import DisplayedReport, Table
 from sbpjax.graph.pipeline.plan import named_tasks
 from sbpjax.graph.program.module_names import Names
 from sbpjax.sbp import algebra
@@ -52,7 +52,7 @@ class Transfer:
         return ends, self.tensor, self.layout, f"{self.bytes:,}", str(self.times), self.line
 
 
-class PipelineCommunication(Shown):
+class PipelineCommunication(DisplayedReport):
     """The traffic of a step of a pipelined graph.
 
     Attributes:

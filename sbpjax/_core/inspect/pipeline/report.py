@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.inspect.display import Shown, Table, as_html, bytes_text, svg
+from sbpjax._core.inspect.display import DisplayedReport, Table, as_html, bytes_text, svg
 from sbpjax._core.runtime import processes
 from sbpjax.errors import GraphError
 from sbpjax.graph.pipeline.p2p_transfer import here
@@ -36,7 +36,7 @@ _COLOURS = {FORWARD: "#4c78a8", BACKWARD: "#f58518", BOTH: "#b279a2", "W": "#72b
 
 
 @dataclass(repr=False)
-class PipelineReport(Shown):
+class PipelineReport(DisplayedReport):
     """A pipelined step on the clock.
 
     Attributes:

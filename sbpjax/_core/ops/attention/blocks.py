@@ -83,12 +83,12 @@ class _Blocks:
         """Return segments ``(*lead, T)`` as ``(N, T)``."""
         return jnp.broadcast_to(x, (*self.lead, x.shape[-1])).reshape(self.count, x.shape[-1])
 
-    def of_rows(self, x, i):
+    def query_rows(self, x, i):
         """Return the rows of block ``i`` of ``(G, T, ...)``, as ``(G * bq, ...)``."""
         block = lax.dynamic_slice_in_dim(x, i * self.bq, self.bq, 1)
         return block.reshape(self.groups * self.bq, *x.shape[2:])
 
-    def of_keys(self, x, j):
+    def key_rows(self, x, j):
         """Return the rows of block ``j`` of ``(S, ...)``."""
         return lax.dynamic_slice_in_dim(x, j * self.bk, self.bk, 0)
 
@@ -183,7 +183,7 @@ class _Blocks:
         keep = in_window(row + self.part.row, key + self.part.key, self.how.window)
         if segments is not None:
             own = lax.dynamic_slice_in_dim(segments[0], i * self.bq, self.bq, 0)
-            keep = _both(keep, own[:, None] == self.of_keys(segments[1], j))
+            keep = _both(keep, own[:, None] == self.key_rows(segments[1], j))
         if self.part.keys is not None:
             return _both(keep, key < self.part.keys)
         return _both(keep, key < self.keys) if self.keys < self.key_blocks * self.bk else keep
@@ -192,7 +192,7 @@ class _Blocks:
         """Return the rows of a block as `scores` takes them."""
         return q.astype(self.wide) * np.asarray(self.how.scale, self.wide) if self.one_by_one else q
 
-    def each(self, head, *arrays):
+    def map_heads(self, head, *arrays):
         """Return ``head(n, *arrays[n])`` for all heads."""
         numbers = jnp.arange(self.count, dtype=np.int32)
         if self.one_by_one:
@@ -222,15 +222,15 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
 
     def head(n, q, k, v, segments):
         def rows(i):
-            qi = b.scale_rows(b.of_rows(q, i))
+            qi = b.scale_rows(b.query_rows(q, i))
 
             def keys(j, state, hides):
                 total, m, acc = state
-                s, _ = b.scores(qi, b.of_keys(k, j).astype(b.fine), n, i, j, segments, hides)
+                s, _ = b.scores(qi, b.key_rows(k, j).astype(b.fine), n, i, j, segments, hides)
                 higher = jnp.maximum(m, s.max(-1))
                 safe = jnp.where(higher == -np.inf, 0, higher)  # no key yet: exp(-inf - 0) is 0, and no NaN
                 p, fade = jnp.exp(s - safe[:, None]), jnp.exp(m - safe)
-                acc = acc * fade[:, None] + _dot(p.astype(b.fine), b.of_keys(v, j).astype(b.fine), 1, 0, b.wide)
+                acc = acc * fade[:, None] + _dot(p.astype(b.fine), b.key_rows(v, j).astype(b.fine), 1, 0, b.wide)
                 return total * fade + p.sum(-1), higher, acc
 
             count = qi.shape[0]
@@ -244,7 +244,7 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
         out, lse = lax.map(rows, jnp.arange(b.row_blocks, dtype=np.int32))  # (blocks, G, bq, ...)
         return _join_blocks(out.astype(q.dtype), b.rows), _join_blocks(lse, b.rows)
 
-    out, lse = b.each(head, b.q, b.k, b.v, b.segments)
+    out, lse = b.map_heads(head, b.q, b.k, b.v, b.segments)
     return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])
 
 
@@ -278,15 +278,15 @@ def backward(
 
     def head(n, q, k, v, ct, lse, delta, segments, dmask=None):
         def rows(grads, i):
-            qi, cti = b.of_rows(q, i), b.of_rows(ct, i).astype(b.fine)
-            lsei, deltai = b.of_rows(lse, i)[:, None], b.of_rows(delta, i)[:, None]
+            qi, cti = b.query_rows(q, i), b.query_rows(ct, i).astype(b.fine)
+            lsei, deltai = b.query_rows(lse, i)[:, None], b.query_rows(delta, i)[:, None]
             scaled = b.scale_rows(qi)
             # A CPU multiplies these two from the left twice as fast as transposed weights from the right.
             q_columns, ct_columns = scaled.T, cti.T
 
             def keys(j, state, hides):
                 dq, dk, dv, dmask = state
-                kj, vj = b.of_keys(k, j).astype(b.fine), b.of_keys(v, j).astype(b.fine)
+                kj, vj = b.key_rows(k, j).astype(b.fine), b.key_rows(v, j).astype(b.fine)
                 s, slope = b.scores(scaled, kj, n, i, j, segments, hides)
                 p = jnp.exp(s - lsei)
                 ds = p * (_dot(cti, vj, 1, 1, b.wide) - deltai)
@@ -317,7 +317,7 @@ def backward(
         )
         dmask = dmask[:, :, : mask.shape[-2], : mask.shape[-1]].reshape(mask.shape).astype(mask.dtype)
     else:
-        dq, dk, dv, _ = b.each(head, *arrays)
+        dq, dk, dv, _ = b.map_heads(head, *arrays)
     grads = dq.reshape(q.shape), dk.reshape(k.shape), dv.reshape(v.shape)
     return (*grads, dmask) if mask_grad else grads
 

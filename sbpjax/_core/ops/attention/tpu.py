@@ -32,10 +32,10 @@ _BLOCK = 512
 
 def refusal(q, k, v, mask, segments, how: Scores) -> str | None:
     """Return why the kernel does not compute this; None if it does."""
-    of_keys = mask is None or (mask.dtype == BOOL and mask.shape[-3:-1] == (1, 1) and mask.shape[-1] > 1)
+    pad_keys = mask is None or (mask.dtype == BOOL and mask.shape[-3:-1] == (1, 1) and mask.shape[-1] > 1)
     reasons = {
         f"takes bfloat16 and float32, not {q.dtype}": str(q.dtype) not in ("bfloat16", "float32"),
-        "takes masks of bools for keys, alike for all queries": not of_keys,
+        "takes masks of bools for keys, alike for all queries": not pad_keys,
         "takes no empty arrays": min(q.size, k.size, v.size) == 0,
     }
     return next((f"splash attention {reason}" for reason, holds in reasons.items() if holds), None)
@@ -72,7 +72,7 @@ class _Call:
             head_shards=1, q_seq_shards=1, interpret=interpret, attn_logits_soft_cap=how.soft_cap,
         )  # fmt: skip
         scaled = (q.astype(compute_dtype(q.dtype)) * np.asarray(how.scale, compute_dtype(q.dtype))).astype(q.dtype)
-        self.q, self.k, self.v = self.of_rows(scaled), self.of_keys(k), self.of_keys(v)
+        self.q, self.k, self.v = self.pad_rows(scaled), self.pad_keys(k), self.pad_keys(v)
         self.may_be_empty = may_hide_all(mask, segments, how)
         right = how.window[1]
         padding_is_hidden = keys == self.keys or (right is not None and self.rows + right <= self.keys)
@@ -82,25 +82,25 @@ class _Call:
 
     def _segments(self, lead, mask, segments, rows: int, keys: int):
         """Return segments ``(N, rows)`` and ``(N, keys)`` that hide masked and padded keys from all queries."""
-        of_rows, of_keys = segments or (jnp.ones(1, np.int32),) * 2
-        of_rows, of_keys = (
+        pad_rows, pad_keys = segments or (jnp.ones(1, np.int32),) * 2
+        pad_rows, pad_keys = (
             jnp.broadcast_to(x, (*lead, n)).reshape(self.count, n)
-            for x, n in ((of_rows, self.rows), (of_keys, self.keys))
+            for x, n in ((pad_rows, self.rows), (pad_keys, self.keys))
         )
-        nobody = of_rows.max() + 1
+        nobody = pad_rows.max() + 1
         if mask is not None:
             own = jnp.broadcast_to(mask, (*lead, 1, 1, self.keys)).reshape(self.count, self.keys)
-            of_keys = jnp.where(own, of_keys, nobody)
+            pad_keys = jnp.where(own, pad_keys, nobody)
         more = jnp.broadcast_to(nobody, (self.count, keys - self.keys))
-        of_rows = jnp.pad(of_rows, ((0, 0), (0, rows - self.rows)), mode="edge")
-        return splash.SegmentIds(of_rows, jnp.concatenate([of_keys, more], 1))
+        pad_rows = jnp.pad(pad_rows, ((0, 0), (0, rows - self.rows)), mode="edge")
+        return splash.SegmentIds(pad_rows, jnp.concatenate([pad_keys, more], 1))
 
-    def of_rows(self, x):
+    def pad_rows(self, x):
         """Return ``(*lead, G, T, ...)`` as ``(N, G, T, ...)`` with the rows padded."""
         x = x.reshape(self.count, self.groups, *x.shape[-2:]) if x.ndim > 2 else x
         return jnp.pad(x, ((0, 0), (0, 0), (0, _up(self.rows) - self.rows), (0, 0)))
 
-    def of_keys(self, x):
+    def pad_keys(self, x):
         """Return ``(*lead, S, D)`` as ``(N, S, D)`` with the rows padded."""
         return jnp.pad(x.reshape(self.count, *x.shape[-2:]), ((0, 0), (0, _up(self.keys) - self.keys), (0, 0)))
 
@@ -124,7 +124,7 @@ def backward(q, k, v, mask, segments, how: Scores, out, lse, ct, *, interpret: b
     with jax.enable_x64(False):
         call = _Call(q, k, v, mask, segments, how, interpret)
         made, sizes = call.kernel, call.sizes
-        lse = call.of_rows(lse.reshape(*lse.shape, 1))[..., 0]
+        lse = call.pad_rows(lse.reshape(*lse.shape, 1))[..., 0]
 
         def run(q, k, v, segments, out, lse, ct):
             kept = (q, k, v, segments, None, out, lse, made.dq_mask_info, made.dkv_mask_info)
@@ -134,7 +134,7 @@ def backward(q, k, v, mask, segments, how: Scores, out, lse, ct, *, interpret: b
             )[3:6]
 
         run = jax.vmap(run, in_axes=(0, 0, 0, None if call.segments is None else 0, 0, 0, 0))
-        dq, dk, dv = run(call.q, call.k, call.v, call.segments, call.of_rows(out), lse, call.of_rows(ct))
+        dq, dk, dv = run(call.q, call.k, call.v, call.segments, call.pad_rows(out), lse, call.pad_rows(ct))
         wide = compute_dtype(q.dtype)
         dq = (dq.astype(wide) * np.asarray(how.scale, wide)).astype(q.dtype)[:, :, : call.rows]
         return dq.reshape(q.shape), dk[:, : call.keys].reshape(k.shape), dv[:, : call.keys].reshape(v.shape)

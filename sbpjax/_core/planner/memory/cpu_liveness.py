@@ -26,7 +26,7 @@ from sbpjax._core.programs.repeated_layers import layer_loops
 from sbpjax.sbp.layout import local_shape
 
 from .liveness import Spans
-from .tpu_liveness import OnTpu
+from .tpu_liveness import TpuSpans
 
 _WHERE_READ = BROADCASTS | MOVES | {"optimization_barrier"}
 _REDUCTIONS = REDUCTIONS | WINDOWS
@@ -40,12 +40,12 @@ def spans_on(device: str, program) -> type[Spans]:
         program: the flat program.
     """
     if device == "tpu":
-        return OnTpu
+        return TpuSpans
     rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # the results of a loop are stacks
-    return OnCpu if device == "cpu" and not rolled else Spans
+    return CpuSpans if device == "cpu" and not rolled else Spans
 
 
-class OnCpu(Spans):
+class CpuSpans(Spans):
     """`Spans` as XLA:CPU has them."""
 
     def _walk(self) -> None:

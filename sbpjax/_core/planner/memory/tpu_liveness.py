@@ -30,7 +30,7 @@ _WHOLE = READS_BUFFERS - PRODUCTS
 _NARROW_BYTES = 256  # smaller rows are read in place
 
 
-class OnTpu(Spans):
+class TpuSpans(Spans):
     """`Spans` as the TPU compiler has them."""
 
     def _find_stored(self) -> set:

@@ -69,7 +69,7 @@ def _strategies(eqn, ins: list[str], outs: list[str], last: int) -> list[Strateg
     return found
 
 
-def _of_keys(eqn, ins: list[str], outs: list[str]) -> list[Strategy]:
+def _key_strategies(eqn, ins: list[str], outs: list[str]) -> list[Strategy]:
     """Return the strategies that split the keys: with the queries, as a ring, and alone."""
     shape, keys = eqn.invars[0].aval.shape, eqn.invars[1].aval.shape[-2]
     masked = eqn.invars[ins.index("mask")].aval.shape if "mask" in ins else (1,) * len(shape)
@@ -100,7 +100,7 @@ def attention(eqn, size: int) -> list[Strategy]:
     """Split batch dims and heads on all operands; query groups and queries, keys and values whole; the keys."""
     masked = len(eqn.invars) > 3 + 2 * eqn.params["segmented"]
     ins, outs = ["row", "key", "key", *_extras(eqn, masked)], ["row", "row"]
-    return _strategies(eqn, ins, outs, 1) + _of_keys(eqn, ins, outs)
+    return _strategies(eqn, ins, outs, 1) + _key_strategies(eqn, ins, outs)
 
 
 @rule("attention_grad")
@@ -109,7 +109,7 @@ def attention_grad(eqn, size: int) -> list[Strategy]:
     masked = len(eqn.invars) > 6 + 2 * eqn.params["segmented"]
     outs = ["of_row", "of_key", "of_key", "of_mask"][: len(eqn.outvars)]
     ins = ["row", "key", "key", "row", "row", *_extras(eqn, masked), "row"]
-    return _strategies(eqn, ins, outs, 1) + _of_keys(eqn, ins, outs)
+    return _strategies(eqn, ins, outs, 1) + _key_strategies(eqn, ins, outs)
 
 
 @rule("attention_tangent")

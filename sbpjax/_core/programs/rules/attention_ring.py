@@ -72,7 +72,7 @@ class Ring:
         ahead = self.on(keys)
         state, sums = step(state, keys, None, None)
 
-        def again(s, carry):
+        def body(s, carry):
             keys, sums, state = carry
             ahead = self.on(keys)
             state, sums = step(state, keys, sums, self.source(s))
@@ -80,7 +80,7 @@ class Ring:
 
         carry = (ahead, self.on(sums), state)
         if self.size > 2:
-            carry = lax.fori_loop(np.int32(1), np.int32(self.size - 1), again, carry)
+            carry = lax.fori_loop(np.int32(1), np.int32(self.size - 1), body, carry)
         keys, sums, state = carry
         state, sums = step(state, keys, sums, self.source(np.int32(self.size - 1)))
         return state, self.on(sums)
@@ -210,7 +210,7 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
     """
     if is_zigzag(mask, segments, how, queries, keys):
         return _zigzag_forward(q, k, v, how, kernel, ring, queries)
-    pick, both = _Pick(q, mask, segments, ring, queries, keys), _Packed(k, v)
+    pick, both = _MaskParts(q, mask, segments, ring, queries, keys), _Packed(k, v)
 
     def step(state, kv, _, source):
         rank = ring.index if source is None else source
@@ -267,7 +267,7 @@ def _above(x, rows: int, dim: int):
     return jnp.pad(x, widths)
 
 
-class _Pick:
+class _MaskParts:
     """The parts of a mask and of segments for the keys of a rank, and their numbers."""
 
     def __init__(self, q, mask, segments, ring: Ring, queries: int, keys: int) -> None:
@@ -317,7 +317,7 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
     """
     if is_zigzag(mask, segments, how, queries, keys):
         return _zigzag_backward(q, k, v, how, kernel, out, lse, ct, ring, queries)
-    pick, both = _Pick(q, mask, segments, ring, queries, keys), _Packed(v, k)
+    pick, both = _MaskParts(q, mask, segments, ring, queries, keys), _Packed(v, k)
 
     def step(dq, vk, sums, source):
         rank = ring.index if source is None else source

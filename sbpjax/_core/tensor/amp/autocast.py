@@ -168,7 +168,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     def wrapper(ctx: Any, *grads: Any) -> Any:
         casting = ctx._autocast
         # With nothing kept: the forward's casts may be tracers of a trace that is over.
-        with under(None if casting is None else casting.again()):
+        with under(None if casting is None else casting.fresh_copy()):
             return bwd(ctx, *grads)
 
     return wrapper

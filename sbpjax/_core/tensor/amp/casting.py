@@ -63,7 +63,7 @@ class Casting:
         # Shared with the block around it, as PyTorch's cache is: a nested `autocast` must not cast the weights again.
         self._kept: dict = {} if around is None else around._kept
 
-    def again(self) -> Casting:
+    def fresh_copy(self) -> Casting:
         """Return the same casting with nothing kept, for a trace of its own."""
         return Casting(self.requested, self.lists, self.device_type, self.keep)
 
@@ -172,4 +172,4 @@ def under(casting: Casting | None):
 
 def fresh():
     """Keep the casts of the block for itself: those of a trace are tracers, of no use outside it."""
-    return under(None if mode.autocast is None else mode.autocast.again())
+    return under(None if mode.autocast is None else mode.autocast.fresh_copy())

@@ -88,7 +88,7 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
             again = plain_call(error, function, args, options)
             if again is not None:
                 return again[0]
-            better = of_call(error, function, args, options)
+            better = call_error(error, function, args, options)
             if better is error:
                 raise
             raise better from None
@@ -128,7 +128,7 @@ def plain_call(error: Exception, function: Callable, args: tuple, options: dict[
         return None
 
 
-def of_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
+def call_error(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
     """Return the error to raise for a failed call: itself if it is complete or comes from the user's own code."""
     # An error from a hook or a callback is the user's own, and more precise than the call around it.
     if isinstance(error, OpTypeError) or _of_user(error):

@@ -156,7 +156,7 @@ def _no_partial(sbp: tuple) -> tuple:
     return tuple(broadcast if s.code == algebra.P else s for s in sbp)
 
 
-def _of_copies(sbp: tuple) -> tuple:
+def _gradient_nd_sbp(sbp: tuple) -> tuple:
     """Return the nd-sbp of the gradients of all processes' parts: those of copies of a value add up."""
     swapped = {partial_sum: broadcast, broadcast: partial_sum}
     return tuple(swapped.get(s, s) for s in sbp)
@@ -299,7 +299,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
         out = wrap_any(conversions.to_logical(self._array, layout, own=True))
 
     def back(grad: Tensor) -> Tensor:
-        return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))
+        return grad.to_global(layout.placement, _gradient_nd_sbp(layout.sbp) if several else _no_partial(layout.sbp))
 
     return _record(self, out, back)
 

@@ -41,13 +41,13 @@ _backwards: dict[str, Callable] = {}
 
 # Static, so that a jit may return it: it becomes part of the structure of the result, not an array.
 @jax.tree_util.register_static
-class Outs(tuple):
+class OutputFacts(tuple):
     """Facts about the outputs of a traced forward: whether it is one array, and which are differentiable."""
 
 
 @functools.cache  # JAX keeps one with every shape that an op is traced for
-def _outs(single: bool, diff: tuple[int, ...]) -> Outs:
-    return Outs((single, diff))
+def _outs(single: bool, diff: tuple[int, ...]) -> OutputFacts:
+    return OutputFacts((single, diff))
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def can_call(op: Op) -> bool:
 
 
 def forward(op: Op, needs: Sequence[int], arrays: Sequence) -> tuple:
-    """Return the float outputs of an op, its vjp, the other outputs, and `Outs`.
+    """Return the float outputs of an op, its vjp, the other outputs, and `OutputFacts`.
 
     Args:
         op: the op.

@@ -49,7 +49,7 @@ def make_assigner(assignments: Sequence[Assignment]) -> Iterator:
     return starmap(setattr, assignments)
 
 
-def counted_on(generator: Generator) -> Iterator:
+def advance_counter(generator: Generator) -> Iterator:
     """Return an iterator that advances a generator's counter, for a program that drew from it."""
     stream = generator.trace
     owner, name = ((generator,), ("_drawn",)) if stream is None else ((stream,), ("drawn",))

@@ -280,7 +280,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
     masks = [entry for entry in spec if entry[0] == "mask"]
     if masks:
         # A number through one mask is a `where`: no sizes, hence no read of the data, and it can be compiled.
-        alone = len(masks) == 1 and all(e == ("slice", 0, n, 1) for e, n in _beside(spec, x.shape))
+        alone = len(masks) == 1 and all(e == ("slice", 0, n, 1) for e, n in _entries_without_masks(spec, x.shape))
         number = not isinstance(value, Tensor) or value.ndim == 0
         if not (alone and number and masks[0][1] > 0):
             spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _places(mask, x))
@@ -288,7 +288,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
     inplace(x, op, (value, *arrays))
 
 
-def _beside(spec: tuple, shape) -> list:
+def _entries_without_masks(spec: tuple, shape) -> list:
     """Return the entries other than masks, each with the size of its dim."""
     found, dim = [], 0
     for entry in spec:

@@ -126,12 +126,12 @@ _ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))
 _COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
-def _beside(x, other, /):
+def _with_zero_grad(x, other, /):
     """Return ``x``: the result of an in-place comparison is on the tape, with zero gradient for ``other``."""
     return lax.convert_element_type(x, other.dtype)
 
 
-_BESIDE = Op(_beside, name="beside")
+_BESIDE = Op(_with_zero_grad, name="beside")
 
 
 def _on_tape(value) -> bool:

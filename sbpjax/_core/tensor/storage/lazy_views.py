@@ -36,7 +36,7 @@ _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
 _new = Tensor.__new__
 
 
-class Pending:
+class PendingOutputs:
     """The outputs of one view op that have not been read.
 
     Attributes:
@@ -163,7 +163,7 @@ def views(x: Tensor, op: Op) -> tuple | None:
             avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
         except Exception:  # the op itself raises the error
             return None
-    found = Pending(x, op, avals)
+    found = PendingOutputs(x, op, avals)
     if len(avals) == 1:
         return (_tensor(found, 0),)
     return tuple([_tensor(found, place) for place in range(len(avals))])
@@ -190,7 +190,7 @@ class _View(Tensor):
 _set_class = object.__dict__["__class__"].__set__
 
 
-def _tensor(pending: Pending, place: int) -> Tensor:
+def _tensor(pending: PendingOutputs, place: int) -> Tensor:
     t = _new(_View)
     t._layout = t._cell = None
     t._ver = 0
@@ -206,7 +206,7 @@ def through(x: Tensor, op: Op) -> Tensor:
     # After a write, a lazy view no longer shows the array at the beginning of its chain.
     if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
         return dispatch.unary(op, x)
-    found = Pending(x, op, None)
+    found = PendingOutputs(x, op, None)
     out = _new(Tensor)
     out._layout = out._cell = out._meta = None
     (out._array,) = found.read()

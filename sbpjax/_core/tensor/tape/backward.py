@@ -135,7 +135,7 @@ def backward(
         mode.losses += tensors
     # The loss scale: multiplied here, a scaled loss needs no op of its own and the user's loss keeps its value.
     if mode.seed is not None:
-        roots = [(node, idx, (g * _beside(mode.seed, g)).to(g.dtype)) for node, idx, g in roots]
+        roots = [(node, idx, (g * _on_loss_placement(mode.seed, g)).to(g.dtype)) for node, idx, g in roots]
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         engine.walk(roots, create_graph, retain)
@@ -309,7 +309,7 @@ def _attach() -> None:
 _attach()
 
 
-def _beside(seed, like):
+def _on_loss_placement(seed, like):
     """Return the initial gradient on the placement of a loss: the loss scale may be on another stage."""
     if getattr(seed, "_layout", None) is None or like._layout is None:
         return seed

@@ -49,7 +49,8 @@ class Packed:
         held, _stack.hooks = _stack.hooks, []  # a hook's own ops are not packed
         try:
             values = [
-                _Bare(a) if not hasattr(a, "shape") else pack(wrap_any(a, lay)) for a, lay in pairs[:: self._step]
+                _SavedNumber(a) if not hasattr(a, "shape") else pack(wrap_any(a, lay))
+                for a, lay in pairs[:: self._step]
             ]
         finally:
             _stack.hooks = held
@@ -59,7 +60,7 @@ class Packed:
         """Return the payloads for the backward of this name."""
         found = []
         for packed in self._values:
-            if packed.__class__ is _Bare:
+            if packed.__class__ is _SavedNumber:
                 found.append(packed.value)
                 continue
             tensor = self._unpack(packed)
@@ -84,7 +85,7 @@ def _pack(op: Op, arrays: tuple, layouts: tuple | None) -> tuple | Packed:
     return Packed(op, arrays, layouts, _stack.hooks[-1]) if _stack.hooks else arrays
 
 
-class _Bare:
+class _SavedNumber:
     """A saved number, which is not packed."""
 
     __slots__ = ("value",)

@@ -102,7 +102,7 @@ class ResNetBody(nn.Module):
         return found
 
 
-class _Further(nn.Module):
+class _ExtraLevels(nn.Module):
     """Two more levels, each half as large.
 
     Args:
@@ -133,7 +133,7 @@ class Pyramid(nn.Module):
         super().__init__()
         self.inner_blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(one, width, 1)) for one in channels)
         self.layer_blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(width, width, 3, padding=1)) for _ in channels)
-        self.extra_blocks = _Further(width) if further else None
+        self.extra_blocks = _ExtraLevels(width) if further else None
 
     def forward(self, stages: list[Tensor]) -> list[Tensor]:
         """Return a level for each stage, the finest first, and the further ones."""
