@@ -65,7 +65,14 @@ def text_of(metrics: dict[str, float]) -> str:
 
 
 class LineWriter(Writer):
-    """Print a line per record: ``step    20 of 1,000   loss 4.1   lr 0.0002   12,000 tokens/s   85 ms   83 s left``."""
+    """Print a line per record.
+
+    Example:
+        >>> writer = LineWriter()
+        >>> writer.open(None, 0, 1000)
+        >>> writer.write(20, {"loss": 4.1, "lr": 0.0002, "tokens_per_s": 12e3, "step_ms": 85.0, "eta_s": 83.0})
+        step    20 of 1,000   loss 4.1   lr 0.0002   12,000 tokens/s   85 ms   83 s left
+    """
 
     def __init__(self) -> None:
         self._width, self._max_steps = 1, ""
