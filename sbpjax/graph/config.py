@@ -19,7 +19,7 @@ from sbpjax._core.engines.options import PRECISIONS, Engine
 from sbpjax._core.programs.repeated_layers import LEAST_ITERATIONS
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.tensor.amp.casting import CASTABLE, Casting
-from sbpjax._core.tensor.amp.lists import ACCELERATOR, Lists
+from sbpjax._core.tensor.amp.lists import ACCELERATOR, CastPolicy
 from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.mode import mode as _mode
 from sbpjax._core.tensor.storage.version_counter import changes
@@ -175,7 +175,7 @@ class GraphConfig(PlannerConfig):
                              "set_clip_grad_norm(1.0)")  # fmt: skip
         self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
-    def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16, lists: Lists = ACCELERATOR) -> None:
+    def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16, lists: CastPolicy = ACCELERATOR) -> None:
         """Run the ops that gain from it in a lower precision, as under `sbpjax.autocast`; parameters stay as they are.
 
         Float32 parameters are their own master weights. Those of lower precision get a float32 copy in the state of
@@ -197,7 +197,7 @@ class GraphConfig(PlannerConfig):
                 "autocasting goes to float16, bfloat16 or fp8",
                 "enable_amp(True, dtype=sbpjax.bfloat16)",
             )
-        if not isinstance(lists, Lists):
+        if not isinstance(lists, CastPolicy):
             rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or a result of changed()"
             fix = 'lists=sbpjax._core.tensor.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
             raise wrong("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)

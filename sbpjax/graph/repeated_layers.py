@@ -271,7 +271,7 @@ class _Block:
         shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
         stream = default_generator.trace
         self._random = () if stream is None else (jax.typeof(stream.key), jax.ShapeDtypeStruct((), np.uint32))
-        closed = inline_calls(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
+        closed = inline_calls(jax.make_jaxpr(lambda *arrays: self._trace_block(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before or call.forms_of_leaves() != call.forms:
             raise NotRepeatableError("forward changes attributes of a module")
         # Called for a twin, the block would read the tensor of the first one's surroundings.
@@ -292,7 +292,7 @@ class _Block:
             name, halved, kept, policy, device_type([*call.arguments, *call.owned]) != "cpu"
         )
 
-    def _whole(self, call: _Call, arrays) -> tuple:
+    def _trace_block(self, call: _Call, arrays) -> tuple:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""
         count = len(call.arguments)
         arguments, owned = arrays[:count], arrays[count : count + len(call.owned)]
@@ -309,7 +309,7 @@ class _Block:
             self._draws = default_generator._counter
             if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
                 raise NotRepeatableError("it writes an argument in place")
-            tensors, self._results = tree.apart(result)
+            tensors, self._results = tree.split_tensors(result)
             self._outputs = len(tensors)
             self._layouts = [as_traced(refresh_tensor(o).layout) for o in tensors]
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if payload(t) is not a]

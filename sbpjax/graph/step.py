@@ -255,7 +255,7 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
         table = state.tensors[i]
         pair = (wrap_any(x.reshape(-1, *x.shape[2:]), unpin_layout(table.layout)) for x in (ids, grads))
         put_grad(table, RowGrad(*pair, table))
-    return body.results.fill_places(map(_whole, outs, body.layouts))
+    return body.results.fill_places(map(_join_iterations, outs, body.layouts))
 
 
 def _of_the_batch(graph, operation: str, closed, body: _Body, state: int, count: int) -> tuple:
@@ -349,7 +349,7 @@ class _Body:
             self.graded = [i for i, g in found if g.__class__ is not RowGrad]
             grads = [logical(state.tensors[i].grad) for i in self.graded]
             grads += [logical(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
-            outs, self.results = tree.apart(result)
+            outs, self.results = tree.split_tensors(result)
             self.layouts = [unpin_layout(o.layout) for o in outs]
             losses = [logical(x) for x in losses if x.shape.numel() == 1]
             self.losses = len(losses)
@@ -372,7 +372,7 @@ def _like(tensor: Tensor, array) -> Tensor:
     return made.requires_grad_() if tensor.requires_grad else made
 
 
-def _whole(array, layout) -> Tensor:
+def _join_iterations(array, layout) -> Tensor:
     """Return the results of all iterations as one tensor: 0-d ones stacked, others concatenated."""
     return wrap_any(array if array.ndim == 1 else array.reshape(-1, *array.shape[2:]), layout)
 

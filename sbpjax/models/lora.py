@@ -276,7 +276,7 @@ def load(
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
         alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))
         made[name] = np.asarray(a), np.asarray(b[rows]), float(alpha) / _root(values, rank)
-    also = _whole(model, weights, arrays, operation)
+    also = _whole_parameters(model, weights, arrays, operation)
     left = sorted(set(arrays) - used - {part.name for part in also.values()})
     if left or not made:
         refuse(operation, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
@@ -291,7 +291,9 @@ def load(
     return model
 
 
-def _whole(model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], operation: str) -> dict[str, Part]:
+def _whole_parameters(
+    model: nn.Module, weights: Weights, arrays: dict[str, np.ndarray], operation: str
+) -> dict[str, Part]:
     """Return which parameters of the model itself the adapter brings, of the shapes that they have."""
     found = {}
     for name, parameter in model.named_parameters():

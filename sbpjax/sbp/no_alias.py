@@ -15,7 +15,7 @@ from jax.sharding import Sharding
 from sbpjax._core.jax_private import ArrayImpl
 
 
-def apart(array, sharding: Sharding | None = None):
+def copy_without_alias(array, sharding: Sharding | None = None):
     """Return a copy of an array; anything but a concrete array as it is.
 
     Args:

@@ -23,7 +23,7 @@ from sbpjax import env, nn, optim
 from sbpjax.errors import TrainError
 
 from .hooks import Hook
-from .hooks.hook import due
+from .hooks.hook import is_due
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -147,7 +147,7 @@ class GuardMonitor(Hook):
         """Read the numbers of the step before, which the devices know by now."""
         self.look(trainer)
         self._losses.append(trainer.loss)
-        if due(trainer.step, self.every, trainer.max_steps):
+        if is_due(trainer.step, self.every, trainer.max_steps):
             self._waiting = trainer.step, self.guard.numbers.clone(), trainer.batch, self._losses
             self._losses = []
 

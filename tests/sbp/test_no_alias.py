@@ -8,7 +8,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, optim, sbp
-from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.no_alias import copy_without_alias
 from tests.support.graphs import Train
 
 PLACES = {"four": [0, 1, 2, 3], "one": [0]}
@@ -84,7 +84,7 @@ def test_a_copy_is_made_where_a_block_could_stay():
     first, second = jax.devices()[:2]
     array = jax.device_put(np.arange(4.0), first)
     there = jax.sharding.SingleDeviceSharding(second)
-    assert apart(array, there) is array
-    assert apart(array, array.sharding) is not array
-    copied = apart(array)
+    assert copy_without_alias(array, there) is array
+    assert copy_without_alias(array, array.sharding) is not array
+    copied = copy_without_alias(array)
     assert copied.unsafe_buffer_pointer() != array.unsafe_buffer_pointer() and copied.devices() == {first}

@@ -15,7 +15,7 @@ import jax
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout
-from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import flat_placement
 
 from .eager import global_ops
@@ -36,7 +36,7 @@ def transfer(array, source: Layout, target: Layout) -> jax.Array:
     if leave.partial_axes:
         array = _make_restacking(leave, arrive)(array)
     else:
-        array = jax.device_put(apart(array, arrive.sharding), arrive.sharding)
+        array = jax.device_put(copy_without_alias(array, arrive.sharding), arrive.sharding)
     return global_ops.box(array, arrive, target)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.sbp import Layout, abstract, algebra, multi_host
-from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import flat_placement, one_per_process
 from sbpjax.sbp.placement import placement as Placement
 
@@ -84,7 +84,7 @@ def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[P
         if value.is_fully_addressable and next(iter(value.devices())).platform == "cpu":
             value, alias = np.asarray(value), False
     if layout.is_even and not layout.partial_axes:
-        value = apart(value, layout.sharding) if own else value
+        value = copy_without_alias(value, layout.sharding) if own else value
         return jax.device_put(value, layout.sharding, may_alias=alias), layout
     # On the device already: one transfer of the whole and a planned slice, and nothing comes to the host.
     if isinstance(value, jax.Array):
@@ -121,7 +121,7 @@ def to_logical(array, layout: Layout, own: bool = False) -> Payload:
         return whole.addressable_data(0)
     whole = move(array, layout, layout.with_codes((algebra.B,) * len(layout.codes)))
     value = whole.addressable_data(0)
-    return apart(value) if own and whole is array else value
+    return copy_without_alias(value) if own and whole is array else value
 
 
 def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:

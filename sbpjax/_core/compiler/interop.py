@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from sbpjax.errors import SbpError
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, physical_spec
-from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import placement as Placement
 
 
@@ -63,7 +63,7 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
     with jax.ensure_compile_time_eval():  # a trace, too, gets an array
         if array.sharding == layout.sharding:
             return array, layout
-        return jax.device_put(apart(array, layout.sharding), layout.sharding), layout
+        return jax.device_put(copy_without_alias(array, layout.sharding), layout.sharding), layout
 
 
 def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
@@ -95,4 +95,4 @@ def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
             "build it as jax.sharding.Mesh(x.placement.devices, names)",
         )
     sharding = NamedSharding(mesh, physical_spec(layout.codes, len(layout.shape), mesh.axis_names))
-    return jax.device_put(apart(array, sharding), sharding)
+    return jax.device_put(copy_without_alias(array, sharding), sharding)

@@ -13,7 +13,7 @@
     )
 
 Parameters and buffers are known before; inputs and outputs, once a program was traced. The sbp of a value inside the
-program is the plan's: `Sbps` finds it by the module whose name the equations carry.
+program is the plan's: `ModuleSbps` finds it by the module whose name the equations carry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def text(graph: Any) -> str:
     """Return the text of a graph; see `Graph.__repr__`."""
     own = graph._g
     program = None if own.latest is None else own.latest[1]
-    sbps = None if program is None or program.plan is None else Sbps(program.plan)
+    sbps = None if program is None or program.plan is None else ModuleSbps(program.plan)
     names = _Names()
     lines: list[str] = []
     if program is not None:
@@ -100,7 +100,7 @@ def _live(tensor: Tensor, names: _Names) -> str:
     return _tensor(tensor.shape, tensor.dtype, placement, codes, names, more)
 
 
-def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None, names: _Names) -> list[str]:
+def _module(graph: Any, path: str, module: Any, program: Any, sbps: ModuleSbps | None, names: _Names) -> list[str]:
     options = graph._g.options.get(module)
     head = type(module).__name__ + (f"({module.extra_repr()})" if not module._modules else "()")
     if options is not None and options.activation_checkpointing is not False:
@@ -123,7 +123,7 @@ def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None,
     return [f"(MODULE:{path}:{head}): (", *(_INDENT + line for entry in body for line in entry.split("\n")), ")"]
 
 
-def _inputs(path: str, module: Any, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
+def _inputs(path: str, module: Any, call: Any, sbps: ModuleSbps | None, places: _Names) -> list[tuple[str, str]]:
     names = argument_paths(call.arguments, module.forward)
     return [
         (n, _describe_value(path, x, sbps, "ins", places))
@@ -132,7 +132,7 @@ def _inputs(path: str, module: Any, call: Any, sbps: Sbps | None, places: _Names
     ]
 
 
-def _results(path: str, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
+def _results(path: str, call: Any, sbps: ModuleSbps | None, places: _Names) -> list[tuple[str, str]]:
     names = tree.paths(call.results, "output")
     return [
         (n, _describe_value(path, x, sbps, "outs", places))
@@ -141,7 +141,7 @@ def _results(path: str, call: Any, sbps: Sbps | None, places: _Names) -> list[tu
     ]
 
 
-def _describe_value(path: str, seen: Any, sbps: Sbps | None, side: str, names: _Names | None = None) -> str:
+def _describe_value(path: str, seen: Any, sbps: ModuleSbps | None, side: str, names: _Names | None = None) -> str:
     codes = None if sbps is None else sbps.find(path, side, seen.shape)
     return _tensor(seen.shape, seen.dtype, seen.placement, codes, names)
 
@@ -172,7 +172,7 @@ def module_of(eqn: Any) -> str:
     return ".".join(scopes_of(eqn))
 
 
-class Sbps:
+class ModuleSbps:
     """The sbps with which values go into modules and come out of them, in one plan.
 
     A value goes in if an equation of the module's forward reads it and none of them made it; it comes out if one made
@@ -259,7 +259,7 @@ class Debug:
         level = max([self.level, *self.modules.values()])
         if level < 1 and not any(v >= 0 for v in self.modules.values()):
             return
-        sbps = None if program.plan is None else Sbps(program.plan)
+        sbps = None if program.plan is None else ModuleSbps(program.plan)
         for path, calls in program.scope.calls.items():
             if self.level < 1 and not any(v >= 0 and _inside(path, n) for n, v in self.modules.items()):
                 continue

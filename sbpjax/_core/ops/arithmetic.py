@@ -122,7 +122,7 @@ def div(x, y, /, rounding_mode: str | None = None):
     x, y = _pair(x, y)
     if rounding_mode == "trunc":
         if not is_float(x.dtype):
-            return _whole(x, y)[0]
+            return _divmod_integers(x, y)[0]
         quotient = lax.stop_gradient(lax.div(x, y))
         return lax.select_n(lax.lt(quotient, np.zeros((), x.dtype)), lax.floor(quotient), lax.ceil(quotient))
     if rounding_mode == "floor":
@@ -136,7 +136,7 @@ def div(x, y, /, rounding_mode: str | None = None):
     )
 
 
-def _whole(x, y):
+def _divmod_integers(x, y):
     """Return quotient and remainder of integers; by zero -1 and x, as XLA's own.
 
     XLA's compiler divides constants itself, and 0 // 0 among them ends the process (jax 0.10 to 0.12, CPU).
@@ -152,7 +152,7 @@ def _whole(x, y):
 
 
 def _rest(x, y):
-    return lax.rem(x, y) if is_float(x.dtype) else _whole(x, y)[1]
+    return lax.rem(x, y) if is_float(x.dtype) else _divmod_integers(x, y)[1]
 
 
 def _wrong_side(rest, y):
@@ -164,7 +164,7 @@ def _wrong_side(rest, y):
 def _floor_divide(x, y):
     one = np.ones((), x.dtype)
     if not is_float(x.dtype):
-        quotient, rest = _whole(x, y)
+        quotient, rest = _divmod_integers(x, y)
         return lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
     x, y = lax.stop_gradient(x), lax.stop_gradient(y)
     rest = lax.rem(x, y)

@@ -151,7 +151,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
         results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
         log.debug("axes in the order %s: %.3f us", order, results[-1][1])
     # With all inputs given there is little left to choose: not worth a start of its own.
-    alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
+    alike = _uniform_plan(problem) if axes > 1 and problem.graph.node_of_input else None
     if alike is not None:
         best_us = min(us for _, us, _ in results)
         results.append(_alternate(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, {}))
@@ -239,7 +239,7 @@ def _alternate(
     return assignment, us, min(bounds.values())
 
 
-def _alike(problem: Problem) -> Assignment | None:
+def _uniform_plan(problem: Problem) -> Assignment | None:
     """Return the plan for one axis of all ranks, laid along every axis; None where a pin differs between axes."""
     # ``S0`` over eight ranks is ``(S0, S0)`` over two times four. Axis by axis one comes to such a plan only if each
     # step on the way pays.

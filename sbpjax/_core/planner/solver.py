@@ -64,7 +64,7 @@ class Basis:
 
 
 @dataclass
-class Found:
+class SolverResult:
     """The result of a solver.
 
     Attributes:
@@ -80,7 +80,7 @@ class Found:
     iterations: int = 0
 
 
-def solve(problem: Linear, start: Basis | None = None) -> Found:
+def solve(problem: Linear, start: Basis | None = None) -> SolverResult:
     """Return the optimum of a linear program.
 
     Args:
@@ -97,7 +97,7 @@ def solve(problem: Linear, start: Basis | None = None) -> Found:
             if found.x is not None:
                 return found
     result = branch_and_bound(problem, None, {})
-    return Found(result.x, result.fun if result.x is not None else np.inf)
+    return SolverResult(result.x, result.fun if result.x is not None else np.inf)
 
 
 def branch_and_bound(problem: Linear, whole: np.ndarray | None, options: dict):
@@ -127,7 +127,7 @@ def _highspy():
     return _core
 
 
-def _direct(h, problem: Linear, start: Basis | None) -> Found:
+def _direct(h, problem: Linear, start: Basis | None) -> SolverResult:
     solver = h._Highs()
     solver.setOptionValue("output_flag", False)
     # Dual simplex, HiGHS's default: the interior point method takes twice as long here, primal simplex nine times.
@@ -137,11 +137,11 @@ def _direct(h, problem: Linear, start: Basis | None) -> Found:
     solver.run()
     # For any reason: the caller then solves with SciPy, from scratch.
     if solver.getModelStatus() != h.HighsModelStatus.kOptimal:
-        return Found(None, np.inf)
+        return SolverResult(None, np.inf)
     info = solver.getInfo()
     x = np.asarray(solver.getSolution().col_value)
     basis = _extract_basis(h, problem, solver.getBasis()) if problem.columns else None
-    return Found(x, info.objective_function_value, basis, info.simplex_iteration_count)
+    return SolverResult(x, info.objective_function_value, basis, info.simplex_iteration_count)
 
 
 def _model(h, problem: Linear):

@@ -187,7 +187,7 @@ class TracedStep(Traced):
             self._kept.rewrite(state.tensors)
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
-            returned, self.results = tree.apart(result)
+            returned, self.results = tree.split_tensors(result)
             self._returned = set(map(id, returned))
             outs = [*(after[i] for i in self.written), *map(logical, returned)]
             keys = [] if host is None else host.outputs()

@@ -82,8 +82,8 @@ class Function:
                     "return output, aux",
                 )
             result, aux = result
-        found, self.results = tree.apart(result)
-        more, self.along = tree.apart(aux)
+        found, self.results = tree.split_tensors(result)
+        more, self.along = tree.split_tensors(aux)
         return [logical(t) for t in found], [logical(t) for t in more]
 
     def forget_arguments(self) -> None:

@@ -2,7 +2,7 @@
 
     leaves, structure = flatten({"ids": x, "sizes": [3, None]})     # [x, 3, None]
     unflatten(structure, leaves)                                    # {"ids": x, "sizes": [3, None]}
-    tensors, skeleton = apart({"ids": x, "sizes": [3, None]})       # [x], and the rest
+    tensors, skeleton = split_tensors({"ids": x, "sizes": [3, None]})       # [x], and the rest
     skeleton.filled([y])                                            # {"ids": y, "sizes": [3, None]}
     paths(structure, "batch")                                       # ["batch['ids']", "batch['sizes'][0]", …]
 
@@ -130,7 +130,7 @@ class Skeleton(NamedTuple):
         return unflatten(self.structure, [next(rest) if leaf is None else leaf[0] for leaf in self.static])
 
 
-def apart(value: Any) -> tuple[list[Tensor], Skeleton]:
+def split_tensors(value: Any) -> tuple[list[Tensor], Skeleton]:
     """Return the tensors of a nested value in order, and the rest of it."""
     leaves, structure = flatten(value)
     static = [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves]

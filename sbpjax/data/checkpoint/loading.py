@@ -98,13 +98,13 @@ def load(
     (contents, state), gathered = together(
         "loading a checkpoint", open_contents, lambda found: [str(found[0].directory)]
     )
-    _alike(gathered)
+    _check_same_request(gathered)
     if check:
         contents.verify()
     (targets, fit, done), gathered = together(
         "loading a checkpoint", plan_layouts, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
-    _alike(gathered)
+    _check_same_request(gathered)
     arrays = contents.read(targets)
 
     def make(name: str) -> Any:
@@ -134,7 +134,7 @@ def _part(contents: Contents, part: str) -> Any:
     return found[part]
 
 
-def _alike(gathered: dict[int, list[str]]) -> None:
+def _check_same_request(gathered: dict[int, list[str]]) -> None:
     """Raise if a rank loads other tensors or layouts than rank 0."""
     for rank, theirs in gathered.items():
         if theirs == gathered[0]:

@@ -97,10 +97,10 @@ class RestorePlan:
         stored = document["name"]
         if stored not in self.names:
             return lambda: target
-        self._want(stored, target, name)
+        self._plan_read(stored, target, name)
         return lambda: self._write(target, stored)
 
-    def _want(self, stored: str, target: Any, name: str) -> None:
+    def _plan_read(self, stored: str, target: Any, name: str) -> None:
         """Register a tensor of the checkpoint to be read into one of the state."""
         shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
         here = dtypes.of(target.dtype).np if isinstance(target, Tensor) else target.dtype
@@ -187,7 +187,7 @@ class RestorePlan:
             if stored not in self.names:
                 return
             if isinstance(own, Tensor):
-                self._want(stored, own, name)
+                self._plan_read(stored, own, name)
                 return
             layout = refresh_tensor(owner).layout if isinstance(owner, Tensor) else None
             shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)

@@ -204,7 +204,7 @@ class FailureMonitor:
             try:
                 text = self.world.store.look(_KEY)
             except ForeignMessageError as error:
-                forged = self._not_believed(error, forged)
+                forged = self._log_forged(error, forged)
             except jax.errors.JaxRuntimeError as error:
                 if "NOT_FOUND" not in str(error):
                     return  # the coordinator is gone; JAX's client reports that itself
@@ -230,7 +230,7 @@ class FailureMonitor:
         while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process after its report
             time.sleep(0.05)
 
-    def _not_believed(self, error: ForeignMessageError, is_reported: bool) -> bool:
+    def _log_forged(self, error: ForeignMessageError, is_reported: bool) -> bool:
         """Log once that an unauthenticated failure report was ignored."""
         if not is_reported:
             print(f"sbpjax: rank {self.world.rank} does not believe {_KEY}: {error}", file=sys.stderr, flush=True)

@@ -136,7 +136,7 @@ class P2PTransfer:
         """Wait for work that the script issued before, for the same reason."""
         if self._pool is not None:
             for device in jax.local_devices(backend="cpu"):
-                _nothing(device).block_until_ready()
+                _device_marker(device).block_until_ready()
 
     def _move_parcel(self, parcel: Parcel, arrays: list) -> Sequence:
         try:
@@ -369,7 +369,7 @@ def _nothing_on(device) -> Any:
     return jax.jit(lambda x: 0.5 * x + 1.0).lower(work).compile(), work
 
 
-def _nothing(device) -> jax.Array:
+def _device_marker(device) -> jax.Array:
     """Return an array that is ready when the device has done the earlier work of this thread."""
     run, work = _nothing_on(device)
     return run(work)

@@ -233,12 +233,12 @@ class _Colours:
         starts = self._starts()
         wanted: dict[Var, int] = {}
 
-        def want(v, level: int) -> None:
+        def require(v, level: int) -> None:
             if isinstance(v, Var):
                 wanted[v] = min(wanted.get(v, level), level)
 
         for send in self.sends:
-            want(send.value, self.depth[send.arrived] - 1)
+            require(send.value, self.depth[send.arrived] - 1)
         for i in reversed(range(len(self.eqns))):
             eqn, home = self.eqns[i], self.place[i]
             if home is None:
@@ -248,7 +248,7 @@ class _Colours:
             if levels and late and min(levels) > self.level[i]:
                 self.level[i], self.forward[i] = min(levels), None
             for v in eqn.invars:
-                want(v, self.level[i])
+                require(v, self.level[i])
 
     def _starts(self) -> set:
         """Return the placements on which a forward makes something that is sent from inputs alone."""

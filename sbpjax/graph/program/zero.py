@@ -122,7 +122,7 @@ class Zero:
         for t in tensors.values():
             # Step counts and factored moments have other shapes; they are small, and stay whole.
             if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t.layout is not None:
-                _lay(t, layout)
+                _convert_layout(t, layout)
 
     def stored_layouts(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
         """Return place → layout of the tensors of a state that are stored divided."""
@@ -138,7 +138,7 @@ class Zero:
         return {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
 
 
-def _lay(t: Tensor, like: Layout) -> None:
+def _convert_layout(t: Tensor, like: Layout) -> None:
     """Convert a tensor of state to a layout in place, for any dtype."""
     wanted = layout_of(like.placement, like.codes, t.layout.shape, t.layout.dtype)
     if t.layout is not wanted:

@@ -20,7 +20,7 @@ from sbpjax import checkpoint, env
 from sbpjax.errors import TrainError, nearest
 
 from .evaluation import Evaluation
-from .hook import Hook, due
+from .hook import Hook, is_due
 
 if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
@@ -105,7 +105,7 @@ class Checkpoints(Hook):
         """Save if it is due, or if a process received SIGTERM."""
         manager = self.manager(trainer)
         is_preempted = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
-        if is_preempted or due(trainer.step, self.every, trainer.max_steps):
+        if is_preempted or is_due(trainer.step, self.every, trainer.max_steps):
             self.save(trainer)
         if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
             self.manager(trainer).wait()  # an error at the end costs nothing of the run

@@ -18,7 +18,7 @@ from sbpjax.train.batches import cut, evaluation_loader
 from sbpjax.train.checks import check_data, check_same_classes, check_tokens
 from sbpjax.train.step import PredictStep, call, loss_of, outputs_of
 
-from .hook import Hook, due
+from .hook import Hook, is_due
 
 if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
@@ -104,7 +104,7 @@ class Evaluation(Hook):
 
     def after_step(self, trainer: Trainer) -> None:
         """Evaluate if it is due."""
-        if due(trainer.step, self.every, trainer.max_steps):
+        if is_due(trainer.step, self.every, trainer.max_steps):
             for hook in trainer.hooks:
                 hook.before_evaluation(trainer)
             trainer.report_evaluation(self.run(trainer))

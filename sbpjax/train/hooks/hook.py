@@ -57,6 +57,6 @@ class Hook:
         """Restore the state of `state_dict`."""
 
 
-def due(step: int, every: int | None, last: int) -> bool:
+def is_due(step: int, every: int | None, last: int) -> bool:
     """Return whether a periodic action, also done at the last step, is due."""
     return step == last or (every is not None and step % every == 0)

@@ -17,7 +17,7 @@ import numpy as np
 from sbpjax import cuda
 from sbpjax.train.memory_estimate import flops_per_step, peak_flops
 
-from .hook import Hook, due
+from .hook import Hook, is_due
 
 if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
@@ -61,7 +61,7 @@ class Log(Hook):
             self._first = trainer.loss
         self.read(trainer)
         self._losses.append(trainer.loss)
-        if due(trainer.step, self.every, trainer.max_steps):
+        if is_due(trainer.step, self.every, trainer.max_steps):
             self._waiting = trainer.step, float(trainer.optimizer.param_groups[0]["lr"]), self._losses
             self._losses = []
 

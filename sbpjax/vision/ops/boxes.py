@@ -155,7 +155,7 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     """
     one, two = _pairs("distance_box_iou(boxes1, boxes2)", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
-    return shared / covered - _apart(one, two, eps)
+    return shared / covered - _center_distance(one, two, eps)
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
@@ -172,7 +172,7 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     one, two = _pairs("complete_box_iou(boxes1, boxes2)", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
     iou = shared / covered
-    return iou - _apart(one, two, eps) - proportions(one, two, iou, eps)
+    return iou - _center_distance(one, two, eps) - proportions(one, two, iou, eps)
 
 
 def _wide(boxes: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ def _sides(one: Tensor, two: Tensor) -> Tensor:
     return (flow.maximum(one[..., 2:], two[..., 2:]) - low).clamp(min=0)
 
 
-def _apart(one: Tensor, two: Tensor, eps: float) -> Tensor:
+def _center_distance(one: Tensor, two: Tensor, eps: float) -> Tensor:
     """Return the squared distance of the centres, of the squared diagonal around each pair."""
     diagonal = _sides(one, two).square().sum(-1) + eps
     between = (one[..., :2] + one[..., 2:]) / 2 - (two[..., :2] + two[..., 2:]) / 2

@@ -10,7 +10,7 @@ from sbpjax import Tensor
 from sbpjax.errors import OpValueError
 from sbpjax.nn import functional as F
 
-from .boxes import _apart, _shared_areas, _sides, _wide, proportions, rows_of_boxes
+from .boxes import _center_distance, _shared_areas, _sides, _wide, proportions, rows_of_boxes
 
 
 def sigmoid_focal_loss(
@@ -72,7 +72,9 @@ def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
     """Return 1 less the distance IoU of each pair of rows; arguments as of `generalized_box_iou_loss`."""
     one, two = _rows("distance_box_iou_loss", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
-    return _reduce_loss(1 - shared / (covered + eps) + _apart(one, two, eps), reduction, "distance_box_iou_loss")
+    return _reduce_loss(
+        1 - shared / (covered + eps) + _center_distance(one, two, eps), reduction, "distance_box_iou_loss"
+    )
 
 
 def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
@@ -80,7 +82,7 @@ def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
     one, two = _rows("complete_box_iou_loss", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
     iou = shared / (covered + eps)
-    loss = 1 - iou + _apart(one, two, eps) + proportions(one, two, iou, eps)
+    loss = 1 - iou + _center_distance(one, two, eps) + proportions(one, two, iou, eps)
     return _reduce_loss(loss, reduction, "complete_box_iou_loss")
 
 

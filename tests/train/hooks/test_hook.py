@@ -1,7 +1,7 @@
 """When hooks are called, and what they keep."""
 
 from sbpjax.train import Checkpoints, Hook
-from sbpjax.train.hooks.hook import due
+from sbpjax.train.hooks.hook import is_due
 from tests.train.cases import trainer
 
 
@@ -49,5 +49,5 @@ def test_a_state_comes_back(tmp_path):
 
 
 def test_due():
-    assert [step for step in range(1, 8) if due(step, 3, 7)] == [3, 6, 7]
-    assert [step for step in range(1, 8) if due(step, None, 7)] == [7]
+    assert [step for step in range(1, 8) if is_due(step, 3, 7)] == [3, 6, 7]
+    assert [step for step in range(1, 8) if is_due(step, None, 7)] == [7]

@@ -176,7 +176,7 @@ def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor 
     return tuple(native_batch_norm(input, weight, bias, *options))
 
 
-def _within(self: Tensor, indices: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _clamp_indices(self: Tensor, indices: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return indices with those out of range moved to the ends."""
     return tuple(index.clamp(-size, size - 1) for index, size in zip(indices, self.shape))
 
@@ -185,7 +185,7 @@ def _unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor], 
     """Return ``self[indices]`` with `fill` where the mask is False; there indices may be out of range."""
     if self.numel() == 0:
         return self.new_full(functions.broadcast_tensors(mask, *indices)[0].shape, fill)
-    return self[_within(self, indices)].masked_fill(~mask, fill)
+    return self[_clamp_indices(self, indices)].masked_fill(~mask, fill)
 
 
 def _unsafe_masked_index_put_accumulate(
@@ -194,4 +194,4 @@ def _unsafe_masked_index_put_accumulate(
     """Return `self` with values added at indices where the mask is True; elsewhere indices may be out of range."""
     if self.numel() == 0:
         return self.clone()
-    return self.index_put(_within(self, indices), values.masked_fill(~mask, 0), accumulate=True)
+    return self.index_put(_clamp_indices(self, indices), values.masked_fill(~mask, 0), accumulate=True)

@@ -75,7 +75,7 @@ def lobpcg(
         _fail(operation, f"A {list(A.shape)}, n={n}, k={k}", rule, "linalg.eigh(A)")
     largest = True if largest is None else largest
     if A.requires_grad or (B is not None and B.requires_grad):
-        return _whole(A, B, k, largest)
+        return _dense_eigenvalues(A, B, k, largest)
     tol = _eps(A) ** 0.5 if tol is None else tol
     niter = 1000 if niter is None else niter
     if X is None:
@@ -94,7 +94,7 @@ def _beginning(A: Tensor, n: int) -> Tensor:
     return randn(*A.shape[:-1], n, dtype=A.dtype, **where)
 
 
-def _whole(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _dense_eigenvalues(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues by `linalg.eigh`, of ``L^-1 A L^-H`` for ``B = L L^H``."""
     A = (A + A.mH) / 2
     if B is None:
@@ -122,7 +122,7 @@ def _basis(S: Tensor, B: Tensor | None) -> Tensor:
     return linalg.solve_triangular(linalg.cholesky(basis.mH @ (B @ basis)).mH, basis, upper=True, left=False)
 
 
-def _within(A: Tensor, basis: Tensor, n: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _rayleigh_ritz(A: Tensor, basis: Tensor, n: int, largest: bool) -> tuple[Tensor, Tensor]:
     """Return the best n eigenvalues in a span and the coefficients of their vectors (Rayleigh and Ritz)."""
     inner = basis.mH @ (A @ basis)
     return _first(*linalg.eigh((inner + inner.mH) / 2), n, largest)
@@ -131,7 +131,7 @@ def _within(A: Tensor, basis: Tensor, n: int, largest: bool) -> tuple[Tensor, Te
 def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple[Tensor, Tensor]:
     n = X.shape[-1]
     basis = _basis(X, B)
-    values, parts = _within(A, basis, n, largest)
+    values, parts = _rayleigh_ritz(A, basis, n, largest)
     X = basis @ parts
     scale = linalg.matrix_norm(A).amax() + (0 if B is None else linalg.matrix_norm(B).amax() * values.abs().amax())
     last = None
@@ -147,7 +147,7 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
         rest = [d - X @ (X.mH @ (d if B is None else B @ d)) for d in directions]
         rest = [d / linalg.vector_norm(d, dim=-2, keepdim=True).clamp(min=_eps(A)) for d in rest]
         basis = _basis(_concat_columns([X, *rest]), B)
-        values, parts = _within(A, basis, n, largest)
+        values, parts = _rayleigh_ritz(A, basis, n, largest)
         new = basis @ parts
         last = new - X @ (X.mH @ (new if B is None else B @ new))
         X = new

@@ -172,11 +172,11 @@ class _Blocks:
                 keep = mask
             else:
                 s = s + mask.astype(self.wide)
-        keep = _both(keep, self.seen(i, j, segments) if hides else None)
+        keep = _both(keep, self.visible_keys(i, j, segments) if hides else None)
         s = s if keep is None else jnp.where(keep, s, -np.inf)
         return s.reshape(self.groups * self.bq, self.bk), slope
 
-    def seen(self, i, j, segments):
+    def visible_keys(self, i, j, segments):
         """Return ``(bq, bk)``: which keys of a block its queries see through window, segments and padding, or None."""
         key = lax.broadcasted_iota(np.int32, (self.bq, self.bk), 1) + j * self.bk
         row = lax.broadcasted_iota(np.int32, (self.bq, self.bk), 0) + i * self.bq

@@ -198,7 +198,7 @@ def _check_quantile(x) -> None:
         fail("shape", "quantile(x, q)", f"x of dtype {x.dtype}", rule, "x.float()")
 
 
-def _between(low, high, share: float):
+def _interpolate_nearest(low, high, share: float):
     """Return the point between two values, computed from the nearer one; of infinite ones NaN, as in torch."""
     span = lax.sub(high, low)
     if share < 0.5:
@@ -279,7 +279,7 @@ def quantile(
         share = 0.5 if interpolation == "midpoint" else place - below
         low = lax.slice_in_dim(values, below, below + 1, axis=axis)
         high = lax.slice_in_dim(values, above, above + 1, axis=axis)
-        out = _between(low, high, share) if interpolation in ("linear", "midpoint") else low
+        out = _interpolate_nearest(low, high, share) if interpolation in ("linear", "midpoint") else low
         out = moved_between(out, at, i, low, high, last) if interpolation == "linear" else out
         out = lax.select_n(lax.ne(top, top), out, top)  # NaN is sorted last
         out = lax.squeeze(out, (axis,))

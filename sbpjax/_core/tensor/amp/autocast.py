@@ -23,7 +23,7 @@ from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 
 from .casting import CASTABLE, Casting, under
-from .lists import Lists, lists_of
+from .lists import CastPolicy, lists_of
 
 # PyTorch's defaults: a script gives the same dtypes here.
 _DEFAULTS = {
@@ -60,7 +60,7 @@ class autocast:
         enabled: bool = True,
         cache_enabled: bool | None = None,
         *,
-        lists: Lists | None = None,
+        lists: CastPolicy | None = None,
     ) -> None:
         if not isinstance(device_type, str):
             rule = f"Expected `device_type` of type `str`, got: `{type(device_type)}`"

@@ -27,7 +27,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
 from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, record
 
-from .lists import LOWER, WIDEST, Lists
+from .lists import LOWER, WIDEST, CastPolicy
 
 CASTABLE = (dtypes.bfloat16, dtypes.float16, dtypes.float8_e4m3fn)
 _WIDTH = {dtypes.float16: 1, dtypes.bfloat16: 1, dtypes.float32: 2}
@@ -49,7 +49,7 @@ class Casting:
     def __init__(
         self,
         dtype: dtypes.dtype,
-        lists: Lists,
+        lists: CastPolicy,
         device_type: str = "cpu",
         keep: bool = True,
         around: Casting | None = None,
@@ -84,7 +84,7 @@ class Casting:
             return inputs
         return tuple([self.cast(x, target) if isinstance(x, Tensor) else x for x in inputs])
 
-    def given(self, op: Op, inputs: tuple) -> tuple[Op, tuple]:
+    def select_op(self, op: Op, inputs: tuple) -> tuple[Op, tuple]:
         """Return the op that runs for one, and its inputs."""
         inputs = self.inputs(op, inputs)
         if self.requested is dtypes.float8_e4m3fn and op.name == "linear" and inputs[0].dtype is dtypes.bfloat16:

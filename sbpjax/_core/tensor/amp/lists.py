@@ -7,7 +7,7 @@
 
 Two sets follow PyTorch on each kind of device: `CPU` keeps float32 for losses and for ops that its CPU kernels lack,
 `ACCELERATOR` also for sums of many terms, exponentials and norms. The table of ops declares them (`amp=`), by
-the name of the op's function in `_core.ops`. Lists are values: `Lists.changed` returns new ones, for
+the name of the op's function in `_core.ops`. Lists are values: `CastPolicy.changed` returns new ones, for
 `autocast(lists=...)` and `GraphConfig.enable_amp(lists=...)`.
 """
 
@@ -30,7 +30,7 @@ _OPS = """layers.activation arithmetic shapes.arrange attention.attention losses
 
 
 @dataclass(frozen=True)
-class Lists:
+class CastPolicy:
     """The autocast policy of each op.
 
     Attributes:
@@ -63,7 +63,7 @@ class Lists:
         float32: Iterable[str] = (),
         widest: Iterable[str] = (),
         as_it_comes: Iterable[str] = (),
-    ) -> Lists:
+    ) -> CastPolicy:
         """Return lists with some ops moved to other lists.
 
         Args:
@@ -88,7 +88,7 @@ class Lists:
             if not is_op(name):
                 raise _wrong(name, "no op of this name", "a name is that of a function in sbpjax._core.ops")
         lower, float32, widest, _ = requested
-        return Lists(*(frozenset((own - moved) | new) for own, new in
+        return CastPolicy(*(frozenset((own - moved) | new) for own, new in
                        ((self.lower, lower), (self.float32, float32), (self.widest, widest))))  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _wrong(name: str, seen: str, rule: str) -> OpValueError:
     return OpValueError(f"Lists.changed({name!r})", seen, rule, 'Lists.changed(lower=["softmax"])')
 
 
-def _of(kind: str) -> Lists:
+def _of(kind: str) -> CastPolicy:
     """Return the lists that the table of ops gives a kind of device: ``"cpu"`` or ``"accelerator"``."""
     found: dict[str, set[str]] = {LOWER: set(), FLOAT32: set(), WIDEST: set()}
     for name, category in CASTS.items():
@@ -109,12 +109,12 @@ def _of(kind: str) -> Lists:
             where, _, policy = part.rpartition(":")
             if where in ("", kind):
                 found[policy].add(name)
-    return Lists(*map(frozenset, found.values()))
+    return CastPolicy(*map(frozenset, found.values()))
 
 
 CPU, ACCELERATOR = _of("cpu"), _of("accelerator")
 
 
-def lists_of(device_type: str) -> Lists:
+def lists_of(device_type: str) -> CastPolicy:
     """Return the lists that a device type has by default: `CPU` for ``"cpu"``, else `ACCELERATOR`."""
     return CPU if device_type == "cpu" else ACCELERATOR

@@ -64,7 +64,7 @@ def outside(index, low: int, high: int, ignored: int | None = None) -> int | Non
 
 def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | None:
     for part in parts_on_cpu(index):
-        if not part.size or part.dtype.kind not in "iu" or _within(part, low, high):
+        if not part.size or part.dtype.kind not in "iu" or _is_within(part, low, high):
             continue
         bad = part[(part < low) | (part >= high)]
         bad = bad if ignored is None else bad[bad != ignored]
@@ -73,7 +73,7 @@ def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | N
     return None
 
 
-def _within(part: np.ndarray, low: int, high: int) -> bool:
+def _is_within(part: np.ndarray, low: int, high: int) -> bool:
     # Read as unsigned, negative numbers are the largest.
     if low == 0 <= high and part.dtype.kind == "i":
         return bool(part.view(f"u{part.dtype.itemsize}").max() < high)

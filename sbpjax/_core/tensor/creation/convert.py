@@ -34,7 +34,7 @@ from sbpjax.errors import (
 from sbpjax.sbp import algebra, broadcast, partial_sum, process_local
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.no_alias import apart
+from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.stage import stage_transfer
 
@@ -294,7 +294,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     if several:
         # Where processes were found to differ, a value would be wrong, or never come.
         collective_trace.look()
-        out = wrap_any(apart(process_local.own_part(self._array, layout, world)))
+        out = wrap_any(copy_without_alias(process_local.own_part(self._array, layout, world)))
     else:
         out = wrap_any(conversions.to_logical(self._array, layout, own=True))
 

@@ -64,7 +64,7 @@ def fill_on_host(
     most = _ON_CPU_BYTES if _on_cpu(device, placement) else _FILLED_BYTES
     if not plain or math.prod(shape) * dtype.itemsize > most or not trace_state_clean():
         return None
-    if not _whole(len(shape), placement, sbp):
+    if not _has_no_partial_sum(len(shape), placement, sbp):
         return None
     _count(kind)
     return _put(np.full(shape, value, dtype), device, placement, sbp)
@@ -107,7 +107,7 @@ def draw(
     size = math.prod(shape)
     if not size or size * np.dtype(options.get("dtype") or np.float64).itemsize > _ON_CPU_BYTES:
         return None
-    if not _whole(len(shape), placement, sbp):
+    if not _has_no_partial_sum(len(shape), placement, sbp):
         return None
     _count(kind)
     return lambda: _put(_draw_numbers(fn, options, inputs, size, then).reshape(shape), device, placement, sbp)
@@ -176,7 +176,7 @@ def _count(kind: tuple) -> None:
     _made.keep(kind, (_made.get(kind) or 0) + 1)
 
 
-def _whole(ndim: int, placement, sbp) -> bool:
+def _has_no_partial_sum(ndim: int, placement, sbp) -> bool:
     """Return whether ranks hold parts or copies of a tensor, and no summands of it."""
     if placement is None:
         return True

@@ -58,7 +58,7 @@ def run(op: Op, inputs: tuple, out_sbps=None) -> Any:
         out_sbps: for global outputs, pins: an nd-sbp or None per output.
     """
     if mode.autocast is not None:
-        op, inputs = mode.autocast.given(op, inputs)
+        op, inputs = mode.autocast.select_op(op, inputs)
     arrays: list = []
     recording = False
     for x in inputs:
@@ -149,7 +149,7 @@ def unary(op: Op, a: Tensor) -> Any:
 def binary(op: Op, a: Tensor, b) -> Any:
     """Run `op` on two inputs, as `run(op, (a, b))`, for a one-output op whose first input is a tensor."""
     if mode.autocast is not None:
-        op, (a, b) = mode.autocast.given(op, (a, b))
+        op, (a, b) = mode.autocast.select_op(op, (a, b))
     # By class, not by `isinstance`: bool is an int, but promotes otherwise, and takes the long way.
     if b.__class__ is float or b.__class__ is int:
         y = scalar_array(b)

@@ -78,7 +78,7 @@ def view(self: Tensor, *shape) -> Tensor:
         >>> x
         tensor([9, 1, 2, 3, 4, 5])
     """
-    key = _whole(self, shape)
+    key = _reshape_key(self, shape)
     found = key and known_view(self, key)
     if found is not None:
         return found
@@ -117,7 +117,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
         >>> x.reshape(24).sbp, x.reshape(2, 2, -1).shape
         ((sbpjax.sbp.split(dim=0),), sbpjax.Size([2, 2, 6]))
     """
-    key = _whole(self, shape)
+    key = _reshape_key(self, shape)
     found = key and known_view(self, key)
     if found is not None:
         return found
@@ -129,7 +129,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
     return _reshape_view(self, shape)
 
 
-def _whole(x: Tensor, shape: tuple) -> tuple | None:
+def _reshape_key(x: Tensor, shape: tuple) -> tuple | None:
     """Return the key of a reshape of a plain tensor that is no view; None where strides matter, or for lists."""
     # A view's strides decide whether it can be viewed so, and a list is no key.
     if x._kind or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):

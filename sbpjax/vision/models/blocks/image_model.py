@@ -41,7 +41,7 @@ class ImageConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if not _fits(value, str(field.type)):
-                fix = f"{field.name}={_alike(value, field)!r}"
+                fix = f"{field.name}={_guess_value(value, field)!r}"
                 self.refuse(f"{field.name}={value!r}", f"{field.name} is of type {field.type}", fix)
             if field.name.endswith("_rate") and not 0 <= value < 1:
                 self.refuse(f"{field.name}={value!r}", "a rate is from 0 to below 1", f"{field.name}=0.1")
@@ -65,7 +65,7 @@ def _fits(value: Any, kind: str) -> bool:
     return kinds is None or (isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds))
 
 
-def _alike(value: Any, field: Field) -> Any:
+def _guess_value(value: Any, field: Field) -> Any:
     """Return what may have been meant by a value of a wrong type: "10" is 10."""
     try:
         return {"int": int, "float": float}[str(field.type)](value)
