@@ -18,9 +18,9 @@ import pytest
 
 import sbpjax
 from sbpjax.errors import SbpjaxError
-from sbpjax.testing.generate import Dtype, Gen, Input, walk
 from tests.api import coverage
 from tests.op_specs.engine import SPECS
+from tests.support.generate import Dtype, Gen, Input, walk
 from tests.support.stubs.call_forms import forms
 from tests.support.stubs.generate import ATTACHED, OF_TENSORS, package_with_stubs, texts, write
 from tests.support.stubs.render import Types

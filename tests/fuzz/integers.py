@@ -25,9 +25,9 @@ import warnings
 from pathlib import Path
 
 import sbpjax as flow
-from sbpjax.testing.generate import Call, Gen, Input
 from tests import xla_flags
 from tests.op_specs.engine import SPECS
+from tests.support.generate import Call, Gen, Input
 
 EXTREME = (
     0, 1, -1, 2**31 - 1, 2**31, -(2**31), 2**32, 2**33, 2**40, 2**48, 2**62, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30,

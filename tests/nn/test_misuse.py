@@ -5,10 +5,10 @@ import torch
 
 import sbpjax
 from sbpjax import errors
-from sbpjax.testing.generate import call
 from tests.op_specs import misuse
 from tests.op_specs.engine.libraries import Local, Torch
 from tests.op_specs.engine.spec import Spec
+from tests.support.generate import call
 
 # Each layer with arguments that are right.
 LAYERS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from sbpjax.testing import Call
 from tests.op_specs.engine import register, same
 from tests.op_specs.engine.spec import SPECS
+from tests.support.generate import Call
 
 # `sbpjax.exp_(x)` writes to x, as `x.exp_()` does.
 WRITING = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad div erf

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, call
 from tests.op_specs.engine import op, same
+from tests.support.generate import Dtype, call
 
 
 def _second(g, x, kinds: str, numbers=(2, -3, 2.5, True), **options):
@@ -184,6 +184,6 @@ def _(g):
 
 @op("promote_types can_cast")
 def _(g):
-    from sbpjax.testing.generate import ANY_DTYPE
+    from tests.support.generate import ANY_DTYPE
 
     return call(Dtype(g.pick(*ANY_DTYPE)), Dtype(g.pick(*ANY_DTYPE)))

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from sbpjax.testing import Input
 from tests.op_specs.engine import Excuse, excuse
 from tests.op_specs.engine.excuses import FINITE_CORNERS
+from tests.support.generate import Input
 
 
 def _endless(*values) -> bool:

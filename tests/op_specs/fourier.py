@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, call
 from tests.op_specs.engine import op
+from tests.support.generate import Dtype, call
 
 _TOL = {"tol": {"float32": 2e-5, "complex64": 2e-5}, "reason": "sums over the whole dim"}
 _NORMS = (None, "ortho", "forward", "backward")

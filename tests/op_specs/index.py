@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Input, call
 from tests.op_specs.engine import op
+from tests.support.generate import Input, call
 
 
 @op("gather")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call
 from tests.op_specs.engine import op
+from tests.support.generate import call
 
 _CONV = {"float32": 1e-5}  # sums over channels and taps
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Input, call
 from tests.op_specs.engine import op
+from tests.support.generate import Input, call
 
 _TOL = {"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}  # times a condition number of some 10
 _REASON = {"tol": _TOL, "reason": "an error grows with the condition number"}

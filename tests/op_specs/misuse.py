@@ -29,10 +29,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sbpjax.errors import SbpjaxError
-from sbpjax.testing import Call, Input
 from tests.op_specs.engine import SPECS, Spec
 from tests.op_specs.engine.cases import draw
 from tests.op_specs.engine.libraries import Local, Torch
+from tests.support.generate import Call, Input
 
 # PyTorch 2.13 ends its process: it reads memory that is not the pivots' (a segmentation fault, a corrupted heap).
 CRASHES = {("lu_unpack", "more dims for 1"), ("linalg.ldl_solve", "more dims for 2")}

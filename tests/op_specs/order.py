@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, Input, call
 from tests.op_specs.engine import op
+from tests.support.generate import Dtype, Input, call
 
 
 @op("sort")

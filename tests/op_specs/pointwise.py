@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from sbpjax.testing import Dtype, call
 from tests.op_specs.engine import op, same
+from tests.support.generate import Dtype, call
 
 
 def _unary(names: str, kinds: str = "fhi", low=None, high=None, **options) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Input, call
 from tests.op_specs.engine import op, same
+from tests.support.generate import Input, call
 
 for _n in (1, 2, 3):
     same(f"nn.functional.max_pool{_n}d_with_indices", of=f"nn.functional.max_pool{_n}d")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Input, call
 from tests.op_specs.engine import Different, op
+from tests.support.generate import Input, call
 
 MANY = (40, 50)  # enough for means within 0.15 of a standard deviation: 2000 samples have 0.022
 

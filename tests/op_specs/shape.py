@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call
 from tests.op_specs.engine import op, same
+from tests.support.generate import call
 
 
 def _any(g, **limits):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sbpjax._core.ops.special.polynomials import NAMES
-from sbpjax.testing import call
 from tests.op_specs.engine import op, same
+from tests.support.generate import call
 
 _TOL = {"tol": {"float64": 1e-7, "float32": 5e-5}, "reason": "series and rational approximations of their own"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, call
 from tests.op_specs.engine import Different, op
+from tests.support.generate import Dtype, call
 
 
 def _dtype(g, *names) -> dict:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sbpjax
-from sbpjax.testing import Dtype, call
 from tests.op_specs.__main__ import main
 from tests.op_specs.engine import SPECS, Different, Spec, register
 from tests.op_specs.engine.cases import FORMS, draw
@@ -14,6 +13,7 @@ from tests.op_specs.engine.excuses import EXCUSES
 from tests.op_specs.engine.libraries import Plain
 from tests.op_specs.engine.outcome import local, torch
 from tests.op_specs.engine.report import script, shrink
+from tests.support.generate import Dtype, call
 
 
 @pytest.fixture

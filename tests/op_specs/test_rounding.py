@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sbpjax.testing import Input, call
 from tests.op_specs.engine import Different, Spec
 from tests.op_specs.engine.against_torch import forward
 from tests.op_specs.engine.outcome import run, torch
 from tests.op_specs.engine.rounding import errors
+from tests.support.generate import Input, call
 
 
 def _errors(name: str, *args, **kwargs):

@@ -23,9 +23,9 @@ from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
 from sbpjax._core.programs.primitives import CALLS
 from sbpjax._core.tensor.dispatch import op
-from sbpjax.testing.generate import Gen
 from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.outcome import local
+from tests.support.generate import Gen
 
 TOLERANCE = {
     "float64": 1e-12,

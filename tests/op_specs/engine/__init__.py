@@ -2,12 +2,12 @@
 
 A spec is a function that draws one call; everything else follows from it (`cases` lists what is tested)::
 
-    from sbpjax.testing import call
+    from tests.support.generate import call
     from tests.op_specs.engine import op
 
     @op("cumsum logcumsumexp")                       # one name, or several that are called alike
     def _(g):
-        x = g.tensor(min_dim=1)                      # `sbpjax.testing` says what else a `Gen` draws
+        x = g.tensor(min_dim=1)                      # `tests.support.generate` lists what a `Gen` draws
         return call(x, dim=g.dim(x))
 
 Options of `op`: ``reference=lambda torch: fn`` for names that PyTorch lacks, ``grad=False``, ``double=False``,

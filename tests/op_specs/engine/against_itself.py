@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from sbpjax.testing.generate import Call, Dtype, Input, walk
+from tests.support.generate import Call, Dtype, Input, walk
 
 from .against_torch import ours
 from .compare import Different

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from sbpjax.testing.generate import Call, Input, walk
+from tests.support.generate import Call, Input, walk
 
 from .compare import Different
 from .libraries import Library, Local, Plain, view_of

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sbpjax.testing.generate import Call, Gen, Input
+from tests.support.generate import Call, Gen, Input
 
 from .against_itself import layouts, traced, traced_layouts
 from .against_torch import alias, corners, double, dtypes, errors, forward, inplace, method, out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing.generate import BF16
+from tests.support.generate import BF16
 
 from .libraries import Plain
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax.sbp import algebra
-from sbpjax.testing.generate import BF16, Call, Dtype, Input, walk
+from tests.support.generate import BF16, Call, Dtype, Input, walk
 from tests.support.layouts import MESHES, lay_out, random_codes
 
 

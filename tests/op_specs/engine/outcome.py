@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sbpjax.testing.generate import Call, numpy_dtype
+from tests.support.generate import Call, numpy_dtype
 
 from . import rounding
 from .compare import TOLERANCE, Different, equal, least_accurate

@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from sbpjax.testing import Call, Dtype, Input
+from tests.support.generate import Call, Dtype, Input
 from tests.support.layouts import MESHES
 
 from .cases import draw

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sbpjax.testing.generate import Call, Input, walk
+from tests.support.generate import Call, Input, walk
 
 from .libraries import Plain
 

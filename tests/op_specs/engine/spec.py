@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from sbpjax.testing.generate import Call, Gen
+from tests.support.generate import Call, Gen
 
 SPECS: dict[str, Spec] = {}
 

@@ -6,6 +6,11 @@ A function draws everything that varies in a call from a `Gen`: shapes, dtypes, 
         x = g.tensor(kinds="fi", min_dim=1)
         return call(x, dim=g.dim(x), keepdim=g.flag())
 
+A `Gen` draws: ``g.tensor(shape, kinds="fic", low=, high=, special=True, grad=False, min_dim=, max_dim=, empty=False)``,
+``g.like(x)`` (broadcasts with x), ``g.index(shape, size)``, ``g.dim(x)``, ``g.dims(x)``, ``g.flag()``,
+``g.pick(a, b, …)``, ``g.maybe(beta=0.5)`` (keywords that may be absent), ``g.dtype("fi")``. An `Input` holds its value
+as a NumPy array, ``x.value``.
+
 Every draw is a choice among options, the simplest first, and the sequence of chosen indices defines a case: the same
 sequence gives the same case again, and a smaller index at any position gives a simpler one. So a failing case can be
 shrunk without help from `make`.

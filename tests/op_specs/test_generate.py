@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sbpjax
-from sbpjax.testing import Gen, Input
+from tests.support.generate import Gen, Input
 
 
 def test_corners_are_drawn_within_bounds():
