@@ -23,7 +23,6 @@ COMMANDS = {
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "echo", "up"], 0, r"\[rank 1\] up"),
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "false"], 1, r"exited with code 1"),
     ],
-    "sbpjax._core.inspect.primitives": [([], 0, r"\| Primitives \|")],
     "sbpjax.run": [(["--as", "torch", "script.py", "more"], 0, r"1\.0 \['script.py', 'more'\]")],
     "sbpjax.serving": [(["nowhere"], 1, r"seen:")],
     "sbpjax.serving.from_run": [(["nowhere", "to", "--input", "x:3"], 1, r"seen: no such directory")],
@@ -43,7 +42,6 @@ COMMANDS = {
         (["texts.txt", "--output", "tokens"], 1, r"is there"),
     ],
 }
-NO_HELP = {"sbpjax._core.inspect.primitives"}  # it has no options
 NO_COMMANDS = {  # files that other files start
     "sbpjax/data/loading/worker_main.py",
     "sbpjax/_core/runtime/parent_death.py",
@@ -101,9 +99,8 @@ def test_all_commands_are_in_the_table():
 def test_a_command_works(name, terminal, folder):
     if name == "sbpjax.train.preprocess":
         pytest.importorskip("tokenizers", reason="needs the extra `train`")
-    if name not in NO_HELP:
-        code, text = run([name, "--help"], folder, terminal)
-        assert code == 0 and text.startswith("usage: "), text
+    code, text = run([name, "--help"], folder, terminal)
+    assert code == 0 and text.startswith("usage: "), text
     for arguments, wanted, shows in COMMANDS[name]:
         code, text = run([name, *arguments], folder, terminal)
         assert code == wanted and re.search(shows, text), f"{arguments}: code {code}\n{text}"

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from sbpjax._core.tensor.handle.tensor import wrap, wrap_any
-from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
+from tests.support.assemble import from_local_shards
 
 NAMES = "abcdefgh"
 

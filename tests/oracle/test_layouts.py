@@ -12,9 +12,9 @@ import pytest
 from sbpjax import errors
 from sbpjax._core.compiler import conversions
 from sbpjax.sbp import placement
-from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
 from tests.oracle.notation import block_of, codes_of, load, sbp_of
+from tests.support.assemble import from_local_shards
 
 GROUPS = load("to_global")["groups"]
 

@@ -6,8 +6,8 @@ import pytest
 import sbpjax as flow
 from sbpjax import errors
 from sbpjax.sbp.algebra import B, P
-from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.shape_check import find_shape_mismatch
+from tests.support.assemble import from_local_shards
 
 CASES = [
     ({0: (4, 8), 1: (4, 9)}, {0: (4, 8), 1: (4, 8)}, (0,), "all dims but 0 must be equal", "dim 1 is 8 on rank 0, 9"),

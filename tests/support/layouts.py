@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax.sbp import algebra, placement
-from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
+from tests.support.assemble import from_local_shards
 
 MESHES = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]], "2x3": [[0, 1, 2], [3, 4, 5]]}
 

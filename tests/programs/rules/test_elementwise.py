@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sbpjax._core.inspect.primitives import primitives
 from sbpjax._core.programs.primitives import NONLINEAR
 from sbpjax._core.programs.rules import strategies_of
 from sbpjax.sbp.algebra import P
+from tests.api.primitives import primitives
 from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(1)

@@ -15,12 +15,11 @@ import numpy as np
 
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import OpError, OpTypeError
-
-from . import algebra
-from .algebra import B, P
-from .layout import Layout, axes_of_dims, layout_of
-from .placement import placement as Placement
-from .shape_check import find_shape_mismatch
+from sbpjax.sbp import algebra
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.layout import Layout, axes_of_dims, layout_of
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.sbp.shape_check import find_shape_mismatch
 
 
 def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sbp) -> tuple[jax.Array, Layout]:

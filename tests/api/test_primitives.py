@@ -7,8 +7,8 @@ import sys
 import jax
 
 import sbpjax._core.planner  # noqa: F401  # registers control flow
-from sbpjax._core.inspect import primitives as report
 from sbpjax._core.programs.rules import only, table
+from tests.api import primitives as report
 
 _PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "primitives.md"
 
@@ -20,9 +20,9 @@ def test_page_is_up_to_date():
         assert words >= made & set(names)
     if f"JAX {jax.__version__}." in text:
         # In a process of its own: what other tests import brings more primitives.
-        command = [sys.executable, "-m", "sbpjax._core.inspect.primitives"]
+        command = [sys.executable, "-m", "tests.api.primitives"]
         page = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PAGE.parents[2]).stdout
-        assert text == page, "run `python -m sbpjax._core.inspect.primitives > docs/reference/primitives.md`"
+        assert text == page, "run `python -m tests.api.primitives > docs/reference/primitives.md`"
         assert "not looked at yet" not in text
 
 

@@ -1,6 +1,6 @@
 """Table of JAX's primitives with and without rules: the page ``docs/reference/primitives.md``.
 
-``JAX_PLATFORMS=cpu python -m sbpjax._core.inspect.primitives > docs/reference/primitives.md`` writes it, after a rule
+``JAX_PLATFORMS=cpu python -m tests.api.primitives > docs/reference/primitives.md`` writes it, after a rule
 was added or JAX changed.
 """
 
@@ -105,8 +105,8 @@ def page() -> str:
         "* [CONTRIBUTING](../../CONTRIBUTING.md#adding-) describes how to add a rule.",
         "",
         f"This page is generated from the rules and JAX {jax.__version__}. `JAX_PLATFORMS=cpu python -m",
-        "sbpjax._core.inspect.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
-        "`tests/inspect/test_primitives.py` fails if the page differs.",
+        "tests.api.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
+        "`tests/api/test_primitives.py` fails if the page differs.",
         "",
         "| Rule in `_core/programs/rules/` (`control`: in `_core/planner/`) | Primitives |",
         "| --- | --- |",
