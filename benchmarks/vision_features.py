@@ -24,7 +24,7 @@ from sbpjax.vision.metrics import AveragePrecision
 from sbpjax.vision.models.detection import SSD300
 from sbpjax.vision.models.segmentation import FCN, DeepLabV3
 from sbpjax.vision.ops import nms as keep_best
-from sbpjax.vision.training import Poly, Scheduled, Tanh
+from sbpjax.vision.training import Poly, ScheduleRunner, Tanh
 from tests.support.timm_alone import timm as timm_alone
 from tests.vision.test_metrics import by_pycocotools, case
 
@@ -43,7 +43,7 @@ def schedules():
         made = [make(optimizer) for make in makers]
         return lambda: [schedule.step(t) for schedule in made for t in range(1000)]
 
-    ours = [lambda o: Scheduled(o, Poly(**length)), lambda o: Scheduled(o, Tanh(**length))]
+    ours = [lambda o: ScheduleRunner(o, Poly(**length)), lambda o: ScheduleRunner(o, Tanh(**length))]
     theirs = [lambda o: scheduler.PolyLRScheduler(o, **length), lambda o: scheduler.TanhLRScheduler(o, **length)]
     return "Poly and Tanh, 1,000 steps each", "timm", run(flow, ours), run(torch, theirs), 1
 

@@ -64,7 +64,7 @@ KINDS = frozenset(
         "sbpjax.vision.metrics:AveragePrecision",
         "sbpjax.vision.metrics:MeanIoU",
         "sbpjax.vision.training.schedules:Schedule",
-        "sbpjax.vision.training.schedules:Scheduled",
+        "sbpjax.vision.training.schedules:ScheduleRunner",
     }
 )
 

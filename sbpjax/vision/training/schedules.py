@@ -2,7 +2,7 @@
 
     rate = Cosine(t_initial=300, lr_min=1e-5, warmup_t=5, warmup_lr_init=1e-6)
     rate(150, 0.1)                                  # the rate at epoch 150 of a base rate of 0.1
-    scheduled = Scheduled(optimizer, rate)          # or in updates: Scheduled(optimizer, rate, t_in_epochs=False)
+    scheduled = ScheduleRunner(optimizer, rate)     # or in updates: ScheduleRunner(..., t_in_epochs=False)
     scheduled.step(epoch + 1)                       # at the end of each epoch; step_update(n) after each update
 
 A schedule holds no state, so a run that goes on needs its time alone. Worked case of cycles: ``t_initial=10``,
