@@ -173,7 +173,7 @@ class Trace:
             check=lambda outside: outside.check_storage(operation) if writes else outside.check(operation),
             captured=_Closure(),
             more=(lambda outside: self._writes(operation, outside)) if writes else None,
-            retrace=None if kept is None else retrace,
+            again=None if kept is None else retrace,
         )
         self.is_random, self._captured = traced.is_random, traced.captured
         if stored:
