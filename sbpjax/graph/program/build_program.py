@@ -7,8 +7,8 @@ program.seconds                             # {"trace": 0.41, "plan": 0.32}
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 
@@ -19,6 +19,7 @@ from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
+from sbpjax._core.programs.plan import Plan
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.host_inputs import HostInputs
@@ -33,11 +34,52 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import progress
 from .outputs import Outputs
-from .passes import run_passes
+from .passes import TransformedStep, run_passes
 from .program import Options, Program
 from .slots import StateSlot
-from .user_plan import user_plan_of
+from .user_plan import UserPlan, user_plan_of
 from .zero import Zero
+
+
+class _Step(NamedTuple):
+    """A traced step: its program after the passes, and the state that is stored divided (position → layout)."""
+
+    traced: TracedStep
+    program: TransformedStep
+    stored: Mapping[int, Layout]
+    host_inputs: HostInputs
+
+
+class _Inputs(NamedTuple):
+    """Where the inputs of a step's program are: the seed, slots of the state, numbers, arguments, captured tensors.
+
+    Attributes:
+        place: the placement of the program, None on one device.
+        layouts: the layout of every input, None where it has none.
+        numbers: the positions of the numbers.
+        free_slots: the numbers of the slots whose layouts the planner chooses.
+        local: the positions of local arguments, whose layouts the planner chooses.
+        user_plan: the layouts that a file of the user's pins.
+        only_results: whether results are on the placement, and no input is.
+    """
+
+    place: Placement | None
+    layouts: list[Layout | None]
+    numbers: range
+    free_slots: list[int]
+    local: list[int]
+    user_plan: UserPlan | None
+    only_results: bool
+
+
+class _Planned(NamedTuple):
+    """A program that can be called, with the layouts of its inputs and outputs."""
+
+    call: Callable
+    plan: Plan | None
+    in_layouts: list[Layout | None]
+    out_layouts: list[Layout | None]
+    requested_codes: tuple | None
 
 
 def build_program(
@@ -57,72 +99,93 @@ def build_program(
         MixedTensorError: its inputs are on several placements.
     """
     start = time.perf_counter()
-    layouts = state.layouts() + [t.layout for t in call.tensors]
-    auto = options.auto
-    place = _common_placement(operation, layouts)
-    if auto is not None:
+    step = _trace(fn, state, call, options, operation, zero)
+    traced_at = time.perf_counter()
+    inputs = _place(step, state, call, options, operation, fn)
+    planned = _plan(step, inputs, state, options, operation)
+    program = _wrap(step, inputs, planned, state, call, options, operation)
+    program.seconds = {"trace": traced_at - start, "plan": time.perf_counter() - traced_at}
+    return program
+
+
+def _trace(fn: Callable, state: State, call: Call, options: Options, operation: str, zero: Zero | None) -> _Step:
+    """Trace the function and run the passes; its given inputs must be on one placement."""
+    place = _common_placement(operation, state.layouts() + [t.layout for t in call.tensors])
+    if options.auto is not None:
         check_local_arguments(operation, place, call.tensors)
     host_inputs = HostInputs()
-    traced = TracedStep(fn, state, call, operation, auto, host_inputs)
+    traced = TracedStep(fn, state, call, operation, options.auto, host_inputs)
     stored = {} if zero is None else zero.stored_layouts(state.tensors)
     per_use = zero is not None and zero.per_use
-    jaxpr, flat, slots, written = run_passes(traced, state, stored, options.roll, per_use)
-    traced_at = time.perf_counter()
-    names = tuple(name for _, name in state.options)
-    rest = call.tensors + traced.captured
-    # Once more, now with the captured tensors of the trace, and the state as it is stored.
-    layouts = [None, *(slot.layout for slot in slots), *[None] * len(names), *(t.layout for t in rest)]
+    return _Step(traced, run_passes(traced, state, stored, options.roll, per_use), stored, host_inputs)
+
+
+def _place(step: _Step, state: State, call: Call, options: Options, operation: str, fn: Any) -> _Inputs:
+    """Find the placement of the program, the layouts of its inputs, and the inputs that the planner lays out."""
+    traced, (jaxpr, flat, slots, _) = step.traced, step.program
+    first = 1 + len(slots)
+    numbers = range(first, first + len(state.options))
+    # Now with the captured tensors of the trace, and the state as it is stored.
+    rest = [t.layout for t in call.tensors + traced.captured]
+    layouts = [None, *(slot.layout for slot in slots), *[None] * len(numbers), *rest]
     place = _common_placement(operation, layouts)
-    # Its results are global, and none of its inputs is.
-    local_inputs = False
+    only_results = False
     if place is None:
         place = _common_placement(operation, traced.layouts)
-        local_inputs = place is not None
-    first = 1 + len(slots)
-    numbers = range(first, first + len(names))
-    free_slots: list[int] = []
-    local: list[int] = []
+        only_results = place is not None
+    auto = options.auto
+    if auto is None or place is None:
+        return _Inputs(place, layouts, numbers, [], [], None, only_results)
+    free_slots = _free_slots(auto, slots, state, step.stored, call)
+    local = [numbers.stop + i for i, t in enumerate(call.tensors) if t.layout is None and t.ndim]
     user_plan = None
-    if auto is not None and place is not None:
-        free_slots = _free_slots(auto, slots, state, stored, call)
-        local = [numbers.stop + i for i, t in enumerate(call.tensors) if t.layout is None and t.ndim]
-        if auto.user_plan is not None:
-            user_plan = user_plan_of(auto.user_plan, jaxpr, flat, slots, place, state, call, fn._graph)
-            # Slots that the file names are laid out anew.
-            free_slots = sorted({*free_slots, *(i - 1 for i in user_plan.codes if 1 <= i <= len(slots))})
+    if auto.user_plan is not None:
+        user_plan = user_plan_of(auto.user_plan, jaxpr, flat, slots, place, state, call, fn._graph)
+        # Slots that the file names are laid out anew.
+        free_slots = sorted({*free_slots, *(i - 1 for i in user_plan.codes if 1 <= i <= len(slots))})
+    return _Inputs(place, layouts, numbers, free_slots, local, user_plan, only_results)
+
+
+def _plan(step: _Step, inputs: _Inputs, state: State, options: Options, operation: str) -> _Planned:
+    """Plan and lower the program; slots and inputs that the planner laid out get their layouts."""
+    jaxpr, flat, slots, written = step.program
+    place, layouts = inputs.place, inputs.layouts
     donate = tuple(1 + i for i in written)
-    requested_codes = plan = None
     if place is None:
         xla_options = compiler_options(None, dict(options.compiler_options))
         run = jax.jit(_outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=xla_options)
-        in_layouts: list = [None] * len(layouts)
-        out_layouts: list = [None] * len(jaxpr.out_avals)
-    else:
-        everywhere = (broadcast,) * len(place.hierarchy)
-        # A value without a layout is the same on every rank.
-        whole = [
-            Layout(place, everywhere, aval.shape, aval.dtype) if lay is None else lay
-            for lay, aval in zip(layouts, jaxpr.in_avals, strict=True)
-        ]
-        requested_codes = tuple(layout.codes for layout in whole)
-        laid = {*(1 + number for number in free_slots), *local}
-        gathers = bool(free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
-        with progress.show_activity(operation, "planning"):
-            xla_options = compiler_options(place, dict(options.compiler_options), gathers)
-            made = _plan_program(
-                jaxpr, flat, place, whole, slots, written, free_slots, laid, user_plan, donate, options, xla_options
-            )
-        run, plan, in_layouts, out_layouts = made.call, made.plan, list(made.in_layouts), list(made.out_layouts)
-        for number in free_slots:
-            slots[number].layout = in_layouts[1 + number]
-        for i in laid:
-            layouts[i] = in_layouts[i]
+        return _Planned(run, None, [None] * len(layouts), [None] * len(jaxpr.out_avals), None)
+    everywhere = (broadcast,) * len(place.hierarchy)
+    # A value without a layout is the same on every rank.
+    whole = [
+        Layout(place, everywhere, aval.shape, aval.dtype) if lay is None else lay
+        for lay, aval in zip(layouts, jaxpr.in_avals, strict=True)
+    ]
+    laid = {*(1 + number for number in inputs.free_slots), *inputs.local}
+    gathers = bool(inputs.free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
+    with progress.show_activity(operation, "planning"):
+        xla_options = compiler_options(place, dict(options.compiler_options), gathers)
+        made = _plan_program(step.program, inputs, place, whole, laid, donate, options, xla_options)
+    for number in inputs.free_slots:
+        slots[number].layout = made.in_layouts[1 + number]
+    for i in laid:
+        layouts[i] = made.in_layouts[i]
+    requested_codes = tuple(layout.codes for layout in whole)
+    return _Planned(made.call, made.plan, list(made.in_layouts), list(made.out_layouts), requested_codes)
+
+
+def _wrap(
+    step: _Step, inputs: _Inputs, planned: _Planned, state: State, call: Call, options: Options, operation: str
+) -> Program:
+    """Return the `Program` of a planned step, with the shapes of its inputs and the places of its outputs."""
+    traced, (jaxpr, flat, slots, written) = step.traced, step.program
+    place, layouts, numbers = inputs.place, inputs.layouts, inputs.numbers
     # A user who gives local tensors to an auto-parallel graph has an ordinary model, and gets local results.
-    as_local = auto is not None and call.tensors and all(t.layout is None for t in call.tensors)
+    as_local = options.auto is not None and call.tensors and all(t.layout is None for t in call.tensors)
     outputs = Outputs(
         slots,
         written,
-        out_layouts,
+        planned.out_layouts,
         traced.results,
         [layout is not None and not as_local for layout in traced.layouts],
         {
@@ -130,41 +193,39 @@ def build_program(
             for i, layout in enumerate(traced.layouts)
             if place is not None and layout is not None and layout.placement != place
         },
-        local_inputs,
+        inputs.only_results,
         traced.left,
     )
     # Programs are lowered from shapes, so one can be compiled and measured without data, or for a topology without
     # devices.
     owned = [payload(state.tensors[slot.places[0]]) for slot in slots]
-    arrays = [None, *owned, *[None] * len(names), *map(payload, rest)]
-    structs = _input_structs(jaxpr, place, arrays, layouts)
+    arrays = [None, *owned, *[None] * len(numbers), *map(payload, call.tensors + traced.captured)]
     # Not the seed (0) and not the numbers: those go to the devices by ways of their own (`Program.run`).
     loose = [i for i, lay in enumerate(layouts) if place is not None and i and lay is None and i not in numbers]
     return Program(
         operation,
-        run,
-        structs,
+        planned.call,
+        _input_structs(jaxpr, place, arrays, layouts),
         place,
         slots,
         written,
         traced.captured,
-        in_layouts,
-        out_layouts,
+        planned.in_layouts,
+        planned.out_layouts,
         outputs,
         traced.is_random,
-        names,
+        tuple(name for _, name in state.options),
         loose,
-        local,
+        inputs.local,
         jaxpr=jaxpr,
         flat=flat,
-        plan=plan,
+        plan=planned.plan,
         options=options,
-        free_slots=free_slots,
-        requested_codes=requested_codes,
-        user_plan=user_plan,
-        host_inputs=host_inputs,
+        free_slots=inputs.free_slots,
+        requested_codes=planned.requested_codes,
+        user_plan=inputs.user_plan,
+        host_inputs=step.host_inputs,
         unsettled=traced.text() if traced.stores else None,
-        seconds={"trace": traced_at - start, "plan": time.perf_counter() - traced_at},
     )
 
 
@@ -203,20 +264,18 @@ def _is_divided_weight(slot: StateSlot, state: State) -> bool:
 
 
 def _plan_program(
-    jaxpr: ClosedJaxpr,
-    flat: FlatProgram,
+    program: TransformedStep,
+    inputs: _Inputs,
     place: Placement,
     layouts: list[Layout],
-    slots: list[StateSlot],
-    written: list[int],
-    free_slots: list[int],
     laid: set[int],
-    user_plan: Any,
     donate: tuple[int, ...],
     options: Options,
     xla_options: dict[str, Any] | None,
 ) -> CompiledProgram:
     """Plan and lower a program whose inputs ``laid`` have no layout of their own; a user's plan pins some of them."""
+    jaxpr, flat, slots, written = program
+    free_slots, user_plan = inputs.free_slots, inputs.user_plan
     everywhere = (broadcast,) * len(place.hierarchy)
     pinned = {} if user_plan is None else {i: c for i, c in user_plan.codes.items() if i in laid}
     layouts = [lay.with_codes(pinned[i]) if i in pinned else lay for i, lay in enumerate(layouts)]
