@@ -12,13 +12,7 @@ from ._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of a
 _resting = _Pause()
 
 from .distributed import jax_settings as _settings  # isort: skip  # first: it configures JAX
-import sbpjax._core.functions.complex_numbers as _complex_numbers  # isort: skip  # noqa: F401  # these attach methods
-import sbpjax._core.functions.conversions as _conversions  # isort: skip  # noqa: F401
-import sbpjax._core.functions.printing as _printing  # isort: skip  # noqa: F401
-import sbpjax._core.functions.protocols as _protocols  # isort: skip  # noqa: F401
-import sbpjax._core.functions.strides as _strides  # isort: skip  # noqa: F401
-from ._core.tensor.storage import indexing as _indexing  # isort: skip  # noqa: F401
-from ._core.tensor.tape import backward as _backward  # isort: skip  # noqa: F401
+from ._core.functions import tensor_methods as _tensor_methods  # isort: skip  # fills the class
 from ._core.functions.printing import set_printoptions as set_printoptions
 from ._core.functions.settings import channels_last as channels_last
 from ._core.functions.settings import channels_last_3d as channels_last_3d
@@ -121,4 +115,4 @@ _add_argument_errors(globals())
 _add_argument_errors(Tensor)
 
 
-del _face, _resting, _add_argument_errors, _MODULES, _Pause, _reexports, _settings, _upper_rows
+del _face, _resting, _add_argument_errors, _MODULES, _Pause, _reexports, _settings, _tensor_methods, _upper_rows

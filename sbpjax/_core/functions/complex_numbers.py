@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbpjax._core.tensor.calls.binding import must_be_tensor
-from sbpjax._core.tensor.handle.tensor import Tensor, attach
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage import view_steps, views
 from sbpjax._core.tensor.storage.storage import steps_of
 from sbpjax.errors import OpError
@@ -75,11 +75,10 @@ def view_as_complex(input: Tensor) -> Tensor:
     return views.view_of(input, view_steps.as_complex)
 
 
-def _set(part):
+def setter_of(part):
+    """Return the setter of the real or the imaginary part."""
+
     def setter(self: Tensor, value) -> None:
         part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
 
     return setter
-
-
-attach(real=property(real, _set(real)), imag=property(imag, _set(imag)))

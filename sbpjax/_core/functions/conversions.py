@@ -11,7 +11,7 @@ from sbpjax._core.tensor.dispatch import abstract
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import _PLATFORM, PlacementDevice
 from sbpjax._core.tensor.handle.device import device as Device
-from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap, wrap_any
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap, wrap_any
 from sbpjax._core.tensor.storage.payload import become, is_array, is_traced, payload, refresh_tensor
 from sbpjax.errors import MixedTensorError, OpTypeError
 from sbpjax.sbp import placement
@@ -167,7 +167,7 @@ def cuda(self: Tensor, device=None, non_blocking: bool = False, memory_format=No
     return to_device(self, "cuda" if device is None else Device("cuda", device))
 
 
-def _deepcopy(self: Tensor, memo: dict) -> Tensor:
+def deepcopy(self: Tensor, memo: dict) -> Tensor:
     """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
     if not self.is_leaf:
         refresh_tensor(self)
@@ -193,32 +193,10 @@ def _rebuild(cls, array, where, requires_grad: bool):
     return out
 
 
-def _reduce(self: Tensor, protocol):
+def reduce(self: Tensor, protocol):
+    """Return the parts of a pickle: the array on the host, and the layout."""
     where = None if self.layout is None else (self.placement, self.sbp)
     return _rebuild, (self.__class__, host(self), where, self.requires_grad)
-
-
-def _attach() -> None:
-    attach(to=to)
-    attach(type=type_)
-    names = "float double half bfloat16 long int short char byte bool".split()
-    kinds = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool_".split()
-    for name, kind in zip(names, kinds, strict=True):
-        setattr(Tensor, name, _caster(name, getattr(dtypes, kind)))
-    attach(cpu=cpu)
-    attach(cuda=cuda)
-    attach(element_size=lambda self: self.dtype.itemsize)
-    attach(nelement=lambda self: self.shape.numel())
-    attach(dim=lambda self: self.ndim)
-    attach(ndimension=lambda self: self.ndim)
-    attach(itemsize=property(lambda self: self.dtype.itemsize))
-    attach(nbytes=property(lambda self: self.dtype.itemsize * self.shape.numel()))
-    attach(is_cuda=property(lambda self: self.layout is None and self.device.type == "cuda"))
-    attach(is_signed=is_signed, get_device=get_device)
-    attach(is_pinned=lambda self: False)
-    attach(pin_memory=lambda self: self)
-    attach(__deepcopy__=_deepcopy)
-    attach(__reduce_ex__=_reduce)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -244,13 +222,12 @@ def get_device(self: Tensor) -> int:
     return -1 if self.device.type == "cpu" else self.device.index or 0
 
 
-def _caster(name: str, dtype):
+def caster(name: str, dtype):
+    """Return the method that converts to a dtype."""
+
     def cast(self, memory_format=None):
         return to_dtype(self, dtype)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"Return the tensor in {dtype!r}."
     return cast
-
-
-_attach()

@@ -18,7 +18,7 @@ from sbpjax._core.tensor.creation.convert import host
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.handle.tensor import Tensor, attach
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_array, is_traced, node_of, refresh_tensor
 
 
@@ -245,16 +245,8 @@ def text_of(x: Tensor) -> str:
     return out + ")"
 
 
-def _format(self: Tensor, spec: str) -> str:
+def format_tensor(self: Tensor, spec: str) -> str:
     """Return the formatted number of a 0-d tensor, the printed form of any other (and of a `Parameter`)."""
     has_value = not (self.is_meta or is_traced(self))
     number = self.ndim == 0 and (spec or (type(self) is Tensor and has_value))
     return format(self.item(), spec) if number else object.__format__(self, spec)
-
-
-def _attach() -> None:
-    attach(__repr__=lambda self: text_of(self), __str__=lambda self: text_of(self))
-    attach(__format__=_format)
-
-
-_attach()

@@ -7,14 +7,10 @@ import ctypes
 import jax
 import numpy as np
 
-from sbpjax._core.ops import compare
 from sbpjax._core.tensor.creation.from_data import tensor
-from sbpjax._core.tensor.dispatch.op import Op
-from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import MixedTensorError
-
-from .operators import _in_place, _operator, _swap_operands
 
 
 def _one_device(x: Tensor, operation: str):
@@ -25,12 +21,12 @@ def _one_device(x: Tensor, operation: str):
     return payload(x)
 
 
-def _dlpack(self: Tensor, **options):
+def dlpack(self: Tensor, **options):
     """Export the memory without a copy; see the array API standard. A write in place here does not change it."""
     return _one_device(self, "x.__dlpack__()").__dlpack__(**options)
 
 
-def _dlpack_device(self: Tensor) -> tuple:
+def dlpack_device(self: Tensor) -> tuple:
     return _one_device(self, "x.__dlpack_device__()").__dlpack_device__()
 
 
@@ -89,36 +85,13 @@ def _compact(ext_tensor):
 
 def to_dlpack(tensor: Tensor):
     """Return the DLPack capsule of a tensor."""
-    return _dlpack(tensor)
+    return dlpack(tensor)
 
 
-def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
+def array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
     return tensor(np.asarray(array))
 
 
-def _on(kind: str):
-    return property(lambda self: self.layout is None and not self.is_meta and self.device.type == kind)
-
-
-# Kinds of tensors and devices that do not exist here.
-_NEVER = """is_sparse is_sparse_csr is_quantized is_nested is_mkldnn is_mps is_xpu is_ipu is_mtia is_vulkan""".split()
-
-attach(
-    __dlpack__=_dlpack,
-    __dlpack_device__=_dlpack_device,
-    __array_wrap__=_array_wrap,
-    __div__=Tensor.__truediv__,
-    __rdiv__=Tensor.__rtruediv__,
-    __idiv__=Tensor.__itruediv__,
-    __rlshift__=_operator(Op(_swap_operands(compare.bitwise_left_shift))),
-    __rrshift__=_operator(Op(_swap_operands(compare.bitwise_right_shift))),
-    __ilshift__=_in_place("bitwise_left_shift_"),
-    __irshift__=_in_place("bitwise_right_shift_"),
-    __reversed__=lambda self: self.flip(*range(self.ndim)) if self.ndim else self,
-    __long__=Tensor.__int__,
-    __nonzero__=Tensor.__bool__,
-    is_cpu=_on("cpu"),
-    is_xla=_on("tpu"),
-    name=property(lambda self: None),
-    **{name: property(lambda self: False) for name in _NEVER},
-)
+def is_on(self: Tensor, kind: str) -> bool:
+    """Return whether the tensor is local, and on a device of a kind."""
+    return self.layout is None and not self.is_meta and self.device.type == kind

@@ -21,7 +21,7 @@ from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.dispatch.scalars import hashable
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.handle.tensor import Tensor, attach
+from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage import view_steps, views
 from sbpjax._core.tensor.storage.inplace import check_writable
 from sbpjax._core.tensor.storage.payload import edge_of, hang, payload, put
@@ -352,27 +352,26 @@ def new(self: Tensor, *data, **options) -> Tensor:
     return self.new_empty(*(data[0] if isinstance(data[0], tuple) else data), **options)
 
 
-def _no_items(self: Tensor, key) -> None:
+def reject_deletion(self: Tensor, key) -> None:
+    """Raise for ``del x[key]``.
+
+    Raises:
+        OpTypeError: always.
+    """
     rule = "a tensor has no items to delete"
     raise OpTypeError("del x[key]", f"{self.dtype.name}{list(self.shape)}", rule, "x[mask] keeps some elements")
 
 
-def _set_state(self: Tensor, state) -> None:
+def set_state(self: Tensor, state) -> None:
     """Set attributes from a pickle; the elements came with `__reduce_ex__`."""
     for name, value in (state or {}).items():
         setattr(self, name, value)
 
 
-def _global_id(self: Tensor) -> int:
+def global_id(self: Tensor) -> int:
     """Return a number that no other living tensor has."""
     return id(self)
 
 
 def check_meta_consistency(self: Tensor) -> None:
     """Do nothing: one process makes a global tensor, so its ranks cannot disagree on shape, dtype or sbp."""
-
-
-attach(
-    __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id, const_data_ptr=data_ptr,
-    is_shared=lambda self: False, storage_type=lambda self: Storage,
-)  # fmt: skip

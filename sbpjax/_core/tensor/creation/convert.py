@@ -42,7 +42,7 @@ from ..dispatch import abstract, dispatch
 from ..dispatch.op import op_of
 from ..dispatch.traced import TracedLayout, as_traced, logical
 from ..handle.mode import mode
-from ..handle.tensor import Tensor, attach, restore, wrap, wrap_any
+from ..handle.tensor import Tensor, restore, wrap, wrap_any
 
 
 class BoxingNode(Node):
@@ -408,7 +408,12 @@ def tolist(self: Tensor):
     return host(self).tolist()
 
 
-def _bool(self: Tensor) -> bool:
+def to_bool(self: Tensor) -> bool:
+    """Return the only element as a bool.
+
+    Raises:
+        OpError: there are several elements, or none.
+    """
     if self.shape.numel() != 1:
         raise OpError(
             "bool(x)",
@@ -419,7 +424,12 @@ def _bool(self: Tensor) -> bool:
     return bool(item(self))
 
 
-def _index(self: Tensor) -> int:
+def to_index(self: Tensor) -> int:
+    """Return the only element, an integer, as an int.
+
+    Raises:
+        OpTypeError: it is no integer.
+    """
     value = item(self)
     if isinstance(value, (bool, int)):
         return int(value)
@@ -443,17 +453,3 @@ def jax_array(self: Tensor, mesh=None):
     if layout is None or layout.shape is None:
         return self._array
     return interop.to_jax(self._array, layout, mesh)
-
-
-def _attach() -> None:
-    for function in (local_shards, numpy, item, tolist):
-        setattr(Tensor, function.__name__, function)
-    attach(jax=jax_array, to_numpy=numpy)
-    attach(__bool__=_bool)
-    attach(__int__=lambda self: int(item(self)))
-    attach(__float__=lambda self: float(item(self)))
-    attach(__complex__=lambda self: complex(item(self)))
-    attach(__index__=_index)
-
-
-_attach()

@@ -21,7 +21,7 @@ from sbpjax.errors import OpTypeError, OpValueError
 from ..dispatch import abstract
 from ..handle import dtype as dtypes
 from ..handle.device import META
-from ..handle.tensor import Tensor, attach, wrap_any
+from ..handle.tensor import Tensor, wrap_any
 from .convert import pin
 from .creation import empty, where_to, without_data
 from .number_range import check_fits
@@ -234,6 +234,3 @@ def legacy(data: tuple, options: dict) -> Tensor:
     if len(data) == 1 and isinstance(data[0], Tensor):
         return tensor(data[0], **where)
     return empty(*(data or (0,)), **where)
-
-
-attach(_made_of=staticmethod(legacy))

@@ -22,7 +22,7 @@ from sbpjax.sbp.layout import Layout
 
 from ..calls.op_errors import describe, translate
 from ..handle.mode import mode
-from ..handle.tensor import Tensor, attach, wrap_any
+from ..handle.tensor import Tensor, wrap_any
 from . import local
 
 
@@ -102,6 +102,3 @@ def check_runnable(operation: str, placement, tensors) -> None:
     if placement is not None and not placement.is_present:
         raise absent(f"running {operation}", f"{len(lacking)} abstract tensors", placement)
     raise needs_data(f"running {operation}", lacking[0])
-
-
-attach(is_meta=property(is_abstract))

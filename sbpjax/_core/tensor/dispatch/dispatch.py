@@ -23,9 +23,9 @@ import numpy as np
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax.errors import OpTypeError
 
-from ..calls.op_errors import mixed_error, translate
+from ..calls.op_errors import translate
 from ..handle.mode import mode
-from ..handle.tensor import ABSTRACT, LOCAL, OTHER, PLACED, TRACED, Tensor, attach
+from ..handle.tensor import ABSTRACT, LOCAL, OTHER, PLACED, TRACED, Tensor
 from ..nodes.op_node import record_op
 from . import abstract, local, placed, traced
 from .local import LocalNode
@@ -212,6 +212,3 @@ def binary(op: Op, a: Tensor, b) -> Any:
         saved = checks = ()
     t._edge = record_op(LocalNode, entry, edges, idxs, saved, checks, None)
     return t
-
-
-attach(_mixed=staticmethod(mixed_error))

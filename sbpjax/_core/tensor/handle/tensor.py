@@ -1,8 +1,8 @@
 """`Tensor`: a mutable handle on a payload, with its place on the tape.
 
 The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside
-a trace a tracer. Operators and methods are attached to the class by `_core.functions.operators`;
-this file has the slots:
+a trace a tracer. This file has the slots; operators and methods are in the list `_core.functions.tensor_methods` and
+in the table of ops:
 
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
@@ -95,7 +95,7 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = self.requested_sum = self.by_rows = self.whole = False
 
 
-# Methods and operators are attached to the class by the other modules; `make stubs` lists them.
+# The stub of this base, which `make stubs` writes, has the methods of `_core.functions.tensor_methods` and of the rows.
 if TYPE_CHECKING:
     from sbpjax.sbp import Layout
     from sbpjax.sbp import sbp as Sbp
@@ -445,14 +445,6 @@ def restore(array, layout, edge, idx: int) -> Tensor:
     t._edge = edge
     t._idx = idx
     return t
-
-
-def attach(*functions, **members) -> None:
-    """Make functions methods of `Tensor` under their own names, and members of it under the names given."""
-    for function in functions:
-        setattr(Tensor, function.__name__, function)
-    for name, member in members.items():
-        setattr(Tensor, name, member)
 
 
 def inplace_error(operation: str, seen: str, rule: str, fix: str) -> InplaceError:

@@ -20,7 +20,7 @@ from ..creation.number_range import check_fits
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
 from ..handle.plain_values import plain
-from ..handle.tensor import TRACED, Tensor, attach
+from ..handle.tensor import TRACED, Tensor
 from . import splitting, view_steps, views
 from .inplace import check_writable, inplace, set_part
 from .storage import _starts, _static, steps_of
@@ -316,7 +316,12 @@ def index_put(self: Tensor, indices: tuple | list, values, accumulate: bool = Fa
     return index_put_(self.clone(), indices, values, accumulate)
 
 
-def _iterate(self: Tensor):
+def iterate(self: Tensor):
+    """Return an iterator over the parts along the first dim.
+
+    Raises:
+        OpTypeError: the tensor has no dims.
+    """
     if not self.ndim:
         raise OpTypeError(
             "iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number"
@@ -324,17 +329,6 @@ def _iterate(self: Tensor):
     return iter(splitting.unbind(self, 0))
 
 
-def _contains(self: Tensor, element) -> bool:
+def contains(self: Tensor, element) -> bool:
+    """Return whether an element is equal."""
     return bool((self == element).any())
-
-
-def _attach() -> None:
-    attach(__getitem__=getitem)
-    attach(__setitem__=setitem)
-    attach(__iter__=_iterate)
-    attach(__contains__=_contains)
-    attach(index_put_=index_put_)
-    attach(index_put=index_put)
-
-
-_attach()

@@ -20,7 +20,7 @@ from sbpjax.sbp.abstract import Abstract, no_data
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
 from ..handle.mode import mode
-from ..handle.tensor import STORED, Tensor, attach, inplace_error, wrap_any
+from ..handle.tensor import STORED, Tensor, inplace_error, wrap_any
 from .lazy_views import forget
 from .view_steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
 
@@ -365,7 +365,3 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self._cell = cell_of(value)
     self._seen, self._ver = self._cell.stamp, self._cell.version
     _take(self, value)
-
-
-attach(detach=detach, detach_=detach_, _regenerate=regenerate, _set_payload=set_payload)
-attach(data=property(data, set_data))

@@ -16,7 +16,7 @@ from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
 from ..handle.mode import mode
-from ..handle.tensor import Tensor, attach
+from ..handle.tensor import Tensor
 from . import lazy_views, view_steps
 from .storage import share, strides_of
 
@@ -430,7 +430,7 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Ten
     return view_of(self, view_steps.diagonal, (("offset", as_int(offset)), ("dim1", a), ("dim2", b)))
 
 
-def _is_view(self: Tensor) -> bool:
+def is_view(self: Tensor) -> bool:
     """Return whether this tensor is a view of another one."""
     return self._meta is not None and self._meta.base is not None
 
@@ -450,15 +450,3 @@ def size(self: Tensor, dim: int | None = None):
     """
     shape = self.shape
     return shape if dim is None else shape[_dims.one(dim, len(shape), "size")]
-
-
-def _attach() -> None:
-    attach(T=property(lambda self: permute(self, *reversed(range(self.ndim)))))
-    attach(mT=property(lambda self: transpose(self, -2, -1)))
-    attach(H=property(lambda self: transpose(self, 0, 1).conj()))
-    attach(mH=property(adjoint))
-    attach(_is_view=_is_view, is_view=property(_is_view))
-    attach(_base=property(lambda self: None if self._meta is None else self._meta.base))
-
-
-_attach()

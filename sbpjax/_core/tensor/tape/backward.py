@@ -17,7 +17,7 @@ from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.dispatch.placed import like_leaf
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.handle.tensor import Tensor, attach, wrap, wrap_any
+from sbpjax._core.tensor.handle.tensor import Tensor, wrap, wrap_any
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
 
 from ..nodes.node import AccumulateGrad, RemovableHandle, table_of
@@ -235,7 +235,7 @@ def grad(
     return tuple(found)
 
 
-def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
+def backward_method(self: Tensor, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
     """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`.
 
     Args:
@@ -298,15 +298,6 @@ def retain_grad(self: Tensor) -> None:
         )
     if self._edge.__class__ is not AccumulateGrad:
         table_of(self._edge).retain[self._idx] = weakref.ref(self)
-
-
-def _attach() -> None:
-    attach(backward=_backward_method)
-    for function in (register_hook, register_post_accumulate_grad_hook, retain_grad):
-        setattr(Tensor, function.__name__, function)
-
-
-_attach()
 
 
 def _on_loss_placement(seed, like):
