@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..table.op_modules import fft
 from ..table.table import FN, METHOD, op, written
 
 SIGNAL = "sbpjax._core.functions.signal"
@@ -22,10 +23,10 @@ _DIMS = (  # the end of the name, how the dims are given, which they are
 )
 for _kind, _op, _inverse, _result in _KINDS:
     for _end, _form, _where in _DIMS:
-        op(f"fft.{_kind}{_end}(input, {_form}, norm=None)", f"signals.fft.{_op}",
+        op(f"fft.{_kind}{_end}(input, {_form}, norm=None)", getattr(fft, _op),
            text=f"Return {_result} along {_where}.", fixed={"inverse": _inverse, "op": f"{_kind}{_end}"})  # fmt: skip
-op("fft.fftshift(input, dim=None)", "signals.fft.fftshift", out=False)
-op("fft.ifftshift(input, dim=None)", "signals.fft.ifftshift", out=False)
+op("fft.fftshift(input, dim=None)", fft.fftshift, out=False)
+op("fft.ifftshift(input, dim=None)", fft.ifftshift, out=False)
 written("fft.fftfreq fft.rfftfreq", SIGNAL, out=True)
 written("stft", SIGNAL, READ, strict=True)
 written("istft", SIGNAL, READ)

@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
+from ..table.op_modules import arrange, embedding, gather, place
 from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, op, written
 
 SELECTION = "sbpjax._core.functions.selection"
 READ = FN | METHOD
 WRITE = READ | INPLACE
 
-op("gather(input, dim, index, sparse_grad=False)", "shapes.gather.gather", READ, ignores="sparse_grad",
+op("gather(input, dim, index, sparse_grad=False)", gather.gather, READ, ignores="sparse_grad",
    check="index_in_dim",
    exact_out=True)  # fmt: skip
-op("take_along_dim(input, indices, dim=None)", "shapes.gather.take_along_dim", READ, check="indices_along_dim")
-op("take(input, index)", "shapes.gather.take", READ, check="index_of_elements", exact_out=True)
-op("index_select(input, dim, index)", "shapes.gather.index_select", READ, check="index_in_dim", exact_out=True)
-op("scatter(input, dim, index, src, *, reduce=None)", "shapes.gather.scatter", WRITE, names={"value": "src"},
+op("take_along_dim(input, indices, dim=None)", gather.take_along_dim, READ, check="indices_along_dim")
+op("take(input, index)", gather.take, READ, check="index_of_elements", exact_out=True)
+op("index_select(input, dim, index)", gather.index_select, READ, check="index_in_dim", exact_out=True)
+op("scatter(input, dim, index, src, *, reduce=None)", gather.scatter, WRITE, names={"value": "src"},
    check="index_and_source")  # fmt: skip
 op(
     "scatter_add(input, dim, index, src)",
-    "shapes.gather.scatter_add",
+    gather.scatter_add,
     WRITE,
     check="index_in_dim",
     amp="accelerator:widest",
 )
-op("scatter_reduce(input, dim, index, src, reduce, *, include_self=True)", "shapes.gather.scatter_reduce", WRITE,
+op("scatter_reduce(input, dim, index, src, reduce, *, include_self=True)", gather.scatter_reduce, WRITE,
    check="index_in_dim")  # fmt: skip
-op("index_add(input, dim, index, source, alpha=1)", "shapes.gather.index_add", WRITE | INPLACE_FN, check="index_in_dim")
-op("index_copy(input, dim, index, source)", "shapes.gather.index_copy", WRITE, check="index_in_dim", amp="cpu:widest")
-op("index_fill(input, dim, index, value)", "shapes.gather.index_fill", WRITE, check="index_and_value", out=False)
-op("masked_fill(input, mask, value)", "shapes.gather.masked_fill", WRITE | INPLACE_FN, check="value_fits", out=False)
-op("masked_scatter(input, mask, source)", "shapes.gather.masked_scatter", WRITE, check="enough_elements", out=False)
-op("gather_nd(input, index)", "layers.embedding.gather_nd", names={"params": "input", "indices": "index"},
+op("index_add(input, dim, index, source, alpha=1)", gather.index_add, WRITE | INPLACE_FN, check="index_in_dim")
+op("index_copy(input, dim, index, source)", gather.index_copy, WRITE, check="index_in_dim", amp="cpu:widest")
+op("index_fill(input, dim, index, value)", gather.index_fill, WRITE, check="index_and_value", out=False)
+op("masked_fill(input, mask, value)", gather.masked_fill, WRITE | INPLACE_FN, check="value_fits", out=False)
+op("masked_scatter(input, mask, source)", gather.masked_scatter, WRITE, check="enough_elements", out=False)
+op("gather_nd(input, index)", embedding.gather_nd, names={"params": "input", "indices": "index"},
    check="index_of_tuples", out=False)  # fmt: skip
-op("scatter_nd(index, update, shape)", "layers.embedding.scatter_nd", check="index_of_tuples_in", out=False)
-op("tensor_scatter_nd_update(tensor, indices, updates)", "layers.embedding.tensor_scatter_nd_update",
+op("scatter_nd(index, update, shape)", embedding.scatter_nd, check="index_of_tuples_in", out=False)
+op("tensor_scatter_nd_update(tensor, indices, updates)", embedding.tensor_scatter_nd_update,
    also="_C.tensor_scatter_nd_update", check="indices_of_tuples", out=False)  # fmt: skip
 written("nonzero", SELECTION, READ, out=True)
 written("masked_select", SELECTION, READ, out=True)
 written("histc", SELECTION, READ, out=True)
 written("unique unique_consecutive bincount argwhere", SELECTION, READ)
 written("searchsorted bucketize", SELECTION, out=True)
-op("nonzero_static(input, *, size, fill_value=-1)", "layers.embedding.nonzero_static", READ, check="size_is_natural")
-op("put(input, index, source, accumulate=False)", "shapes.place.put", WRITE, check="index_of_elements", out=False)
-op("index_reduce(input, dim, index, source, reduce, *, include_self=True)", "shapes.place.index_reduce", WRITE,
+op("nonzero_static(input, *, size, fill_value=-1)", embedding.nonzero_static, READ, check="size_is_natural")
+op("put(input, index, source, accumulate=False)", place.put, WRITE, check="index_of_elements", out=False)
+op("index_reduce(input, dim, index, source, reduce, *, include_self=True)", place.index_reduce, WRITE,
    check="index_in_dim")  # fmt: skip
 op(
     "batch_gather(input, indices)",
-    "shapes.place.batch_gather",
+    place.batch_gather,
     READ,
     names={"in": "input"},
     check="index_in_batch",
     out=False,
 )
-op("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", "shapes.place.diagonal_scatter", READ)
-op("select_scatter(input, src, dim, index)", "shapes.place.select_scatter", READ)
-op("slice_scatter(input, src, dim=0, start=None, end=None, step=1)", "shapes.place.slice_scatter", READ)
-op("fill_diagonal(input, fill_value, wrap=False)", "shapes.place.fill_diagonal", INPLACE, check="fill_value_fits")
-op("diagflat(input, offset=0)", "shapes.place.diagflat", READ)
-op("block_diag(*tensors)", "shapes.place.block_diag", out=False)
-op("cartesian_prod(*tensors)", "shapes.place.cartesian_prod", out=False)
-op("combinations(input, r=2, with_replacement=False)", "shapes.place.combinations", strict=True, out=False)
-op("constant_pad_nd(input, pad, value=0)", "shapes.arrange.pad", out=False)
-op("in_top_k(targets, predictions, k)", "layers.embedding.in_top_k", READ, also="_C.in_top_k", out=False)
+op("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", place.diagonal_scatter, READ)
+op("select_scatter(input, src, dim, index)", place.select_scatter, READ)
+op("slice_scatter(input, src, dim=0, start=None, end=None, step=1)", place.slice_scatter, READ)
+op("fill_diagonal(input, fill_value, wrap=False)", place.fill_diagonal, INPLACE, check="fill_value_fits")
+op("diagflat(input, offset=0)", place.diagflat, READ)
+op("block_diag(*tensors)", place.block_diag, out=False)
+op("cartesian_prod(*tensors)", place.cartesian_prod, out=False)
+op("combinations(input, r=2, with_replacement=False)", place.combinations, strict=True, out=False)
+op("constant_pad_nd(input, pad, value=0)", arrange.pad, out=False)
+op("in_top_k(targets, predictions, k)", embedding.in_top_k, READ, also="_C.in_top_k", out=False)
 written("tril_indices triu_indices", "sbpjax._core.functions.creation", strict=True)

@@ -5,6 +5,22 @@ A split batch needs no communication; the cost of a split of other dims is docum
 
 from __future__ import annotations
 
+from ..table.op_modules import (
+    arrange,
+    class_loss,
+    conv,
+    ctc,
+    distance,
+    grid_sample,
+    grouped_matmul,
+    loss,
+    margin_loss,
+    norm,
+    pool,
+    products,
+    resize,
+    unpool,
+)
 from ..table.table import FN, NN, alias, note, op, written
 
 WHERE = "data_format"
@@ -12,43 +28,43 @@ LAYERS = "sbpjax._core.functions.layers"
 
 note("recurrent cell", amp="lower")  # ops of layers without a row
 
-op("nn.functional.linear(input, weight, bias=None)", "linalg.products.linear", amp="lower", out=NN)
-op("nn.functional.grouped_matmul(input, weight, group_sizes)", "grouped_matmul.primitive.grouped_matmul", amp="lower")
-op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.products.bilinear", also=".bilinear",
+op("nn.functional.linear(input, weight, bias=None)", products.linear, amp="lower", out=NN)
+op("nn.functional.grouped_matmul(input, weight, group_sizes)", grouped_matmul.grouped_matmul, amp="lower")
+op("nn.functional.bilinear(input1, input2, weight, bias=None)", products.bilinear, also=".bilinear",
    amp="accelerator:widest")  # fmt: skip
 op(
     "nn.functional.pad(input, pad, mode='constant', value=None)",
-    "shapes.arrange.pad",
+    arrange.pad,
     also=".pad",
     check="padding_fits",
 )
-op("nn.functional.pdist(input, p=2.0)", "losses.distance.pdist", also=".pdist")
+op("nn.functional.pdist(input, p=2.0)", distance.pdist, also=".pdist")
 
 for _n in (1, 2, 3):
     op(f"nn.functional.conv{_n}d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
-       f"conv.conv.conv{_n}d", also=f".conv{_n}d", channels="channel_pos weight", amp="lower")  # fmt: skip
+       getattr(conv, f"conv{_n}d"), also=f".conv{_n}d", channels="channel_pos weight", amp="lower")  # fmt: skip
     op(f"nn.functional.conv_transpose{_n}d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, "
-       "dilation=1)", f"conv.conv.conv_transpose{_n}d", also=f".conv_transpose{_n}d _C.deconv{_n}d",
+       "dilation=1)", getattr(conv, f"conv_transpose{_n}d"), also=f".conv_transpose{_n}d _C.deconv{_n}d",
        channels="data_format first", amp="lower")  # fmt: skip
     _amp = "cpu:float32" if _n == 3 else ""
     op(f"nn.functional.max_pool{_n}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, "
-       "return_indices=False)", f"conv.pool.max_pool{_n}d", also=f".max_pool{_n}d", channels=WHERE,
+       "return_indices=False)", getattr(pool, f"max_pool{_n}d"), also=f".max_pool{_n}d", channels=WHERE,
        amp=_amp)  # fmt: skip
     op(f"nn.functional.avg_pool{_n}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, "
-       "count_include_pad=True, divisor_override=None)", f"conv.pool.avg_pool{_n}d", also=".avg_pool1d" * (_n == 1),
-       channels=WHERE, amp=_amp, out=FN if _n == 1 else NN)  # fmt: skip
-    op(f"nn.functional.adaptive_avg_pool{_n}d(input, output_size)", f"conv.pool.adaptive_avg_pool{_n}d",
+       "count_include_pad=True, divisor_override=None)", getattr(pool, f"avg_pool{_n}d"),
+       also=".avg_pool1d" * (_n == 1), channels=WHERE, amp=_amp, out=FN if _n == 1 else NN)  # fmt: skip
+    op(f"nn.functional.adaptive_avg_pool{_n}d(input, output_size)", getattr(pool, f"adaptive_avg_pool{_n}d"),
        also=f".adaptive_avg_pool{_n}d", strict=True, amp=_amp)  # fmt: skip
     op(f"nn.functional.adaptive_max_pool{_n}d(input, output_size, return_indices=False)",
-       f"conv.pool.adaptive_max_pool{_n}d", strict=True, amp=_amp)  # fmt: skip
+       getattr(pool, f"adaptive_max_pool{_n}d"), strict=True, amp=_amp)  # fmt: skip
     for _pool in (f"max_pool{_n}d", f"adaptive_max_pool{_n}d"):
         alias(f"nn.functional.{_pool}_with_indices(input: Tensor, *args, **options) -> tuple[Tensor, Tensor]",
               f"nn.functional.{_pool}(input, *args, **{{**options, 'return_indices': True}})",
               also=".adaptive_max_pool1d" * (_pool == "adaptive_max_pool1d"))  # fmt: skip
     op(f"nn.functional.max_unpool{_n}d(input, indices, kernel_size, stride=None, padding=0, output_size=None)",
-       f"conv.unpool.max_unpool{_n}d", check="unpooled_places")  # fmt: skip
+       getattr(unpool, f"max_unpool{_n}d"), check="unpooled_places")  # fmt: skip
     op(f"nn.functional.lp_pool{_n}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
-       f"conv.unpool.lp_pool{_n}d")  # fmt: skip
+       getattr(unpool, f"lp_pool{_n}d"))  # fmt: skip
 
 for _n in (2, 3):
     written(f"nn.functional.fractional_max_pool{_n}d", f"{LAYERS}.unpool")
@@ -57,21 +73,21 @@ for _n in (2, 3):
         f"nn.functional.fractional_max_pool{_n}d(input, kernel_size, *args, **{{**options, 'return_indices': True}})",
     )
 
-op("nn.functional.group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)", "layers.norm.group_norm",
+op("nn.functional.group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)", norm.group_norm,
    also=".group_norm", amp="accelerator:float32")  # fmt: skip
-op("nn.functional.normalize(input, p=2.0, dim=1, eps=1e-12)", "layers.norm.normalize",
+op("nn.functional.normalize(input, p=2.0, dim=1, eps=1e-12)", norm.normalize,
    oneflow="input p dim eps use_l2_norm_kernel!", amp="accelerator:float32")  # fmt: skip
-op("nn.functional.cosine_similarity(x1, x2, dim=1, eps=1e-08)", "layers.norm.cosine_similarity",
+op("nn.functional.cosine_similarity(x1, x2, dim=1, eps=1e-08)", norm.cosine_similarity,
    also=".cosine_similarity",
    names={"x": "x1", "y": "x2"}, amp="accelerator:float32")  # fmt: skip
-op("nn.functional.pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)", "layers.norm.pairwise_distance",
+op("nn.functional.pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)", norm.pairwise_distance,
    also=".pairwise_distance", amp="accelerator:float32")  # fmt: skip
-op("nn.functional.local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0)", "layers.norm.local_response_norm")
+op("nn.functional.local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0)", norm.local_response_norm)
 
 op("nn.functional.layer_norm(input, normalized_shape: int | tuple[int, ...], weight=None, bias=None, eps=1e-05)",
-   "layers.norm.layer_norm", also=".layer_norm", amp="accelerator:float32")  # fmt: skip
+   norm.layer_norm, also=".layer_norm", amp="accelerator:float32")  # fmt: skip
 op("nn.functional.rms_norm(input, normalized_shape: int | tuple[int, ...], weight=None, eps=None)",
-   "layers.norm.rms_norm",
+   norm.rms_norm,
    also=".rms_norm", amp="accelerator:float32")  # fmt: skip
 written("native_layer_norm native_group_norm native_batch_norm", f"{LAYERS}.norm")
 written("native_dropout", f"{LAYERS}.dropout")
@@ -95,20 +111,20 @@ written("nn.functional.depend", f"{LAYERS}.depend")
 
 op(
     "nn.functional.affine_grid(theta, size: Sequence[int], align_corners=None)",
-    "conv.grid_sample.affine_grid",
+    grid_sample.affine_grid,
     check="floating_maps",
 )
-op("affine_grid_generator(theta, size: Sequence[int], align_corners: bool)", "conv.grid_sample.affine_grid", out=False)
+op("affine_grid_generator(theta, size: Sequence[int], align_corners: bool)", grid_sample.affine_grid, out=False)
 op("nn.functional.grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None)",
-   "conv.grid_sample.grid_sample")  # fmt: skip
+   grid_sample.grid_sample)  # fmt: skip
 alias("grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool)",
       "nn.functional.grid_sample(input, grid, ('bilinear', 'nearest', 'bicubic')[interpolation_mode], "
       "('zeros', 'border', 'reflection')[padding_mode], align_corners)", also="grid_sampler_2d grid_sampler_3d",
       text="Return `nn.functional.grid_sample` with modes by number.")  # fmt: skip
 op("nn.functional.deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), "
-   "mask=None)", "conv.grid_sample.deform_conv2d")  # fmt: skip
+   "mask=None)", grid_sample.deform_conv2d)  # fmt: skip
 op("nn.functional.interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
-   "recompute_scale_factor=None, antialias=False)", "conv.resize.interpolate")  # fmt: skip
+   "recompute_scale_factor=None, antialias=False)", resize.interpolate)  # fmt: skip
 alias("nn.functional.upsample(input: Tensor, size=None, scale_factor=None, mode: str = 'nearest', "
       "align_corners: bool | None = None)",
       "nn.functional.interpolate(input, size, scale_factor, mode, align_corners)")  # fmt: skip
@@ -120,68 +136,68 @@ alias("nn.functional.interpolate_like(input: Tensor, like: Tensor, mode: str = '
       "align_corners: bool | None = None)",
       "nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)")  # fmt: skip
 written("nms roi_align", "sbpjax._core.functions.boxes")
-op("nn.functional.unfold(input, kernel_size, dilation=1, padding=0, stride=1)", "conv.resize.unfold",
+op("nn.functional.unfold(input, kernel_size, dilation=1, padding=0, stride=1)", resize.unfold,
    channels="data_format first")  # fmt: skip
-op("nn.functional.fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", "conv.resize.fold",
+op("nn.functional.fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", resize.fold,
    channels="data_format first")  # fmt: skip
-op("nn.functional.pixel_shuffle(input, upscale_factor)", "conv.resize.pixel_shuffle", also=".pixel_shuffle")
-op("nn.functional.pixel_unshuffle(input, downscale_factor)", "conv.resize.pixel_unshuffle", also=".pixel_unshuffle")
-op("nn.functional.channel_shuffle(input, groups)", "conv.resize.channel_shuffle",
+op("nn.functional.pixel_shuffle(input, upscale_factor)", resize.pixel_shuffle, also=".pixel_shuffle")
+op("nn.functional.pixel_unshuffle(input, downscale_factor)", resize.pixel_unshuffle, also=".pixel_unshuffle")
+op("nn.functional.channel_shuffle(input, groups)", resize.channel_shuffle,
    also="native_channel_shuffle .channel_shuffle")  # fmt: skip
 
 # PyTorch's `size_average` and `reduce`, which it gave up for `reduction`, decide where they are given
 OLD = "size_average reduce"
 op("nn.functional.mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)",
-   "losses.loss.mse_loss", ignores=OLD, amp="float32")  # fmt: skip
+   loss.mse_loss, ignores=OLD, amp="float32")  # fmt: skip
 op("nn.functional.l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)",
-   "losses.loss.l1_loss", ignores=OLD, amp="float32")  # fmt: skip
+   loss.l1_loss, ignores=OLD, amp="float32")  # fmt: skip
 op("nn.functional.smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)",
-   "losses.loss.smooth_l1_loss", ignores=OLD, oneflow="flags logits=input label=target beta reduction",
+   loss.smooth_l1_loss, ignores=OLD, oneflow="flags logits=input label=target beta reduction",
    amp="float32")  # fmt: skip
-op("nn.functional.huber_loss(input, target, reduction='mean', delta=1.0, weight=None)", "losses.loss.huber_loss",
+op("nn.functional.huber_loss(input, target, reduction='mean', delta=1.0, weight=None)", loss.huber_loss,
    amp="float32")  # fmt: skip
 op("nn.functional.kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)",
-   "losses.loss.kl_div", ignores=OLD, also=".kl_div", oneflow="flags input target log_target reduction",
+   loss.kl_div, ignores=OLD, also=".kl_div", oneflow="flags input target log_target reduction",
    amp="float32")  # fmt: skip
 op("nn.functional.cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean', label_smoothing=0.0)", "losses.class_loss.cross_entropy", ignores=OLD, check="class_weights",
+   "reduction='mean', label_smoothing=0.0)", class_loss.cross_entropy, ignores=OLD, check="class_weights",
    oneflow="flags input target weight ignore_index reduction label_smoothing", amp="float32")  # fmt: skip
 op("nn.functional.linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, "
    "reduction='mean', ignore_index=None, label_smoothing=0.0, options=None, z_loss=0.0)",
-   "losses.class_loss.linear_cross_entropy", check="linear_class_numbers", amp="lower", ignores="options")  # fmt: skip
+   class_loss.linear_cross_entropy, check="linear_class_numbers", amp="lower", ignores="options")  # fmt: skip
 op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean')", "losses.class_loss.nll_loss", ignores=OLD, check="class_weights", amp="float32")  # fmt: skip
+   "reduction='mean')", class_loss.nll_loss, ignores=OLD, check="class_weights", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
-   "losses.loss.binary_cross_entropy", ignores=OLD, check="probabilities", amp="float32")  # fmt: skip
+   loss.binary_cross_entropy, ignores=OLD, check="probabilities", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, "
-   "reduction='mean', pos_weight=None)", "losses.loss.binary_cross_entropy_with_logits", ignores=OLD,
+   "reduction='mean', pos_weight=None)", loss.binary_cross_entropy_with_logits, ignores=OLD,
    also=".binary_cross_entropy_with_logits", oneflow="flags input target weight pos_weight reduction",
    amp="float32")  # fmt: skip
 op("nn.functional.margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.loss.margin_ranking_loss", ignores=OLD, also=".margin_ranking_loss",
+   "reduction='mean')", loss.margin_ranking_loss, ignores=OLD, also=".margin_ranking_loss",
    amp="float32")  # fmt: skip
 op("nn.functional.hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean')",
-   "losses.loss.hinge_embedding_loss", ignores=OLD, also=".hinge_embedding_loss", amp="float32")  # fmt: skip
+   loss.hinge_embedding_loss, ignores=OLD, also=".hinge_embedding_loss", amp="float32")  # fmt: skip
 op("nn.functional.soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   "losses.loss.soft_margin_loss", ignores=OLD, amp="float32")  # fmt: skip
+   loss.soft_margin_loss, ignores=OLD, amp="float32")  # fmt: skip
 op("nn.functional.cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.loss.cosine_embedding_loss", ignores=OLD, also=".cosine_embedding_loss",
+   "reduction='mean')", loss.cosine_embedding_loss, ignores=OLD, also=".cosine_embedding_loss",
    amp="float32")  # fmt: skip
 op("nn.functional.triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, "
-   "size_average=None, reduce=None, reduction='mean')", "losses.loss.triplet_margin_loss", ignores=OLD,
+   "size_average=None, reduce=None, reduction='mean')", loss.triplet_margin_loss, ignores=OLD,
    check="positive_margin", also=".triplet_margin_loss", amp="float32")  # fmt: skip
 op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, "
-   "reduce=None, reduction='mean')", "losses.loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss",
+   "reduce=None, reduction='mean')", loss.poisson_nll_loss, ignores=OLD, also=".poisson_nll_loss",
    amp="float32")  # fmt: skip
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.margin_loss.multi_margin_loss", ignores=OLD, check="margin_classes")  # fmt: skip
+   "reduction='mean')", margin_loss.multi_margin_loss, ignores=OLD, check="margin_classes")  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   "losses.margin_loss.multilabel_margin_loss", ignores=OLD, check="listed_classes")  # fmt: skip
+   margin_loss.multilabel_margin_loss, ignores=OLD, check="listed_classes")  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.margin_loss.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
+   "reduction='mean')", margin_loss.multilabel_soft_margin_loss, ignores=OLD)  # fmt: skip
 op(
     "nn.functional.combined_margin_loss(input, label, m1=1.0, m2=0.0, m3=0.0)",
-    "losses.margin_loss.combined_margin_loss",
+    margin_loss.combined_margin_loss,
 )
 note("sparse_softmax_cross_entropy", amp="float32")
 alias("nn.functional.sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor)",
@@ -189,4 +205,4 @@ alias("nn.functional.sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor
 written("nn.functional.gaussian_nll_loss nn.functional.triplet_margin_with_distance_loss", f"{LAYERS}.loss")
 written("nn.functional.ctc_loss", f"{LAYERS}.ctc", also=".ctc_loss")
 op("nn.functional.ctc_greedy_decoder(log_probs, input_lengths, merge_repeated=True) -> tuple[Tensor, Tensor]",
-   "losses.ctc.ctc_greedy_decoder")  # fmt: skip
+   ctc.ctc_greedy_decoder)  # fmt: skip

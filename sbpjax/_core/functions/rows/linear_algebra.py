@@ -5,6 +5,7 @@ Matrices are the last two dims, whole on every rank; batch dims of a global tens
 
 from __future__ import annotations
 
+from ..table.op_modules import decompose, ldl, matrix, matrix_norm, solve
 from ..table.table import FN, METHOD, alias, op, written
 
 LINEAR_ALGEBRA = "sbpjax._core.functions.linear_algebra.norms"
@@ -22,86 +23,86 @@ written(
     out=True,
     oneflow="self=x ord dim keepdim dtype",
 )
-op("linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", "linalg.matrix_norm.matrix_norm",
+op("linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", matrix_norm.matrix_norm,
    also="_C.matrix_norm", check="spectral_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
-op("linalg.cond(A, p=None)", "linalg.matrix_norm.cond", check="condition_number")
-op("linalg.svd(A, full_matrices=True, *, driver=None)", "linalg.decompose.svd", ignores="driver", result="U S Vh",
+op("linalg.cond(A, p=None)", matrix_norm.cond, check="condition_number")
+op("linalg.svd(A, full_matrices=True, *, driver=None)", decompose.svd, ignores="driver", result="U S Vh",
    check="matrices_without_nan")  # fmt: skip
-op("linalg.svdvals(A, *, driver=None)", "linalg.decompose.svdvals", ignores="driver",
+op("linalg.svdvals(A, *, driver=None)", decompose.svdvals, ignores="driver",
    check="matrices_without_nan")  # fmt: skip
-op("linalg.qr(A, mode='reduced')", "linalg.decompose.qr", result="Q R")
-op("linalg.eigh(A, UPLO='L')", "linalg.decompose.eigh", result=EIGEN)
-op("linalg.eigvalsh(A, UPLO='L')", "linalg.decompose.eigvalsh")
-op("linalg.eig(A)", "linalg.decompose.eig", result=EIGEN, check="finite_matrices")
-op("linalg.eigvals(A)", "linalg.decompose.eigvals", check="finite_matrices")
-op("linalg.lu(A, *, pivot=True)", "linalg.decompose.lu", result="P L U")
-op("linalg.slogdet(A)", "linalg.decompose.slogdet", also=".slogdet Tensor.slogdet", result="sign logabsdet")
-op("linalg.det(A)", "linalg.decompose.det")
-op("linalg.matrix_exp(A)", "linalg.decompose.matrix_exp")
-op("linalg.householder_product(A, tau)", "linalg.decompose.householder_product")
-op("linalg.cholesky_ex(A, *, upper=False, check_errors: bool = False)", "linalg.decompose.cholesky_ex", result="L info",
+op("linalg.qr(A, mode='reduced')", decompose.qr, result="Q R")
+op("linalg.eigh(A, UPLO='L')", decompose.eigh, result=EIGEN)
+op("linalg.eigvalsh(A, UPLO='L')", decompose.eigvalsh)
+op("linalg.eig(A)", decompose.eig, result=EIGEN, check="finite_matrices")
+op("linalg.eigvals(A)", decompose.eigvals, check="finite_matrices")
+op("linalg.lu(A, *, pivot=True)", decompose.lu, result="P L U")
+op("linalg.slogdet(A)", decompose.slogdet, also=".slogdet Tensor.slogdet", result="sign logabsdet")
+op("linalg.det(A)", decompose.det)
+op("linalg.matrix_exp(A)", decompose.matrix_exp)
+op("linalg.householder_product(A, tau)", decompose.householder_product)
+op("linalg.cholesky_ex(A, *, upper=False, check_errors: bool = False)", decompose.cholesky_ex, result="L info",
    fails="not_positive")  # fmt: skip
-op("linalg.cholesky(A, *, upper=False)", "linalg.decompose.cholesky_ex", fails="not_positive",
+op("linalg.cholesky(A, *, upper=False)", decompose.cholesky_ex, fails="not_positive",
    text="Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices." + FAILS)  # fmt: skip
-op("linalg.lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False)", "linalg.decompose.lu_factor",
+op("linalg.lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False)", decompose.lu_factor,
    result="LU pivots info", ignores="pivot", check="pivoting", fails="zero_in_u")  # fmt: skip
-op("linalg.lu_factor(A, *, pivot: bool = True)", "linalg.decompose.lu_factor", result="LU pivots", ignores="pivot",
+op("linalg.lu_factor(A, *, pivot: bool = True)", decompose.lu_factor, result="LU pivots", ignores="pivot",
    check="pivoting", fails="zero_in_u",
    text="Return L and U in one matrix, and the pivots counted from 1." + FAILS)  # fmt: skip
-op("linalg.ldl_factor_ex(A, *, hermitian=False, check_errors: bool = False)", "linalg.ldl.ldl_factor_ex",
+op("linalg.ldl_factor_ex(A, *, hermitian=False, check_errors: bool = False)", ldl.ldl_factor_ex,
    result="LD pivots info", fails="zero_in_d")  # fmt: skip
-op("linalg.ldl_factor(A, *, hermitian=False)", "linalg.ldl.ldl_factor_ex", result="LD pivots", fails="zero_in_d",
+op("linalg.ldl_factor(A, *, hermitian=False)", ldl.ldl_factor_ex, result="LD pivots", fails="zero_in_d",
    text="Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1."
    + FAILS)  # fmt: skip
-op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "linalg.ldl.ldl_solve")
-op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", "linalg.solve.lu_solve", check="pivots_of_rows")
+op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", ldl.ldl_solve)
+op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", solve.lu_solve, check="pivots_of_rows")
 op(
     "linalg.solve_ex(A, B, *, left=True, check_errors: bool = False)",
-    "linalg.solve.solve_ex",
+    solve.solve_ex,
     result="result info",
     fails="singular",
 )
-op("linalg.solve(A, B, *, left=True)", "linalg.solve.solve_ex", fails="singular",
+op("linalg.solve(A, B, *, left=True)", solve.solve_ex, fails="singular",
    text="Return x with ``A x = B`` (``x A = B`` if not ``left``)." + FAILS)  # fmt: skip
-op("linalg.inv_ex(A, *, check_errors: bool = False)", "linalg.solve.inv_ex", result="inverse info", fails="singular")
-op("linalg.inv(A)", "linalg.solve.inv_ex", also=".inverse Tensor.inverse _C.inv", fails="singular",
+op("linalg.inv_ex(A, *, check_errors: bool = False)", solve.inv_ex, result="inverse info", fails="singular")
+op("linalg.inv(A)", solve.inv_ex, also=".inverse Tensor.inverse _C.inv", fails="singular",
    text="Return the inverses of matrices." + FAILS)  # fmt: skip
 written("linalg.lstsq", LINEAR_ALGEBRA)
 written("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
 written("linalg.pinv", LINEAR_ALGEBRA, also=".pinverse Tensor.pinverse", out=True)
 op(
     "linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False)",
-    "linalg.solve.solve_triangular",
+    solve.solve_triangular,
     strict=True,
 )
-op("linalg.tensorsolve(A, B, dims=None)", "linalg.solve.tensorsolve", fails="singular",
+op("linalg.tensorsolve(A, B, dims=None)", solve.tensorsolve, fails="singular",
    text="Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first." + FAILS)  # fmt: skip
-op("linalg.tensorinv(A, ind=2)", "linalg.solve.tensorinv", fails="singular",
+op("linalg.tensorinv(A, ind=2)", solve.tensorinv, fails="singular",
    text="Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on." + FAILS)  # fmt: skip
 written("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
-op("linalg.multi_dot(tensors)", "linalg.solve.multi_dot")
-op("linalg.vander(x, N=None, increasing=True)", "linalg.solve.vander")
-op("linalg.cross(input, other, *, dim=-1)", "linalg.matrix.cross", oneflow="input other dim")
+op("linalg.multi_dot(tensors)", solve.multi_dot)
+op("linalg.vander(x, N=None, increasing=True)", solve.vander)
+op("linalg.cross(input, other, *, dim=-1)", matrix.cross, oneflow="input other dim")
 written("linalg.vecdot", LINEAR_ALGEBRA, out=True)
 alias("linalg.diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1)",
       "diagonal(A, offset, dim1, dim2)", oneflow="input=A offset dim1 dim2")  # fmt: skip
 
-op("det(input)", "linalg.decompose.det", READ)
-op("logdet(input)", "linalg.decompose.logdet", READ)
-op("matrix_exp(input)", "linalg.decompose.matrix_exp", READ)
+op("det(input)", decompose.det, READ)
+op("logdet(input)", decompose.logdet, READ)
+op("matrix_exp(input)", decompose.matrix_exp, READ)
 alias("matrix_power(input: Tensor, n: int)", "linalg.matrix_power(input, n)", READ, out=True,
       text="Return the n-th power of square matrices; a negative one is that of the inverse." + FAILS)  # fmt: skip
-op("cholesky_solve(input, input2, upper=False)", "linalg.decompose.cholesky_solve", READ)
-op("cholesky_inverse(L, upper=False)", "linalg.decompose.cholesky_inverse", READ)
-op("orgqr(input, input2)", "linalg.decompose.householder_product", READ)
-op("geqrf(input)", "linalg.decompose.reflections", READ, result="a tau")
-op("ormqr(input, tau, other, left=True, transpose=False)", "linalg.decompose.reflect", READ)
-op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", "linalg.decompose.lu_unpack", result="P L U",
+op("cholesky_solve(input, input2, upper=False)", decompose.cholesky_solve, READ)
+op("cholesky_inverse(L, upper=False)", decompose.cholesky_inverse, READ)
+op("orgqr(input, input2)", decompose.householder_product, READ)
+op("geqrf(input)", decompose.reflections, READ, result="a tau")
+op("ormqr(input, tau, other, left=True, transpose=False)", decompose.reflect, READ)
+op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", decompose.lu_unpack, result="P L U",
    check="unpacked_pivots")  # fmt: skip
 written("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
 written("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
-op("chain_matmul(*matrices)", "linalg.solve.multi_dot")
-op("vander(x, N=None, increasing=False)", "linalg.solve.vector_powers", out=False)
+op("chain_matmul(*matrices)", solve.multi_dot)
+op("vander(x, N=None, increasing=False)", solve.vector_powers, out=False)
 alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)
 alias(
     "qr(input: Tensor, some: bool = True) -> tuple",

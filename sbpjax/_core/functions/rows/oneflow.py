@@ -5,6 +5,7 @@ A kernel that is an op here, ``_C.fused_glu``, is planned as a whole; another fo
 
 from __future__ import annotations
 
+from ..table.op_modules import attention, class_loss, gather
 from ..table.table import alias, op, written
 
 KERNELS = "sbpjax._core.functions.oneflow.kernels"
@@ -12,20 +13,20 @@ ATTENTION = "sbpjax._core.functions.oneflow.attention"
 
 # ---------------------------------------------------------------------------------------------------------- own kernels
 
-op("_C.fused_fast_gelu_mul(x, multiplier)", "attention.fused.fast_gelu_mul")
-op("_C.fused_scale_mask_softmax(x, mask, fill_value=0.0, scale=1.0)", "attention.fused.scale_mask_softmax")
-op("_C.fused_bias_add_gelu(a, b, axis)", "attention.fused.bias_add_gelu")
-op("_C.fused_scale_tril(x, diagonal=0, fill_value=0.0, scale=1.0)", "attention.fused.scale_tril")
-op("_C.fused_glu(x, w, b=None, v=None, c=None, activation='none')", "attention.fused.glu")
+op("_C.fused_fast_gelu_mul(x, multiplier)", attention.fast_gelu_mul)
+op("_C.fused_scale_mask_softmax(x, mask, fill_value=0.0, scale=1.0)", attention.scale_mask_softmax)
+op("_C.fused_bias_add_gelu(a, b, axis)", attention.bias_add_gelu)
+op("_C.fused_scale_tril(x, diagonal=0, fill_value=0.0, scale=1.0)", attention.scale_tril)
+op("_C.fused_glu(x, w, b=None, v=None, c=None, activation='none')", attention.glu)
 op(
     "_C.fused_self_attention(hidden_states, head_size=8, alpha=1.0) -> tuple[Tensor, Tensor]",
-    "attention.fused.self_attention",
+    attention.self_attention,
     out=False,
 )
-op("_C.bias_add(x, bias, axis=1)", "attention.fused.bias_add", out=False)
-op("_C.gather(x, indices, axis=0)", "shapes.gather.slices", out=False)
+op("_C.bias_add(x, bias, axis=1)", attention.bias_add, out=False)
+op("_C.gather(x, indices, axis=0)", gather.slices, out=False)
 op("_C.sparse_softmax_cross_entropy(logits, label, depth: int | None = None)",
-   "losses.class_loss.sparse_softmax_cross_entropy", ignores="depth", check="depth_is_classes", out=False)  # fmt: skip
+   class_loss.sparse_softmax_cross_entropy, ignores="depth", check="depth_is_classes", out=False)  # fmt: skip
 written("_C.normalization _C.normalization_add_relu _C.skip_layer_norm _C.skip_rms_norm", KERNELS)
 written("_C.fused_bias_add_dropout _C.fused_scale_mask_softmax_dropout", KERNELS)
 written("_C.fused_bias_add_scale_mask_softmax_dropout _C.fused_scale_tril_softmax_mask_scale", KERNELS)

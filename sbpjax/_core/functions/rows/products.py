@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..table.op_modules import matrix, place, products
 from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, op, written
 
 FUNCTIONS = "sbpjax._core.functions.elementwise"
@@ -9,32 +10,32 @@ READ = FN | METHOD
 WRITE = READ | INPLACE
 
 written("matmul", FUNCTIONS, READ, also="_C.matmul linalg.matmul", amp="lower")
-op("mm(input, mat2)", "linalg.products.mm", READ, amp="lower", exact_out=True)
-op("bmm(input, mat2, transpose_a=False, transpose_b=False, alpha=1.0)", "linalg.products.bmm", READ, amp="lower",
+op("mm(input, mat2)", products.mm, READ, amp="lower", exact_out=True)
+op("bmm(input, mat2, transpose_a=False, transpose_b=False, alpha=1.0)", products.bmm, READ, amp="lower",
    names={"a": "input", "b": "mat2"})  # fmt: skip
-op("mv(input, vec)", "linalg.products.mv", READ, amp="accelerator:lower")
-op("dot(input, other)", "linalg.products.dot", READ, names={"tensor": "other"}, amp="accelerator:widest")
-op("outer(input, vec2)", "linalg.products.outer", READ, also="ger")
-op("inner(input, other)", "linalg.products.inner", READ)
-op("kron(input, other)", "linalg.products.kron", READ)
+op("mv(input, vec)", products.mv, READ, amp="accelerator:lower")
+op("dot(input, other)", products.dot, READ, names={"tensor": "other"}, amp="accelerator:widest")
+op("outer(input, vec2)", products.outer, READ, also="ger")
+op("inner(input, other)", products.inner, READ)
+op("kron(input, other)", products.kron, READ)
 op(
     "addmm(input, mat1, mat2, beta=1, alpha=1)",
-    "linalg.products.addmm",
+    products.addmm,
     WRITE,
     oneflow="input mat1 mat2 alpha beta",
     amp="lower",
 )
-op("baddbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.products.baddbmm", WRITE, also="_C.baddbmm", amp="lower")
-op("addbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.products.addbmm", READ, amp="lower")
+op("baddbmm(input, batch1, batch2, beta=1, alpha=1)", products.baddbmm, WRITE, also="_C.baddbmm", amp="lower")
+op("addbmm(input, batch1, batch2, beta=1, alpha=1)", products.addbmm, READ, amp="lower")
 written("Tensor.addbmm_", FUNCTIONS)
-op("addmv(input, mat, vec, beta=1, alpha=1)", "linalg.products.addmv", WRITE | INPLACE_FN, amp="accelerator:lower")
-op("addr(input, vec1, vec2, beta=1, alpha=1)", "linalg.products.addr", WRITE, amp="cpu:widest accelerator:lower")
+op("addmv(input, mat, vec, beta=1, alpha=1)", products.addmv, WRITE | INPLACE_FN, amp="accelerator:lower")
+op("addr(input, vec1, vec2, beta=1, alpha=1)", products.addr, WRITE, amp="cpu:widest accelerator:lower")
 written("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")
 written("einsum", FUNCTIONS, amp="lower")
 written("cross", FUNCTIONS, READ, out=True, amp="accelerator:widest")
-op("vdot(input, other)", "shapes.place.vdot", READ)
-op("tril(input, diagonal=0)", "linalg.matrix.tril", WRITE)
-op("triu(input, diagonal=0)", "linalg.matrix.triu", WRITE)
-op("trace(input)", "linalg.matrix.trace", READ, amp="cpu:float32")
-op("diag(input, diagonal=0)", "linalg.matrix.diag", READ)
-op("diag_embed(input, offset=0, dim1=-2, dim2=-1)", "linalg.matrix.diag_embed", READ)
+op("vdot(input, other)", place.vdot, READ)
+op("tril(input, diagonal=0)", matrix.tril, WRITE)
+op("triu(input, diagonal=0)", matrix.triu, WRITE)
+op("trace(input)", matrix.trace, READ, amp="cpu:float32")
+op("diag(input, diagonal=0)", matrix.diag, READ)
+op("diag_embed(input, offset=0, dim1=-2, dim2=-1)", matrix.diag_embed, READ)

@@ -5,6 +5,7 @@ Of a method several dims may be arguments of their own: ``x.sum(0, 1)`` is ``x.s
 
 from __future__ import annotations
 
+from ..table.op_modules import distance, reduce, stats
 from ..table.table import FN, INPLACE, METHOD, NOTHING_SAVED, op, written
 
 REDUCTIONS = "sbpjax._core.functions.reductions"
@@ -12,29 +13,29 @@ STATISTICS = "sbpjax._core.functions.statistics"
 READ = FN | METHOD
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 
-op("sum(input, dim=None, keepdim=False, *, dtype=None)", "reductions.reduce.sum", READ, several="dim",
+op("sum(input, dim=None, keepdim=False, *, dtype=None)", reduce.sum, READ, several="dim",
    saves=NOTHING_SAVED,
    amp="accelerator:float32")  # fmt: skip
 op(
     "mean(input, dim=None, keepdim=False, *, dtype=None)",
-    "reductions.reduce.mean",
+    reduce.mean,
     READ,
     several="dim",
     saves=NOTHING_SAVED,
 )
-op("nansum(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.nansum", READ, several="dim")
-op("nanmean(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.nanmean", READ, several="dim")
-op("prod(input, dim=None, keepdim=False, *, dtype=None)", "reductions.reduce.prod", READ, amp="float32")
-op("all(input, dim=None, keepdim=False)", "reductions.reduce.all", READ)
-op("any(input, dim=None, keepdim=False)", "reductions.reduce.any", READ)
-op("amax(input, dim=None, keepdim=False)", "reductions.reduce.amax", READ, several="dim")
-op("amin(input, dim=None, keepdim=False)", "reductions.reduce.amin", READ, several="dim")
-op("aminmax(input, *, dim=None, keepdim=False)", "reductions.reduce.aminmax", READ, result="min max")
-op("argmax(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.argmax", READ, exact_out=True)
-op("argmin(input, dim=None, keepdim=False, dtype=None)", "reductions.reduce.argmin", READ, exact_out=True)
-op("count_nonzero(input, dim=None)", "reductions.reduce.count_nonzero", READ, several="dim")
-op("hash_tensor(input, dim=(), *, keepdim=False, mode=0)", "reductions.reduce.hash_tensor", READ, exact_out=True)
-op("logsumexp(input, dim=None, keepdim=False)", "reductions.reduce.logsumexp", READ, also="special.logsumexp",
+op("nansum(input, dim=None, keepdim=False, dtype=None)", reduce.nansum, READ, several="dim")
+op("nanmean(input, dim=None, keepdim=False, dtype=None)", reduce.nanmean, READ, several="dim")
+op("prod(input, dim=None, keepdim=False, *, dtype=None)", reduce.prod, READ, amp="float32")
+op("all(input, dim=None, keepdim=False)", reduce.all, READ)
+op("any(input, dim=None, keepdim=False)", reduce.any, READ)
+op("amax(input, dim=None, keepdim=False)", reduce.amax, READ, several="dim")
+op("amin(input, dim=None, keepdim=False)", reduce.amin, READ, several="dim")
+op("aminmax(input, *, dim=None, keepdim=False)", reduce.aminmax, READ, result="min max")
+op("argmax(input, dim=None, keepdim=False, dtype=None)", reduce.argmax, READ, exact_out=True)
+op("argmin(input, dim=None, keepdim=False, dtype=None)", reduce.argmin, READ, exact_out=True)
+op("count_nonzero(input, dim=None)", reduce.count_nonzero, READ, several="dim")
+op("hash_tensor(input, dim=(), *, keepdim=False, mode=0)", reduce.hash_tensor, READ, exact_out=True)
+op("logsumexp(input, dim=None, keepdim=False)", reduce.logsumexp, READ, also="special.logsumexp",
    several="dim",
    amp="accelerator:float32")  # fmt: skip
 written("max min", REDUCTIONS, READ, names=NUMPY)
@@ -42,20 +43,20 @@ written("var std", REDUCTIONS, READ, names=NUMPY, out=True)
 written("var_mean std_mean", REDUCTIONS, names=NUMPY)
 written("norm", REDUCTIONS, READ, names=NUMPY, amp="accelerator:float32")
 
-op("dist(input, other, p=2.0)", "losses.distance.dist", READ)
-op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", "losses.distance.cdist",
+op("dist(input, other, p=2.0)", distance.dist, READ)
+op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", distance.cdist,
    ignores="compute_mode", check="distance_mode", out=False)  # fmt: skip
-op("renorm(input, p, dim, maxnorm)", "losses.distance.renorm", READ | INPLACE)
-op("corrcoef(input)", "reductions.stats.corrcoef", READ)
+op("renorm(input, p, dim, maxnorm)", distance.renorm, READ | INPLACE)
+op("corrcoef(input)", stats.corrcoef, READ)
 op(
     "cov(input, *, correction=1, fweights=None, aweights=None)",
-    "reductions.stats.cov",
+    stats.cov,
     READ,
     check="observation_weights",
     out=False,
 )
-op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", "reductions.stats.trapezoid", also="trapz", out=False)
-op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", "reductions.stats.cumulative_trapezoid", out=False)
+op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", stats.trapezoid, also="trapz", out=False)
+op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", stats.cumulative_trapezoid, out=False)
 written("nanquantile", STATISTICS, READ, names={"axis": "dim"}, out=True)
 written("gradient histogramdd", STATISTICS)
 written("histogram", STATISTICS, READ, strict=True, out=True)

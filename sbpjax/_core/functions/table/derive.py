@@ -1,6 +1,6 @@
 """Code generation for rows of the table: writes the source of each function from the call form and compiles it.
 
-    op("gather(input, dim, index, sparse_grad=False)", "gather.gather", ignores="sparse_grad", check="index_in_dim")
+    op("gather(input, dim, index, sparse_grad=False)", gather.gather, ignores="sparse_grad", check="index_in_dim")
 
 gives, since ``gather.gather(x, index, /, dim: int)`` has two tensors and one attribute,
 

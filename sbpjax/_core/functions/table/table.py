@@ -1,6 +1,6 @@
 """Op registration: a table of the public ops with call form, implementation and namespaces of each.
 
-    op("gcd(input, other)", "pairs.gcd", FN | METHOD | INPLACE | INPLACE_FN)
+    op("gcd(input, other)", pairs.gcd, FN | METHOD | INPLACE | INPLACE_FN)
 
 is `sbpjax.gcd`, ``x.gcd(y)``, ``x.gcd_(y)`` and `sbpjax.gcd_`, with ``out=``, NumPy's and OneFlow's names of arguments,
 a signature, a docstring, and argument errors. The rows are in `_core.functions.rows`, a file per family:
@@ -10,8 +10,8 @@ a signature, a docstring, and argument errors. The rows are in `_core.functions.
 * `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
   `alias` rows are other forms of existing calls: ``alias("_C.rint(x: Tensor)", "x.round()")``.
 * a dotted name, ``special.entr(input)``, is in that package; `also` gives further names.
-* importing sbpjax reads the rows and imports no op: a name is made on first access (`found`), a method by a
-  `LazyMethod` that is in the class until then.
+* importing sbpjax reads the rows and imports no op (`op_modules`): a name is made on first access (`found`), a method
+  by a `LazyMethod` that is in the class until then.
 * facts about the op itself (`saves`, `amp`) are handed to the packages below, which declare the tables for them.
 
 Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls `found("", "gcd")`; the row
@@ -46,20 +46,20 @@ ROWS: list[Row] = []
 _PUBLIC_ROWS: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the row, and the kind of function
 
 
-def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
+def op(form: str, function: Any, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
     """Add a row whose functions are derived from the call form.
 
     Args:
         form: how users write the call.
-        home: module and name of the pure op below `_core.ops`.
+        function: the pure function, through a module of `op_modules`.
         shows: the namespaces that expose it.
         saves: the value that PyTorch keeps for backward where this package keeps an input: `OUTPUT` or
             `NOTHING_SAVED`; it decides which write in place is an error.
         amp: its autocast policy, see `_core.tensor.amp.lists`.
         **facts: further columns, see `Row`.
     """
-    note(home.rpartition(".")[2], saves, amp)
-    return _add(Row(form, home, shows, **facts))
+    note(function.path.rpartition(".")[2], saves, amp)
+    return _add(Row(form, function.path, shows, **facts))
 
 
 def written(
