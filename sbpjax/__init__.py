@@ -12,7 +12,7 @@ from ._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # first of a
 _resting = _Pause()
 
 from .distributed import jax_settings as _settings  # isort: skip  # first: it configures JAX
-from ._core.functions import tensor_methods as _tensor_methods  # isort: skip  # fills the class
+import sbpjax._core.functions.tensor_methods as _tensor_methods  # isort: skip  # fills the class
 from ._core.functions.printing import set_printoptions as set_printoptions
 from ._core.functions.settings import channels_last as channels_last
 from ._core.functions.settings import channels_last_3d as channels_last_3d

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+# Not `from . import`, which calls `__getattr__` of the package first, and so builds the table of absent names.
+import sbpjax._core.functions.complex_numbers as complex_numbers
+import sbpjax._core.functions.conversions as conversions
+import sbpjax._core.functions.operators as operators
+import sbpjax._core.functions.printing as printing
+import sbpjax._core.functions.protocols as protocols
+import sbpjax._core.functions.strides as strides
 from sbpjax._core.tensor.calls import op_errors
 from sbpjax._core.tensor.creation import convert, from_data
 from sbpjax._core.tensor.dispatch import abstract
@@ -15,8 +22,6 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage import indexing, storage, views
 from sbpjax._core.tensor.tape import backward
-
-from . import complex_numbers, conversions, operators, printing, protocols, strides
 
 # Kinds of tensors and devices that do not exist here.
 NEVER = "is_sparse is_sparse_csr is_quantized is_nested is_mkldnn is_mps is_xpu is_ipu is_mtia is_vulkan".split()
