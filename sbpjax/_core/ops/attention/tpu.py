@@ -129,7 +129,7 @@ def backward(q, k, v, mask, segments, how: Scores, out, lse, ct, *, interpret: b
         def run(q, k, v, segments, out, lse, ct):
             kept = (q, k, v, segments, None, out, lse, made.dq_mask_info, made.dkv_mask_info)
             value, function = made.kwargs["mask_value"], made.kwargs["mask_function"]
-            return call.splash._splash_attention_bwd(
+            return splash._splash_attention_bwd(
                 False, value, True, sizes, None, function, how.soft_cap, interpret, kept, ct
             )[3:6]
 
