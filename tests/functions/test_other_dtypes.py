@@ -117,3 +117,11 @@ def test_hyperbolic_sines_of_complex_numbers(name, points):
         runs.append([v.detach().resolve_conj().numpy() for v in (out, x.grad)])
     for mine, other in zip(*runs, strict=True):
         np.testing.assert_allclose(mine, other, rtol=2e-6, atol=1e-7)
+
+
+def test_bfloat16_pooling_of_many_numbers_adds_in_float32():
+    x = torch.tensor(np.random.default_rng(0).normal(1, 0.5, (8, 4096))).bfloat16()
+    ours = flow.nn.functional.lp_pool1d(flow.tensor(x.float().numpy()).bfloat16(), 2, 1024)
+    assert ours.dtype is flow.bfloat16
+    theirs = torch.nn.functional.lp_pool1d(x, 2, 1024)
+    np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=2e-2)

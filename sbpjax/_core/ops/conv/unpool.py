@@ -103,7 +103,9 @@ def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode:
         stride: number(s), by default the kernel's.
         ceil_mode: count a last window that reaches past the end; its sum is scaled up to a whole window's.
     """
-    x, single, dims = _geometry(floats(x), n, kernel_size, stride, 0, 1, ceil_mode, f"lp_pool{n}d")
+    x = floats(x)
+    dtype = x.dtype
+    x, single, dims = _geometry(cast(x, compute_dtype(dtype)), n, kernel_size, stride, 0, 1, ceil_mode, f"lp_pool{n}d")
     p = np.asarray(norm_type, x.dtype)
     total, sizes = lax.pow(x, p) if norm_type != 2 else lax.square(x), x.shape[2:]
     for i, (kernel, step, _, _, count) in enumerate(dims):
@@ -119,6 +121,7 @@ def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode:
     zero = lax.eq(total, np.zeros((), total.dtype))
     safe = lax.select_n(zero, total, lax.full_like(total, 1))
     out = lax.select_n(zero, lax.pow(safe, np.asarray(1.0 / norm_type, total.dtype)), lax.full_like(total, 0))
+    out = cast(out, dtype)
     return lax.squeeze(out, (0,)) if single else out
 
 
