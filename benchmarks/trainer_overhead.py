@@ -35,7 +35,7 @@ from sbpjax import models, optim
 from sbpjax.models.gpt2 import GPT2, GPT2Config
 from sbpjax.train import Checkpoints, Evaluation, Hook, JsonLines, Trainer
 from sbpjax.train.data import PackedTokens, TokenFileWriter, token_dtype
-from sbpjax.train.writers import Bar, TensorBoard
+from sbpjax.train.writers import ProgressBarWriter, TensorBoard
 
 CONFIG = GPT2Config(vocab_size=512, n_positions=64, n_embd=128, n_layer=2, n_head=4)
 BATCH = 16
@@ -48,7 +48,7 @@ def trainer_of(tokens: Path, out: Path | None, steps: int, hooks: list[Hook]) ->
     flow.manual_seed(0)
     data = functools.partial(PackedTokens, tokens, length=CONFIG.n_positions)
     console = Console(file=io.StringIO(), force_terminal=True)
-    writers = [] if out is None else [Bar(console), JsonLines(), TensorBoard()]
+    writers = [] if out is None else [ProgressBarWriter(console), JsonLines(), TensorBoard()]
     some = [Evaluation(data(shuffle=False), every=10**9), Checkpoints(every=10**9)] if out is not None else []
     return Trainer(
         model=GPT2(CONFIG),

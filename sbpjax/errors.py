@@ -51,7 +51,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
         return
     seen = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        text, category, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), seen
+        text, category, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), seen
     )
 
 

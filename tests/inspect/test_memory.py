@@ -281,14 +281,16 @@ class TestSpans:
 
     def test_a_tpus_estimate_is_what_its_compiler_stores(self, monkeypatch):
         """Of an MLP XLA:CPU keeps more than the products, and the TPU compiler nothing else."""
-        from sbpjax._core.planner.memory.tpu_liveness import OnTpu
+        from sbpjax._core.planner.memory.tpu_liveness import TpuSpans
 
         step, x = mlp()
         here = step.memory(x, compiled=False)
         monkeypatch.setattr(memory_module, "_device_type", lambda program: "tpu")
         there = step.memory(x, compiled=False)
         (program,) = step._programs.values()
-        held = OnTpu(normalise(program.jaxpr) if program.plan is None else program.plan.program, program.plan).at_peak()
+        held = TpuSpans(
+            normalise(program.jaxpr) if program.plan is None else program.plan.program, program.plan
+        ).at_peak()
         assert (there.activations, there.gradients, there.temporaries) == (
             held.activations, held.gradients, held.temporaries
         )  # fmt: skip

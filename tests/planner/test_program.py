@@ -231,7 +231,7 @@ def test_axes_may_begin_alike(monkeypatch):
         return plan_program(program, (2, 2, 2), given, pins, free_inputs=free, cost=cost.preset("v5p")).modelled_us
 
     together = found()
-    monkeypatch.setattr(sbpjax._core.planner.program, "_alike", lambda *_: None)
+    monkeypatch.setattr(sbpjax._core.planner.program, "_uniform_plan", lambda *_: None)
     assert together < 0.5 * found()
 
 
@@ -240,7 +240,7 @@ def test_given_layouts_that_differ_between_axes_do_not_begin_alike():
 
     def start(codes):
         graph = build(program, (codes, None), (None,), (1,), (-1, -1))
-        return sbpjax._core.planner.program._alike(Problem(graph, (2, 4), cost.preset("v5p")))
+        return sbpjax._core.planner.program._uniform_plan(Problem(graph, (2, 4), cost.preset("v5p")))
 
     assert start((0, -1)) is None
     alike = start((0, 0))

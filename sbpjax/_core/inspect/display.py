@@ -1,6 +1,6 @@
 """Report display in a terminal and a notebook: blocks of lines, tables and other reports.
 
-    class Sums(Shown):
+    class Sums(DisplayedReport):
         def _blocks(self):
             yield "sums of a step", Table([("all-gather", "42.4 MB")], ("kind", "bytes"), right=(1,))
 

@@ -209,7 +209,7 @@ def planning_problem_of(
     for label, given in (("names", names), ("kinds", kinds), ("own", layouts)):
         if len(given) != count:
             raise SbpError(
-                f"subject_of({label}=...)",
+                f"planning_problem_of({label}=...)",
                 f"{len(given)} {label} for {count} leaves",
                 "there is one per leaf of the step",
                 f"give {count}",
@@ -232,7 +232,7 @@ def planning_problem_of(
     pins = (*range(returned), *(everywhere if not _shape(v) else None for v in program.outvars[returned:]))
     if rest < 0:
         raise SbpError(
-            f"subject_of(returned={returned})",
+            f"planning_problem_of(returned={returned})",
             f"a step of {len(program.outvars)} results",
             "the first results are the new state, one per leaf of it",
             f"returned={len(program.outvars)} at most",

@@ -4,7 +4,7 @@ A graph may keep parameters as it needs them from step to step: divided over the
 same weight of all layers in one stack. The user's tensor does not show that: its shape, dtype, placement and sbp are
 unchanged. Its payload is kept on a `StackedParameters`, and is fetched when it is read or written:
 
-    stack = Stack(array, layout)
+    stack = StackedParameters(array, layout)
     stack.store(weights)           # weights[i] is stack[i] from now on; nothing is copied
     weights[3].numpy()             # fetches one slice; the others stay where they are
 
