@@ -8,9 +8,9 @@ every few calls and where values are read, but not more often than its pause, an
     rank 1 reads   it made 61 calls, and after its 58th the state was 93: other calls
 
 It reports this in the store, rank 0 adds its own calls, and rank 1 composes the text of the first difference and
-reports it as its failure, which `failure.FailureMonitor` distributes to all ranks. The main thread raises it at its next call; a
-process whose main thread is blocked in a program is ended. At the exit the ranks wait for each other, and compare to
-the last call.
+reports it as its failure, which `failure.FailureMonitor` distributes to all ranks. The main thread raises it at its
+next call; a process whose main thread is blocked in a program is ended. At the exit the ranks wait for each other,
+and compare to the last call.
 """
 
 from __future__ import annotations

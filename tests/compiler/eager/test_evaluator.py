@@ -8,7 +8,6 @@ import pytest
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from sbpjax._core.compiler.eager.evaluator import first_use
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import jaxprs_in_params
@@ -250,7 +249,7 @@ def test_sizes_of_one_and_zero_are_no_symbols(evaluated):
 
 
 def test_a_large_program_is_compiled_once_its_calls_have_cost_that(evaluated, monkeypatch):
-    monkeypatch.setattr(first_use, "_COMPILATION_NS", 3 * (2e3 + 128 * 128))
+    monkeypatch.setattr("sbpjax._core.compiler.eager.evaluator.first_use._COMPILATION_NS", 3 * (2e3 + 128 * 128))
     op = evaluated(lambda x: x + 1)
     x = jnp.asarray(normal(128, 128))
     op.call(x)

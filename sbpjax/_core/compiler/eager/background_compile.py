@@ -27,8 +27,7 @@ from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
-from . import shape_cache
-from .evaluator import first_use
+from . import evaluator, shape_cache
 from .tiered import cold
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
@@ -55,8 +54,8 @@ class FirstCall:
     def __call__(self, *arrays: Any) -> Any:
         if not trace_state_clean():
             return self._plain(*arrays)
-        if first_use.is_on():
-            self._op.call = first_use.EvaluatedCall(self._op, self._plain)
+        if evaluator.is_on():
+            self._op.call = evaluator.first_use.EvaluatedCall(self._op, self._plain)
         else:
             self._op.options, self._op.call = self._first(arrays)
         return self._op.call(*arrays)

@@ -23,11 +23,8 @@ from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
 
-from ...compiler.eager import shape_cache
+from ...compiler.eager import evaluator, shape_cache
 from ...compiler.eager.background_compile import FirstCall, compile_ahead
-from ...compiler.eager.evaluator import first_use
-from ...compiler.eager.evaluator.program import bind
-from ...compiler.eager.evaluator.symbolic import Traces
 from ...compiler.eager.tiered import cold
 from ..calls.argument_errors import check_attributes
 
@@ -297,12 +294,14 @@ class Entry:
         for name in ("op", "needs", "single", "n_out", "diff_outs", "keep", "keep_all", "_used"):
             setattr(bound, name, getattr(self, name))
         bound._structs = tuple(map(struct_of, avals))
-        bound.out_structs = tuple([jax.ShapeDtypeStruct(bind(o.shape, sizes), o.dtype) for o in self.out_structs])
+        bound.out_structs = tuple(
+            [jax.ShapeDtypeStruct(evaluator.first_use.bind(o.shape, sizes), o.dtype) for o in self.out_structs]
+        )
         bound._variants, bound.first, bound.rest, bound.passed = {}, None, None, None
         if self.first is not None:
             bound.first = bound._variants[self.diff_outs] = bound._variant(self.diff_outs, None, self._used)
             structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
-            first_use.evaluate(bound.first, (first_use.trace(self.first.traced, structs), sizes))
+            evaluator.first_use.evaluate(bound.first, (evaluator.first_use.trace(self.first.traced, structs), sizes))
         return bound
 
     def variant(self, mask: tuple[int, ...]) -> Op:
@@ -434,7 +433,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
-        found = _bound_entry(op, needs, avals) if first_use.is_on() else None
+        found = _bound_entry(op, needs, avals) if evaluator.is_on() else None
         if found is None:
             found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
         op.entries[key] = found
@@ -448,6 +447,6 @@ def _bound_entry(op: Op, needs: tuple[int, ...], avals: tuple) -> Entry | None:
     """Return the backward at ``avals`` made of a symbolic one, None if there is none."""
     traces = op.backwards.get(needs)
     if traces is None:
-        traces = op.backwards[needs] = Traces(lambda structs: Entry(op, needs, tuple(structs)))
+        traces = op.backwards[needs] = evaluator.first_use.Traces(lambda structs: Entry(op, needs, tuple(structs)))
     found = traces.find(avals)
     return None if found is None else found[0].bind(found[1], avals)

@@ -57,7 +57,8 @@ class Meta:
         kept: of a tensor that a compiled step left where its function keeps it: ``"constant"`` or ``"output"``, see
             `_core.tracing.kept`; else None.
         multi: whether the view is one of several that one op returned.
-        pending, place: the `lazy_views.PendingOutputs` that a view without payload is an output of, and which; else None.
+        pending, place: the `lazy_views.PendingOutputs` of which a view without payload is an output, and which; else
+            None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
         row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.

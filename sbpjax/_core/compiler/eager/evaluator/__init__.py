@@ -1,4 +1,18 @@
 """NumPy evaluator: computes the jaxpr of a small eager op without compiling it.
 
-`program` turns a jaxpr into a list of NumPy calls; the other files have a function per primitive, named as JAX's.
+`program` turns a jaxpr into a list of NumPy calls; the other files have a function per primitive, named as JAX's. They
+load SciPy and `jax.export`, so `first_use` is imported where ops are evaluated.
 """
+
+import os
+
+import jax
+
+from sbpjax._core.runtime.lazy_module import LazyModule
+
+first_use = LazyModule("sbpjax._core.compiler.eager.evaluator.first_use")
+
+
+def is_on() -> bool:
+    """Return whether ops are evaluated in this process."""
+    return os.environ.get("SBPJAX_EVALUATE", "") == "1" and jax.default_backend() == "cpu"

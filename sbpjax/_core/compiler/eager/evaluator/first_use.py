@@ -11,7 +11,6 @@ A program of up to `_SMALL` elements is always evaluated, which is as fast as th
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,11 +27,6 @@ _COMPILATION_NS = 100e6
 _SMALL = 4096
 _put = xla_client.batched_device_put
 _programs = LRUCache(most_programs())
-
-
-def is_on() -> bool:
-    """Return whether ops are evaluated in this process."""
-    return os.environ.get("SBPJAX_EVALUATE", "") == "1" and jax.default_backend() == "cpu"
 
 
 class EvaluatedCall:
