@@ -231,6 +231,10 @@ class Graph(Reports):
         )
         try:
             result = self._step(own, args, kwargs, done)  # type: ignore[attr-defined]
+            if own.rates is not None:
+                own.rates.write(
+                    group for entry in entries if entry.scheduler is not None for group in entry.optimizer.param_groups
+                )
             for step in own.schedules:
                 step()
             done.append(True)

@@ -19,6 +19,7 @@ from .module_proxy import GraphModule, ProxyModule
 from .program.fast_path import FastPath
 from .program.program import Program
 from .report_registry import REPORTS
+from .schedule_steps import rate_log
 
 
 class OptimizerEntry(NamedTuple):
@@ -69,6 +70,7 @@ class Internals:
         self.optimizers: list[OptimizerEntry] = []
         # The steps of the schedulers that advance after every call.
         self.schedules: list[Callable[[], None]] = []
+        self.rates = rate_log()
         self.scaler: Any = None
         self.taken: list[Tensor] = []  # tensors outside any module that `build` writes: free running statistics
         self.trained: dict[int, tuple[Tensor, str]] = {}
