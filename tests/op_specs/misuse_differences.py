@@ -226,7 +226,6 @@ Tensor.sum_to_size: a list of objects for 1; text for 1; too many
 histogram: a list of objects for range
 histogramdd: a list of objects for range
 linalg.vector_norm: text for 1
-native_layer_norm: text for 1
 repeat_interleave: text for 1
         """,
     ),
