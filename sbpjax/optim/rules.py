@@ -216,7 +216,7 @@ def adam(
     g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
     u: Any
     if amsgrad or not correct:
-        u, state = moments(g, state, step, hyper, amsgrad, correct)
+        u, state = adam_direction(g, state, step, hyper, amsgrad, correct)
     else:
         transform: Any = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
         before: Any = optax.ScaleByAdamState(count=step - 1, mu=state["exp_avg"], nu=state["exp_avg_sq"])
@@ -227,7 +227,7 @@ def adam(
     return descend(p, u, hyper["lr"]), state
 
 
-def moments(
+def adam_direction(
     g: Array, state: State, step: Array, hyper: Hyper, amsgrad: bool = False, correct: bool = True
 ) -> tuple[Array, State]:
     """Return Adam's direction ``m̂ / (sqrt(v̂) + eps)`` and the new moments."""

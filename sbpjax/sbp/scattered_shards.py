@@ -1,4 +1,4 @@
-"""Shards of a reduce-scatter on TPU: their form when sent, and sums that XLA reduces whole.
+"""Tile rules of reduce-scatter on TPU: the shape of the shards sent, and when XLA lowers it to an all-reduce.
 
 The sum of a ``[4096, 8192]`` over 64 ranks, cut along its columns, is 64 shards of ``[4096, 128]``. They are sent as
 ``[64, 4096, 128]``: each in one piece, the ranks outermost. Activations ``[2, 2048, 4096]`` cut along the tokens stay

@@ -1,4 +1,4 @@
-"""Training utilities: checkpoints, nested structures of tensors, data; subpackages load lazily."""
+"""Utilities: save and load, data loading, nested structures of tensors, host processes; subpackages load lazily."""
 
 from sbpjax._core.functions.table.table import face as _face
 from sbpjax.data.save_load import load as load

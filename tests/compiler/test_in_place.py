@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.compiler.conversions import from_logical, to_logical
-from sbpjax._core.compiler.in_place import in_place, partners, written_over
+from sbpjax._core.compiler.in_place import aliasable_scan_pairs, in_place, partners
 from sbpjax._core.programs.normalise import normalise, run_program
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
@@ -63,20 +63,20 @@ def test_partners_are_found_as_jax_finds_them():
 
 def test_only_what_the_loop_reads_last_is_written_over():
     whole = _program(_update)
-    assert written_over(whole, {0: 0, 1: 1}) == {0: [(1, 1), (2, 2)]}
-    assert written_over(whole, {0: 1, 1: 0}) == {0: [(2, 1), (1, 2)]}  # each turn reads before it is written
+    assert aliasable_scan_pairs(whole, {0: 0, 1: 1}) == {0: [(1, 1), (2, 2)]}
+    assert aliasable_scan_pairs(whole, {0: 1, 1: 0}) == {0: [(2, 1), (1, 2)]}  # each turn reads before it is written
 
     def read_later(w, m, g):
         new, moment, _, _ = _update(w, m, g)
         return new, moment, w.sum()
 
-    assert list(written_over(_program(read_later), {0: 0, 1: 1}).values()) == [[(2, 2)]]
+    assert list(aliasable_scan_pairs(_program(read_later), {0: 0, 1: 1}).values()) == [[(2, 2)]]
     returned = _program(lambda w, m, g: (*_update(w, m, g)[:2], w))
-    assert list(written_over(returned, {0: 0, 1: 1}).values()) == [[(2, 2)]]
+    assert list(aliasable_scan_pairs(returned, {0: 0, 1: 1}).values()) == [[(2, 2)]]
     shared = _program(lambda w, g: _update(w, w, g)[:2], 2)
-    assert written_over(shared, {0: 0}) == {}
+    assert aliasable_scan_pairs(shared, {0: 0}) == {}
     moved = _program(lambda w, m, g: (_update(w[::-1], m, g)[0], m + 1))
-    assert written_over(moved, {0: 0, 1: 1}) == {}
+    assert aliasable_scan_pairs(moved, {0: 0, 1: 1}) == {}
 
 
 def test_exchanged_stacks_have_the_values_of_separate_ones():

@@ -103,13 +103,13 @@ def test_alike_programs_with_state_are_told_apart_by_their_order():
 def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
     monkeypatch.setattr(collective_trace, "trails", {})
     trace = collective_trace.trail_of((0, 1))
-    with collective_trace.meeting("one", (0, 1)) as seen:
+    with collective_trace.trace_rendezvous("one", (0, 1)) as seen:
         assert seen == [[[0, 1], 1, trace.state]] and trace.waits
     before = trace.count, trace.state
-    with pytest.raises(errors.LostRankError), collective_trace.meeting("two", (0, 1)):
+    with pytest.raises(errors.LostRankError), collective_trace.trace_rendezvous("two", (0, 1)):
         raise errors.LostRankError
     assert (trace.count, trace.state) == before and not trace.waits
-    with collective_trace.meeting("alone", (0,)) as seen:
+    with collective_trace.trace_rendezvous("alone", (0,)) as seen:
         assert seen is None
 
 

@@ -41,7 +41,7 @@ def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequenc
     return {o: waiting[kind].popleft() for o, kind in enumerate(outs) if waiting[kind]}
 
 
-def written_over(program: Program, given: Mapping[int, int]) -> dict[int, list[tuple[int, int]]]:
+def aliasable_scan_pairs(program: Program, given: Mapping[int, int]) -> dict[int, list[tuple[int, int]]]:
     """Return for each loop its in-place writes, as pairs of an operand's and an output's position.
 
     Args:
@@ -75,7 +75,7 @@ def in_place(program: Program, given: Mapping[int, int]) -> Program:
         program: a flat program.
         given: output → the input whose memory it gets, see `partners`.
     """
-    pairs = written_over(program, given)
+    pairs = aliasable_scan_pairs(program, given)
     if not pairs:
         return program
     avals = [

@@ -29,7 +29,7 @@ from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import local_shape, physical_spec
 
-from .in_place import in_place, written_over
+from .in_place import aliasable_scan_pairs, in_place
 
 
 def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
@@ -160,7 +160,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
-        if repeats == "copies" and not written_over(plan.program, over):
+        if repeats == "copies" and not aliasable_scan_pairs(plan.program, over):
             results = run_plan(plan, here, blocks)
         else:
             # Traced apart and normalised: `outline` and `in_place` look for layers and loops in equations, and here are

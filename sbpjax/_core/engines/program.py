@@ -69,14 +69,14 @@ class EngineProgram:
         held = self._held
         if held is None or any(inputs[i] is not array for i, array in zip(self._weights, held)):
             with self._lock:
-                return self._first(inputs)
+                return self._build_and_run(inputs)
         return self._outputs(self._run, inputs)
 
     def as_text(self) -> str:
         """Return the program as XLA would run it."""
         return self._exported.mlir_module()
 
-    def _first(self, inputs: Sequence[Any]) -> list[Any]:
+    def _build_and_run(self, inputs: Sequence[Any]) -> list[Any]:
         if self._held is not None:
             log.warning("%s: a weight was written; %s gets the model anew", self._operation, self._engine.name)
         run = self._make_run(inputs)

@@ -156,7 +156,7 @@ def memory(program, state) -> Memory:
     except Exception as error:
         if "RESOURCE_EXHAUSTED" not in str(error) and "memory" not in str(error).lower():
             raise
-        raise _too_big(program, guess, error) from None
+        raise _out_of_memory_error(program, guess, error) from None
     live = _shared_out(
         LiveBytes(guess.activations, guess.gathered, guess.gradients, guess.temporaries), figures.temp_size_in_bytes
     )
@@ -219,7 +219,7 @@ def _results(program) -> int:
     )
 
 
-def _too_big(program, guess: Memory, error: Exception) -> OutOfMemoryError:
+def _out_of_memory_error(program, guess: Memory, error: Exception) -> OutOfMemoryError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return OutOfMemoryError(
         f"memory of {guess.title}",

@@ -1,4 +1,4 @@
-"""Linear program that chooses a strategy for every node, on one mesh axis or with two axes exchanged.
+"""Integer linear program: chooses a sharding strategy per node, on one mesh axis or swapping those of two axes.
 
 One column per node and option (``x``, one option of each node is taken), and one column per value, reader and pair of
 layouts (``f``, the flow from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to

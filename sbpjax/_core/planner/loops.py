@@ -57,10 +57,12 @@ def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pi
     if not axes:
         return _everywhere(program, sizes, in_codes, pins)
 
-    def keep(codes):
+    def select_axes(codes):
         return None if codes is None else tuple(codes[a] for a in axes)
 
-    small = plan_program(program, keep(sizes), [*map(keep, in_codes)], [*map(keep, pins)], cost=_BYTES)
+    small = plan_program(
+        program, select_axes(sizes), [*map(select_axes, in_codes)], [*map(select_axes, pins)], cost=_BYTES
+    )
     return _widen_plan(small, sizes, axes)
 
 

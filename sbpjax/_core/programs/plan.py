@@ -153,7 +153,7 @@ def _boxings(plan: Plan):
         copies.put(variable, everywhere)
     for i, eqn in enumerate(plan.program.eqns):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
-            yield from _read(copies, variable, target, eqn.primitive.name, eqn)
+            yield from _boxing_for_read(copies, variable, target, eqn.primitive.name, eqn)
         if i in plan.bodies:
             iterations, around = eqn.params["length"], str(eqn.source_info.name_stack)
             for b in plan.bodies[i].boxings:
@@ -161,10 +161,10 @@ def _boxings(plan: Plan):
         for variable, codes in zip(eqn.outvars, plan.outs(i), strict=True):
             copies.put(variable, codes)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):
-        yield from _read(copies, variable, target, "output", None)
+        yield from _boxing_for_read(copies, variable, target, "output", None)
 
 
-def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
+def _boxing_for_read(copies: Copies, variable, target: Codes, reader: str, eqn):
     if not isinstance(variable, Var):
         return
     source = copies.source(variable, target)

@@ -272,7 +272,7 @@ def look() -> None:
 
 
 @contextlib.contextmanager
-def meeting(operation: str, members: tuple[int, ...]) -> Iterator[list | None]:
+def trace_rendezvous(operation: str, members: tuple[int, ...]) -> Iterator[list | None]:
     """Note a meeting of some processes, and take it back if it does not take place.
 
     Yields:
@@ -302,7 +302,7 @@ def compare(
     """Compare the messages of the members of a meeting; all of them call it with the same.
 
     Args:
-        traces_by_rank: the message that each of them got from `meeting`.
+        traces_by_rank: the message that each of them got from `trace_rendezvous`.
         swap: sends two ranks' accounts of a trace to all members.
 
     Raises:

@@ -35,12 +35,12 @@ def at_stage(stage: str) -> Callable[[_F], _F]:
         'pre-alpha'
     """
 
-    def mark(found: _F) -> _F:
+    def decorate(found: _F) -> _F:
         found.__stage__ = stage  # type: ignore[attr-defined]
         found.__doc__ = _with_note(found, f"Stage: {stage}; see docs/reference/stages.md.")
         return found
 
-    return mark
+    return decorate
 
 
 def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
@@ -60,7 +60,7 @@ def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
         'f is deprecated since 0.3 and will be gone in 0.5: write g'
     """
 
-    def mark(function: _F) -> _F:
+    def decorate(function: _F) -> _F:
         text = f"{function.__qualname__} is deprecated since {since} and will be gone in {gone}: write {instead}"
 
         @functools.wraps(function)
@@ -72,7 +72,7 @@ def deprecated(*, since: str, instead: str, gone: str) -> Callable[[_F], _F]:
         wrapper.__doc__ = _with_note(function, f"Deprecated since {since}, gone in {gone}: write `{instead}`.")
         return wrapper  # type: ignore[return-value]
 
-    return mark
+    return decorate
 
 
 def _with_note(found: Any, note: str) -> str:

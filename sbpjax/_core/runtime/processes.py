@@ -219,7 +219,7 @@ class Processes(World):
         self._counts[ordered] = number + 1
         base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
         mine = f"{base}/{number}/{self.rank}"
-        with collective_trace.meeting(operation, ordered) as trails:
+        with collective_trace.trace_rendezvous(operation, ordered) as trails:
             self.store.put(mine, (operation, value, trails))
             if number > 1:  # a rank that is here has read all values of two meetings ago
                 self.store.drop(f"{base}/{number - 2}/{self.rank}")

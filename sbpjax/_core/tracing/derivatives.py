@@ -90,7 +90,7 @@ def _direction(operation: str, v, like: tuple, of: str) -> tuple:
     return values
 
 
-def _finish_values(values: tuple, several: bool, create_graph: bool) -> Any:
+def _detach_and_unpack(values: tuple, several: bool, create_graph: bool) -> Any:
     values = values if create_graph else tuple(x.detach() for x in values)
     return values if several else values[0]
 
@@ -114,7 +114,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         out_several, outputs = _run("vjp", func, sources)
         v = _direction("vjp", v, outputs, "the output")
         found = _check_grads("vjp", strict, _walk(outputs, sources, v, create_graph), sources, "the output")
-    return _finish_values(outputs, out_several, create_graph), _finish_values(found, several, create_graph)
+    return _detach_and_unpack(outputs, out_several, create_graph), _detach_and_unpack(found, several, create_graph)
 
 
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -125,7 +125,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         v = _direction("jvp", v, sources, "the input")
         out_several, outputs = _run("jvp", func, sources)
         pushed = _push_forward("jvp", outputs, sources, v, strict, create_graph)
-    return _finish_values(outputs, out_several, create_graph), _finish_values(pushed, out_several, create_graph)
+    return _detach_and_unpack(outputs, out_several, create_graph), _detach_and_unpack(pushed, out_several, create_graph)
 
 
 def _push_forward(operation: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
@@ -176,7 +176,7 @@ def jacobian(
                 for block, g in zip(blocks, found, strict=True):
                     block.append(g)
             rows.append(tuple(_stack_rows(b, out, x) for b, x in zip(blocks, sources, strict=True)))
-    found = tuple(_finish_values(row, several, create_graph) for row in rows)
+    found = tuple(_detach_and_unpack(row, several, create_graph) for row in rows)
     return found if out_several else found[0]
 
 
@@ -192,7 +192,7 @@ def _vectorize_jacobian(func, values: tuple, several: bool, create_graph: bool, 
         found = transform(func, argnums=tuple(range(len(values))))(*sources)
     out_several = isinstance(found[0], tuple) if found else False
     rows = found if out_several else (found,)
-    rows = tuple(_finish_values(tuple(row), several, create_graph) for row in rows)
+    rows = tuple(_detach_and_unpack(tuple(row), several, create_graph) for row in rows)
     return rows if out_several else rows[0]
 
 
@@ -247,7 +247,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         v = _direction("vhp", v, sources, "the input")
         outputs, gradient = _gradient_of("vhp", func, sources, strict)
         found = _check_grads("vhp", strict, _walk(gradient, sources, v, create_graph), sources, "the gradient")
-    return _finish_values(outputs, False, create_graph), _finish_values(found, several, create_graph)
+    return _detach_and_unpack(outputs, False, create_graph), _detach_and_unpack(found, several, create_graph)
 
 
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -258,4 +258,4 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         v = _direction("hvp", v, sources, "the input")
         outputs, gradient = _gradient_of("hvp", func, sources, strict)
         found = _push_forward("hvp", gradient, sources, v, strict, create_graph)
-    return _finish_values(outputs, False, create_graph), _finish_values(found, several, create_graph)
+    return _detach_and_unpack(outputs, False, create_graph), _detach_and_unpack(found, several, create_graph)

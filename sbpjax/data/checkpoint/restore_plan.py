@@ -68,13 +68,13 @@ class RestorePlan:
     def walk(self, target: Any, document: Any, name: str = "", strict: bool = True) -> Finish:
         """Compare a part of the state with its part of the checkpoint; return its setter."""
         if isinstance(target, (Tensor, np.ndarray)):
-            return self._leaf(target, document, name)
+            return self._plan_leaf(target, document, name)
         if is_object(target):
-            return self._object(target, document, name, strict)
+            return self._plan_object(target, document, name, strict)
         if isinstance(target, dict) and (entries := entries_of(document)) is not None:
-            return self._dict(target, entries, name, strict)
+            return self._plan_dict(target, entries, name, strict)
         if type(target) in (list, tuple) and (items := _items(document)) is not None:
-            return self._sequence(target, items, name, strict)
+            return self._plan_sequence(target, items, name, strict)
         if isinstance(target, (dict, list, tuple)) and names_of(document) + _tensors(target):
             self.wrong.append(
                 f"{name or 'the state'}: a {type(target).__name__} here, {_describe_entry(document)} in the checkpoint"
@@ -90,7 +90,7 @@ class RestorePlan:
     def _make_target(self, name: str) -> Any:
         return self._make(name) if name in self.targets else MISSING
 
-    def _leaf(self, target: Any, document: Any, name: str) -> Finish:
+    def _plan_leaf(self, target: Any, document: Any, name: str) -> Finish:
         if not isinstance(document, dict) or document.get("") not in LEAVES:
             self.wrong.append(f"{name}: a tensor here, {_describe_entry(document)} in the checkpoint")
             return lambda: target
@@ -122,7 +122,7 @@ class RestorePlan:
             target.copy_(made.to(target.dtype) if made.dtype != target.dtype else made)
         return target
 
-    def _dict(self, target: dict, entries: dict, name: str, strict: bool) -> Finish:
+    def _plan_dict(self, target: dict, entries: dict, name: str, strict: bool) -> Finish:
         if not self.parts:
             self.missing += [below(name, k) for k in target if k not in entries]
         else:
@@ -139,7 +139,7 @@ class RestorePlan:
 
         return finish
 
-    def _sequence(self, target: Any, items: list, name: str, strict: bool) -> Finish:
+    def _plan_sequence(self, target: Any, items: list, name: str, strict: bool) -> Finish:
         count = min(len(target), len(items))
         self.missing += [below(name, i) for i in range(count, len(target))]
         self._add_unexpected([(below(name, i), items[i]) for i in range(count, len(items))])
@@ -160,7 +160,7 @@ class RestorePlan:
             if not self.parts:
                 self.unexpected += found or [name]
 
-    def _object(self, target: Any, document: Any, name: str, strict: bool) -> Finish:
+    def _plan_object(self, target: Any, document: Any, name: str, strict: bool) -> Finish:
         """Give an object its state, its tensors read into the layouts that they will have."""
         if self.parts and not self.names & set(names_of(document)):
             return lambda: target

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.check import params_value
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, moments
+from sbpjax.optim.rules import Array, Hyper, State, Updated, adam_direction, decay_gradient, descend
 
 
 def lamb(
@@ -20,7 +20,7 @@ def lamb(
 ) -> Updated:  # fmt: skip
     """``u = m̂ / (sqrt(v̂) + eps)``, ``p -= lr * |p| / |u| * (u + weight_decay * p)``; a ratio of zero norms is 1."""
     g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
-    u, state = moments(g, state, step, hyper, correct=correct)
+    u, state = adam_direction(g, state, step, hyper, correct=correct)
     ratio = _ratio(_norm(p), _norm(u))
     if decay and decoupled:
         u = u + hyper["weight_decay"] * p

@@ -1,4 +1,4 @@
-"""Hooks that compare a metric: `EarlyStop` ends a run that stops improving, `TargetMetric` one that misses a bound.
+"""Hooks that compare a metric: `EarlyStop` ends a run that stops improving, `TargetMetric` raises after the last step.
 
 EarlyStop("validation/loss", patience=3)
 TargetMetric("validation/loss", at_most=4.2)
@@ -63,7 +63,7 @@ class EarlyStop(Hook):
 
 
 class TargetMetric(Hook):
-    """Compare a metric at the end of the run with a bound.
+    """Compare a metric with a bound after the last of `max_steps` steps; a run that is stopped earlier is not judged.
 
     Args:
         metric: its name.
@@ -71,7 +71,7 @@ class TargetMetric(Hook):
         at_least: the lower bound.
 
     Raises:
-        TrainError: the bound is missed at the end of the run.
+        TrainError: the bound is missed.
 
     Example:
         >>> TargetMetric("validation/loss", at_most=4.2).at_most

@@ -1,4 +1,4 @@
-"""Table lookups by integers: embedding, one-hot, bincount, and OneFlow's nd-gathers.
+"""Embedding and index ops: embedding, one-hot, bincount, searchsorted, gather_nd and scatter_nd.
 
 Worked case: `embedding(ids (B, T), weight (V, D))` is one gather of whole rows, (B, T, D); with the weight split by
 rows each rank gives the rows that it holds and zeros elsewhere, a partial_sum, with no exchange of the table.

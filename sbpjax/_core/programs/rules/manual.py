@@ -29,13 +29,13 @@ def shard_map_local(ctx: Context, *operands):
     def body(*blocks):
         return _evaluate(program, blocks)
 
-    # From the inner axis out, so that the outermost `vmap` is the mesh's first axis, as `_cut` lays the blocks.
+    # From the inner axis out, so that the outermost `vmap` is the mesh's first axis, as in `_stack_blocks`.
     for name in reversed(sizes):
         mapped = [0 if name in _axes_of(spec) else None for spec in params["in_specs"]]
         body = jax.vmap(body, in_axes=mapped, axis_name=name, axis_size=sizes[name])
-    cut = [_cut(x, spec, sizes) for x, spec in zip(operands, params["in_specs"], strict=True)]
+    cut = [_stack_blocks(x, spec, sizes) for x, spec in zip(operands, params["in_specs"], strict=True)]
     results = body(*cut)
-    return [_join(x, spec, sizes) for x, spec in zip(results, params["out_specs"], strict=True)]
+    return [_unstack_blocks(x, spec, sizes) for x, spec in zip(results, params["out_specs"], strict=True)]
 
 
 def _evaluate(program, blocks) -> list:
@@ -70,7 +70,7 @@ def _names(entry) -> tuple[str, ...]:
     return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
 
 
-def _cut(x, spec, sizes: dict[str, int]):
+def _stack_blocks(x, spec, sizes: dict[str, int]):
     """Return the blocks of ``x`` along new leading dims, one per mesh axis in its spec, in the mesh's order."""
     shape, order = [], []
     for dim, n in enumerate(x.shape):
@@ -81,8 +81,8 @@ def _cut(x, spec, sizes: dict[str, int]):
     return x.reshape(shape).transpose(*leading, *(i for i, a in enumerate(order) if a is None))
 
 
-def _join(x, spec, sizes: dict[str, int]):
-    """Undo `_cut`; along mesh axes that the spec does not name, all blocks are alike."""
+def _unstack_blocks(x, spec, sizes: dict[str, int]):
+    """Undo `_stack_blocks`; along mesh axes that the spec does not name, all blocks are alike."""
     used = _axes_of(spec)
     for i, name in reversed(list(enumerate(sizes))):
         x = x if name in used else jax.lax.index_in_dim(x, 0, i, keepdims=False)
