@@ -292,7 +292,7 @@ class Documents(Family):
         table = LabelledTexts(
             path, Letters(), Columns("text", "kind", classes=None), 8, special=SpecialTokens(0, 1, 2, 3)
         )
-        return [np.array([ord(c) for text in texts for c in text]), *(table[i]["tokens"] for i in range(len(table)))]
+        return [np.array([ord(c) for text in texts for c in text]), *(table[i]["input_ids"] for i in range(len(table)))]
 
 
 FAMILIES = families.FAMILIES | {
