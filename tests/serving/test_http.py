@@ -157,7 +157,8 @@ def test_a_client_that_leaves_frees_its_place_in_the_queue(stream):
     with GenerationEngine(made("gpt2"), rows=1, blocks=4, block=16, chunk=2, longest=16, max_queue=8) as engine:
         turn, go = engine._turn, threading.Event()
         engine._turn = lambda: (go.wait(), turn())
-        with endpoint(Endpoint(engine, "gpt")) as port:
+        with endpoint(Endpoint(engine, "gpt")) as port, contextlib.ExitStack() as at_end:
+            at_end.callback(go.set)  # else a failure here waits for ever for the engine's thread
             gone = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(9)]
             for s in gone:
                 s.sendall(head + body)
