@@ -155,12 +155,14 @@ def test_a_client_that_leaves_frees_its_place_in_the_queue(stream):
     body = json.dumps({"prompt": [1], "max_tokens": 14, "stream": stream}).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with GenerationEngine(made("gpt2"), rows=1, blocks=4, block=16, chunk=2, longest=16, max_queue=8) as engine:
-        turn, go = engine._turn, threading.Event()
-        engine._turn = lambda: (go.wait(), turn())
+        turn, held, go = engine._turn, threading.Event(), threading.Event()
+        engine._turn = lambda: (held.set(), go.wait(), turn())
         with endpoint(Endpoint(engine, "gpt")) as port, contextlib.ExitStack() as at_end:
             at_end.callback(go.set)  # else a failure here waits for ever for the engine's thread
             gone = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(9)]
-            for s in gone:
+            gone[0].sendall(head + body)
+            assert held.wait(10)  # the turn before may have waited for a request, and take it
+            for s in gone[1:]:
                 s.sendall(head + body)
             wait_for(lambda: engine.statistics()["waiting"] == 8)
             assert timed(port, {"prompt": [1], "max_tokens": 2})[0] == 429
