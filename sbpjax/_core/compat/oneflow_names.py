@@ -62,14 +62,6 @@ class DistributedDataParallel(data_parallel.DistributedDataParallel):
     See `sbpjax.nn.parallel.DistributedDataParallel` for the options.
     """
 
-    def __getattr__(self, name: str):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if name == "module":
-                raise
-            return getattr(self.module, name)
-
     def state_dict(self, *args, **options):
         return self.module.state_dict(*args, **options)
 

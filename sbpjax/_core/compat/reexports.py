@@ -3,8 +3,8 @@
     from oneflow.nn.modules.conv import _ConvNd      # names of nn.layers.conv and its neighbours
     import sbpjax.boxing.nccl as nccl                # settings without effect, of _core.compat.nccl
 
-A row of `REEXPORTS` is such a module: its subject, and the places of its names. `Finder` makes it when it is first
-imported, so that none costs anything before.
+A row of `REEXPORTS` is such a module: a title for its docstring and the modules that define its names. `Finder` makes
+it when it is first imported, so that none costs anything before.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class SoftmaxTransform(_Plain):
 
 
 class StickBreakingTransform(_Plain):
-    """k numbers to k + 1 shares: each breaks off a part, by its sigmoid, of what is left of a stick.
+    """Stick breaking: k numbers to k + 1 shares; the sigmoid of each is its share of the rest of the stick.
 
     Number i is lowered by ``log(k - i)``, so that zeros give equal shares.
     """

@@ -239,6 +239,7 @@ class Entry:
 
     __slots__ = (
         "_structs",
+        "_trace",
         "_used",
         "_variants",
         "diff_outs",
@@ -259,7 +260,7 @@ class Entry:
         self.needs = needs
         self._structs = structs
         self._variants = {}
-        self.first = self.rest = self.passed = self._used = None
+        self.first = self.rest = self.passed = self._used = self._trace = None
         key = disk_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
         known = disk_cache.load(key)
         if known is None:
@@ -297,11 +298,13 @@ class Entry:
         bound.out_structs = tuple(
             [jax.ShapeDtypeStruct(evaluator.first_use.bind(o.shape, sizes), o.dtype) for o in self.out_structs]
         )
-        bound._variants, bound.first, bound.rest, bound.passed = {}, None, None, None
+        bound._variants, bound.first, bound.rest, bound.passed, bound._trace = {}, None, None, None, None
         if self.first is not None:
             bound.first = bound._variants[self.diff_outs] = bound._variant(self.diff_outs, None, self._used)
-            structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
-            evaluator.first_use.evaluate(bound.first, (evaluator.first_use.trace(self.first.traced, structs), sizes))
+            if self._trace is None:
+                structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
+                self._trace = evaluator.first_use.trace(self.first.traced, structs)
+            evaluator.first_use.evaluate(bound.first, (self._trace, sizes))
         return bound
 
     def variant(self, mask: tuple[int, ...]) -> Op:

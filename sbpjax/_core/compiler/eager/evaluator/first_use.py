@@ -10,6 +10,7 @@ A program of up to `_SMALL` elements is always evaluated, which is as fast as th
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr, trace_state_clean, xla_client
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
+from ..tiered import TieredProgram
 from .program import bind, program_of
 from .symbolic import Traces
 
@@ -59,10 +61,10 @@ class EvaluatedCall:
         if run is None:
             if not trace_state_clean() or jax.core.Tracer in [x.__class__ for x in arrays]:
                 return self._compiled(*arrays)
-            run = _programs.keep(key, self._program(arrays))
+            run = _programs.keep(key, self._program(arrays, functools.partial(_programs.keep, key)))
         return run(*arrays)
 
-    def _program(self, arrays: Sequence) -> Callable:
+    def _program(self, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
         device = _device_of(arrays)
         if device is None:
             return self._compiled
@@ -73,10 +75,11 @@ class EvaluatedCall:
             found = (traced.jaxpr, traced.out_tree), {}
         (closed, tree), sizes = found
         run = program_of(closed, sizes)
-        left = 0 if run is None else calls_of(closed, sizes)
-        return (
-            self._compiled if left == 0 else _EvaluatedProgram(run, closed, sizes, tree, device, self._compiled, left)
-        )
+        times = 0 if run is None else calls_of(closed, sizes)
+        if not times:
+            return self._compiled
+        program = _EvaluatedProgram(run, closed, sizes, tree, device, self._compiled)
+        return program if times == math.inf else TieredProgram(program, self._compiled, replace, int(times))
 
 
 def evaluate(op: Any, bound: tuple) -> None:
@@ -101,23 +104,12 @@ class _BoundTrace:
 
 
 class _EvaluatedProgram:
-    """An evaluated program, replaced by the compiled one after some calls; never where `left` is infinite."""
+    """An evaluated program of arrays on one device; elsewhere the compiled one runs."""
 
-    __slots__ = (
-        "_avals",
-        "_compiled",
-        "_default",
-        "_device",
-        "_left",
-        "_run",
-        "_sharding",
-        "_single",
-        "_tree",
-        "_types",
-    )
+    __slots__ = ("_avals", "_compiled", "_default", "_device", "_run", "_sharding", "_single", "_tree", "_types")
 
-    def __init__(self, run, closed, sizes, tree, device, compiled, left) -> None:
-        self._run, self._tree, self._device, self._compiled, self._left = run, tree, device, compiled, left
+    def __init__(self, run, closed, sizes, tree, device, compiled) -> None:
+        self._run, self._tree, self._device, self._compiled = run, tree, device, compiled
         self._avals = [v.aval.update(shape=bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars]
         self._types = [v.aval.dtype for v in closed.jaxpr.invars]
         self._single = tree.num_leaves == 1 and tree == jax.tree.structure(0)
@@ -125,8 +117,7 @@ class _EvaluatedProgram:
         self._default = jax.config.jax_default_device
 
     def __call__(self, *arrays: Any) -> Any:
-        self._left -= 1
-        if self._left < 0 or jax.config.jax_default_device is not self._default:
+        if jax.config.jax_default_device is not self._default:
             return self._compiled(*arrays)
         committed, given = False, []
         for x in arrays:

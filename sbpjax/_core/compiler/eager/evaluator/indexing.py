@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -100,7 +101,7 @@ def _spread_dims(picked, many, offset_dims):
     return picked.transpose(order)
 
 
-def _scatter(x, indices, updates, dimension_numbers, mode, write: Callable):
+def _scatter(x, indices, updates, dimension_numbers, mode, write: Callable, **_):
     numbers = dimension_numbers
     dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     windows = iter(numbers.update_window_dims)
@@ -126,31 +127,9 @@ def _put(out, where, values):
     out[where] = values
 
 
-@rule("scatter")
-def scatter(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, _put)
-
-
-@rule("scatter-add", "scatter_add")
-def scatter_add(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, np.add.at)
-
-
-@rule("scatter-sub", "scatter_sub")
-def scatter_sub(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, np.subtract.at)
-
-
-@rule("scatter-mul", "scatter_mul")
-def scatter_mul(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, np.multiply.at)
-
-
-@rule("scatter-min", "scatter_min")
-def scatter_min(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, np.minimum.at)
-
-
-@rule("scatter-max", "scatter_max")
-def scatter_max(x, indices, updates, dimension_numbers, mode, **_):
-    return _scatter(x, indices, updates, dimension_numbers, mode, np.maximum.at)
+_WRITES = {
+    "scatter": _put, "scatter-add": np.add.at, "scatter-sub": np.subtract.at, "scatter-mul": np.multiply.at,
+    "scatter-min": np.minimum.at, "scatter-max": np.maximum.at,
+}  # fmt: skip
+for name, write in _WRITES.items():
+    rule(name, name.replace("-", "_"))(functools.partial(_scatter, write=write))

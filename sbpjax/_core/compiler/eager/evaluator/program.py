@@ -24,7 +24,7 @@ class _Builder:
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self.sizes = sizes
-        self.slots: list[Any] = []  # constants, None for what is computed
+        self.slots: list[Any] = []  # constants; None for computed values
         self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
 
     def slot(self, value: Any = None) -> int:

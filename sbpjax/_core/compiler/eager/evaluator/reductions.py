@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from .pointwise import is_half, rule
 
 
-@rule("reduce_sum")
-def reduce_sum(x, axes, **_):
-    return _total(np.add, x, axes)
-
-
-@rule("reduce_prod")
-def reduce_prod(x, axes, **_):
-    return _total(np.multiply, x, axes)
-
-
-def _total(operation, x, axes):
+def _total(operation, x, axes, **_):
     wide = np.float32 if is_half(x.dtype) else x.dtype
     return np.asarray(operation.reduce(x, tuple(axes), dtype=wide)).astype(x.dtype)
 
@@ -44,37 +36,12 @@ def _greatest(dtype):
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.array(np.inf).astype(dtype)[()]
 
 
-@rule("reduce_and")
-def reduce_and(x, axes, **_):
-    return np.bitwise_and.reduce(x, tuple(axes))
-
-
-@rule("reduce_or")
-def reduce_or(x, axes, **_):
-    return np.bitwise_or.reduce(x, tuple(axes))
-
-
-@rule("reduce_xor")
-def reduce_xor(x, axes, **_):
-    return np.bitwise_xor.reduce(x, tuple(axes))
-
-
-@rule("argmax")
-def argmax(x, axes, index_dtype, **_):
-    return _first_best(np.argmax, x, axes, index_dtype)
-
-
-@rule("argmin")
-def argmin(x, axes, index_dtype, **_):
-    return _first_best(np.argmin, x, axes, index_dtype)
-
-
-def _first_best(find, x, axes, index_dtype):
+def _first_best(find, x, axes, index_dtype, **_):
     wide = x.astype(np.float32) if is_half(x.dtype) else x
     return np.asarray(find(wide, axes[0])).astype(index_dtype)
 
 
-def _cumulate(operation, x, axis, reverse):
+def _cumulate(operation, x, axis, reverse, **_):
     wide = x.astype(np.float32) if is_half(x.dtype) else x
     if reverse:
         wide = np.flip(wide, axis)
@@ -82,24 +49,21 @@ def _cumulate(operation, x, axis, reverse):
     return (np.flip(total, axis) if reverse else total).astype(x.dtype)
 
 
-@rule("cumsum")
-def cumsum(x, axis, reverse, **_):
-    return _cumulate(np.add, x, axis, reverse)
+def _combine_bits(operation, x, axes, **_):
+    return operation.reduce(x, tuple(axes))
 
 
-@rule("cumprod")
-def cumprod(x, axis, reverse, **_):
-    return _cumulate(np.multiply, x, axis, reverse)
-
-
-@rule("cummax")
-def cummax(x, axis, reverse, **_):
-    return _cumulate(np.maximum, x, axis, reverse)
-
-
-@rule("cummin")
-def cummin(x, axis, reverse, **_):
-    return _cumulate(np.minimum, x, axis, reverse)
+# Per primitive a function here and NumPy's.
+_BY_OPERATION = {
+    "reduce_sum": (_total, np.add), "reduce_prod": (_total, np.multiply),
+    "reduce_and": (_combine_bits, np.bitwise_and), "reduce_or": (_combine_bits, np.bitwise_or),
+    "reduce_xor": (_combine_bits, np.bitwise_xor),
+    "argmax": (_first_best, np.argmax), "argmin": (_first_best, np.argmin),
+    "cumsum": (_cumulate, np.add), "cumprod": (_cumulate, np.multiply),
+    "cummax": (_cumulate, np.maximum), "cummin": (_cumulate, np.minimum),
+}  # fmt: skip
+for name, (function, operation) in _BY_OPERATION.items():
+    rule(name)(functools.partial(function, operation))
 
 
 @rule("sort")
