@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib as _contextlib
+import threading as _threading
 import typing as _typing
 
 import numpy as _np
@@ -57,3 +59,22 @@ else:
 def prepare_lapack() -> None:
     """Register SciPy's LAPACK functions with XLA, as JAX's lowering rules of linear algebra do."""
     _lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))
+
+
+_symbolic_traces = _threading.RLock()
+
+
+@_contextlib.contextmanager
+def without_cycles():
+    """Trace with symbolic dims, and leave no reference cycles behind.
+
+    For each symbolic dim JAX raises an error that refers to its own frame, and so to the frames of all callers: their
+    arrays would live until the garbage is collected. Here such a dim is returned before that.
+    """
+    with _symbolic_traces:
+        canonicalize = core._canonicalize_dimension
+        core._canonicalize_dimension = lambda dim: dim if is_symbolic_dim(dim) else canonicalize(dim)
+        try:
+            yield
+        finally:
+            core._canonicalize_dimension = canonicalize

@@ -1,5 +1,8 @@
 """NumPy evaluator: every primitive against XLA, with NaN, infinities, empty arrays, wrap-around and strides."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -8,7 +11,10 @@ import pytest
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
+import sbpjax as flow
+import sbpjax._core.compiler.eager.evaluator.families as families
 import sbpjax._core.compiler.eager.evaluator.first_use as first_use
+from sbpjax._core.compiler.eager.evaluator import symbolic
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import jaxprs_in_params
@@ -219,8 +225,8 @@ def test_a_third_length_traces_nothing(evaluated):
 
 def test_a_backward_of_a_third_length_traces_nothing(evaluated, monkeypatch):
     traces = []
-    trace = first_use.trace
-    monkeypatch.setattr(first_use, "trace", lambda *given: traces.append("whole") or trace(*given))
+    trace = families.trace
+    monkeypatch.setattr(families, "trace", lambda *given: traces.append("whole") or trace(*given))
 
     def product(x, w):
         traces.append(x.shape)
@@ -279,3 +285,86 @@ def test_a_tensor_stays_on_its_device(evaluated):
 def test_a_weak_type_stays(evaluated):
     op = evaluated(lambda x: x * 2)
     assert op.call(jnp.asarray(2.0)).weak_type == jax.jit(lambda x: x * 2)(jnp.asarray(2.0)).weak_type
+
+
+@pytest.fixture
+def traced_programs(evaluated, monkeypatch):
+    """Return a list that gets an entry for each trace of JAX."""
+    traces = []
+    make = jax.make_jaxpr
+    monkeypatch.setattr(jax, "make_jaxpr", lambda *a, **k: traces.append(a[0]) or make(*a, **k))
+    compiled = first_use.EvaluatedCall.__getattr__
+    monkeypatch.setattr(first_use.EvaluatedCall, "__getattr__", lambda c, n: traces.append(n) or compiled(c, n))
+    return traces
+
+
+def test_views_with_sizes_of_a_third_length_trace_nothing(traced_programs):
+    def heads(n):
+        x = flow.tensor(normal(4, n, 6)).requires_grad_()
+        y = x.reshape(4, n, 2, 3).permute(0, 2, 1, 3).reshape(8, n, 3)
+        z = (y * 2).reshape(8 * n, 3).chunk(2, 0)[0]
+        (z * 3).sum().backward()
+        return x, z
+
+    for n in (6, 8, 10, 12):
+        before = len(traced_programs)
+        x, z = heads(n)
+        np.testing.assert_allclose(
+            z.numpy(), 2 * x.detach().numpy().reshape(4, n, 2, 3).swapaxes(1, 2).reshape(-1, 3)[: 4 * n], rtol=1e-6
+        )
+        expected = np.zeros((8, n, 3), np.float32)
+        expected[:4] = 6
+        np.testing.assert_array_equal(x.grad.numpy(), expected.reshape(4, 2, n, 3).swapaxes(1, 2).reshape(4, n, 6))
+        assert n < 10 or len(traced_programs) == before, traced_programs[before:]
+
+
+def test_other_attributes_are_no_sizes(evaluated):
+    x = flow.tensor(normal(4, 5, 6, 7))
+    for p in (2, 3, 4):
+        np.testing.assert_allclose(
+            flow.linalg.norm(x.reshape(-1), p).numpy(), np.linalg.norm(x.numpy().reshape(-1), p), rtol=1e-5
+        )
+    for dim in (2, 3):
+        np.testing.assert_allclose(x.sum(dim).numpy(), x.numpy().sum(dim), rtol=1e-5)
+        assert x.unsqueeze(dim).shape == tuple(np.expand_dims(x.numpy(), dim).shape)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "later", "values"),
+    [
+        (((), (4, 6)), ((), (4, 8)), ((), (4, 9)), {"n0": 9}),
+        (((264,), (8, 33)), ((272,), (8, 34)), ((280,), (8, 35)), {"n0": 35}),
+        (((8, 33), (264,)), ((8, 34), (272,)), ((8, 35), (280,)), {"n0": 35}),
+        (((264,), (8, 33)), ((272,), (8, 34)), ((281,), (8, 35)), None),
+        (((), (6, 4)), ((), (9, 6)), ((), (12, 8)), {"n0": 8, "n1": 12}),
+        (((), (4, 1)), ((), (4, 2)), ((), (4, 2)), None),
+    ],
+)
+def test_a_pattern_of_two_signatures(before, now, later, values):
+    def signature(sizes, shape):
+        return symbolic.Signature(sizes, [jax.core.ShapedArray(shape, np.float32)])
+
+    pattern = symbolic.pattern_between(signature(*before), signature(*now))
+    assert (pattern and symbolic.sizes_in(pattern, signature(*later))) == values
+
+
+def test_a_symbolic_trace_keeps_no_array_alive(evaluated):
+    def references(n):
+        x = flow.tensor(normal(7, n))
+        y = flow.ones_like(x) * 0.5
+        z = x.to(flow.bfloat16)
+        return [weakref.ref(t._array) for t in (x, y, z)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        for n in (14, 15):
+            assert [reference() for reference in references(n)] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_a_random_key_is_no_array_of_numpy(evaluated):
+    op = evaluated(lambda x, key: x + jax.random.uniform(key, x.shape))
+    key = jax.random.key(0, impl="threefry2x32")
+    np.testing.assert_array_equal(op.call(jnp.zeros(3), key), jax.jit(jax.random.uniform, static_argnums=1)(key, (3,)))

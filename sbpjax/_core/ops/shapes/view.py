@@ -7,6 +7,7 @@ dim 1 only, dim 0 is not touched by the reshape that follows.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -225,8 +226,10 @@ def split_sizes(size: int, split_size) -> tuple[int, ...]:
 
 
 def _parts(x, dim: int, sizes):
-    ends = np.cumsum(sizes).tolist()
-    return tuple(slice_dim(x, dim, end - size, end) for size, end in zip(sizes, ends))
+    if sizes == (x.shape[dim],):
+        return (x,)
+    ends = itertools.accumulate(sizes)
+    return tuple([lax.slice_in_dim(x, end - size, end, 1, dim) for size, end in zip(sizes, ends)])
 
 
 def split(x, /, split_size, dim: int = 0):

@@ -41,14 +41,14 @@ class Op:
         traced: the function with its attributes bound.
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
-        backwards: symbolic traces of entries, by which inputs need grad.
+        family: the ops of the same function, see `_core.compiler.eager.evaluator.families`.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
         options: XLA's options for it, see `_core.compiler.eager.options`.
         programs: how many shapes it was compiled for.
     """
 
     __slots__ = (
-        "backwards", "call", "check", "entries", "fn", "name", "options", "programs", "shapes", "static", "traced",
+        "call", "check", "entries", "family", "fn", "name", "options", "programs", "shapes", "static", "traced",
     )  # fmt: skip
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
@@ -60,7 +60,7 @@ class Op:
         rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
         self.traced = _bind_attributes(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
-        self.backwards = {}
+        self.family = None
         self.shapes = {}
         self.options = None
         self.programs = 0
@@ -238,8 +238,9 @@ class Entry:
     """
 
     __slots__ = (
+        "_source",
         "_structs",
-        "_trace",
+        "_traces",
         "_used",
         "_variants",
         "diff_outs",
@@ -259,8 +260,8 @@ class Entry:
         self.op = op
         self.needs = needs
         self._structs = structs
-        self._variants = {}
-        self.first = self.rest = self.passed = self._used = self._trace = None
+        self._variants, self._used, self._traces = {}, {}, {}
+        self.first = self.rest = self.passed = self._source = None
         key = disk_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
         known = disk_cache.load(key)
         if known is None:
@@ -283,36 +284,53 @@ class Entry:
             name = getattr(op.fn, "__name__", "")
             if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
                 self.keep = tuple(sorted({*self.keep, *needs}))
-            self._used = used
+            self._used[self.diff_outs] = used
             self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
             if program is not None:
                 self._pass_through(*program, used)
         self.keep_all = self.keep == tuple(range(len(structs)))
 
-    def bind(self, sizes: dict[str, int], avals: tuple) -> Entry:
-        """Return the entry of avals, of one whose structs are symbolic."""
+    def bind(self, op: Op, sizes: dict[str, int], avals: tuple) -> Entry:
+        """Return the entry of an op of the same family at avals, of one whose structs are symbolic."""
         bound = Entry.__new__(Entry)
-        for name in ("op", "needs", "single", "n_out", "diff_outs", "keep", "keep_all", "_used"):
+        bound.op = op
+        for name in ("needs", "single", "n_out", "diff_outs", "keep", "keep_all", "passed"):
             setattr(bound, name, getattr(self, name))
         bound._structs = tuple(map(struct_of, avals))
         bound.out_structs = tuple(
             [jax.ShapeDtypeStruct(evaluator.first_use.bind(o.shape, sizes), o.dtype) for o in self.out_structs]
         )
-        bound._variants, bound.first, bound.rest, bound.passed, bound._trace = {}, None, None, None, None
-        if self.first is not None:
-            bound.first = bound._variants[self.diff_outs] = bound._variant(self.diff_outs, None, self._used)
-            if self._trace is None:
-                structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
-                self._trace = evaluator.first_use.trace(self.first.traced, structs)
-            evaluator.first_use.evaluate(bound.first, (self._trace, sizes))
+        bound._variants, bound._used, bound._traces, bound._source = {}, self._used, {}, (self, sizes)
+        bound.first = None if self.first is None else bound.variant(self.diff_outs)
+        bound.rest = None
+        if self.rest is not None:
+            bound.rest = bound._variant(self.diff_outs, None, self._used["rest"], "rest")
+            bound._evaluate(bound.rest, "rest", self.diff_outs)
         return bound
+
+    def _evaluate(self, op: Op, key: Any, mask: tuple[int, ...], places: tuple[int, ...] = ()) -> None:
+        """Let a variant of a bound entry be evaluated by the trace of the symbolic entry's."""
+        if self._source is None:
+            return
+        source, sizes = self._source
+        trace = source._traces.get(key)
+        if trace is None:
+            made = source.rest if key == "rest" else source.adding(places) if places else source.variant(mask)
+            structs = [source._structs[i] for i in source.keep] + [source.out_structs[i] for i in mask]
+            structs += [source._structs[source.needs[place]] for place in places]
+            trace = source._traces[key] = evaluator.families.trace(made.traced, structs)
+        evaluator.first_use.evaluate(op, (trace, sizes))
 
     def variant(self, mask: tuple[int, ...]) -> Op:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
         found = self._variants.get(mask)
         if found is None:
             # A missing cotangent is not a zero array: a separate program leaves out everything that depends on it.
-            found = self._variants[mask] = self._variant(mask, *self._program(mask))
+            program = None
+            if mask not in self._used:
+                program, self._used[mask] = self._program(mask)
+            found = self._variants[mask] = self._variant(mask, program, self._used[mask])
+            self._evaluate(found, mask, mask)
         return found
 
     def adding(self, places: tuple[int, ...]) -> Op:
@@ -329,6 +347,7 @@ class Entry:
 
             backward.__name__ = plain.name
             found = self._variants[self.diff_outs, places] = Op(backward)
+            self._evaluate(found, (self.diff_outs, places), self.diff_outs, places)
         return found
 
     def compile_ahead(self) -> None:
@@ -380,12 +399,15 @@ class Entry:
         if all(k is None for k in passed):
             return
         self.passed = passed
-        wanted = [k is None for k in passed]
-        if any(wanted):
-            fewer, reads = pe.dce_jaxpr(jaxpr, wanted)
+        if None in passed:
+            fewer, reads = self._without_passed(jaxpr)
             still = iter(reads)
-            reads = tuple([u and next(still) for u in used])
+            self._used["rest"] = reads = tuple([u and next(still) for u in used])
             self.rest = self._variant(self.diff_outs, (fewer, consts), reads, "rest")
+
+    def _without_passed(self, jaxpr) -> tuple:
+        """Return the program of the gradients that are not passed through, and which inputs it reads."""
+        return pe.dce_jaxpr(jaxpr, [k is None for k in self.passed])
 
     def _variant(self, mask: tuple[int, ...], program, used, part: str = "all") -> Op:
         """Return a backward as an op; its program is made when it is traced, if that was not yet done."""
@@ -399,7 +421,8 @@ class Entry:
             # has to be compiled anew.
             nonlocal program
             if program is None:
-                program = self._program(mask)[0]
+                jaxpr, consts = self._program(mask)[0]
+                program = (self._without_passed(jaxpr)[0] if part == "rest" else jaxpr, consts)
             run = jaxpr_as_fun(ClosedJaxpr(*program))
             return tuple(run(*[arguments[k] for k in picks]))
 
@@ -448,8 +471,5 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
 
 def _bound_entry(op: Op, needs: tuple[int, ...], avals: tuple) -> Entry | None:
     """Return the backward at ``avals`` made of a symbolic one, None if there is none."""
-    traces = op.backwards.get(needs)
-    if traces is None:
-        traces = op.backwards[needs] = evaluator.first_use.Traces(lambda structs: Entry(op, needs, tuple(structs)))
-    found = traces.find(avals)
-    return None if found is None else found[0].bind(found[1], avals)
+    found = evaluator.first_use.backward_of(op, needs, avals, Entry)
+    return None if found is None else found[0].bind(op, found[1], avals)

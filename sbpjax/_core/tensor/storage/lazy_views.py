@@ -19,6 +19,7 @@ import weakref
 
 import jax
 
+from sbpjax._core.compiler.eager import evaluator
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.tensor.nodes.node import sequence
@@ -160,7 +161,10 @@ def views(x: Tensor, op: Op) -> tuple | None:
             # either.
             if len(op.shapes) >= _MAX_SHAPES:
                 op.shapes.clear()
-            avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
+            avals = evaluator.first_use.result_avals(op, (aval,)) if evaluator.is_on() else None
+            if avals is None:
+                avals = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
+            op.shapes[aval] = avals
         except Exception:  # the op itself raises the error
             return None
     found = PendingOutputs(x, op, avals)

@@ -1,7 +1,7 @@
 """NumPy evaluator: computes the jaxpr of a small eager op without compiling it.
 
 `program` turns a jaxpr into a list of NumPy calls; the other files have a function per primitive, named as JAX's. They
-load SciPy and `jax.export`, so `first_use` is imported where ops are evaluated.
+load SciPy and `jax.export`, so they are imported where ops are evaluated.
 """
 
 import os
@@ -10,6 +10,7 @@ import jax
 
 from sbpjax._core.runtime.lazy_module import LazyModule
 
+families = LazyModule("sbpjax._core.compiler.eager.evaluator.families")
 first_use = LazyModule("sbpjax._core.compiler.eager.evaluator.first_use")
 
 

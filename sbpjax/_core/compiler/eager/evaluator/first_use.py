@@ -22,8 +22,9 @@ from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr, trace_state_clean, 
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 from ..tiered import TieredProgram
+from .families import family_of
 from .program import bind, program_of
-from .symbolic import Traces
+from .symbolic import Signature
 
 _COMPILATION_NS = 100e6
 _SMALL = 4096
@@ -37,16 +38,13 @@ class EvaluatedCall:
     Args:
         op: the op.
         compiled: its ``jax.jit`` function.
+        bound: its trace with the values of the symbols, where it is known.
     """
 
-    __slots__ = ("_compiled", "_op", "_traces")
+    __slots__ = ("_bound", "_compiled", "_op")
 
     def __init__(self, op: Any, compiled: Callable, bound: tuple | None = None) -> None:
-        self._op, self._compiled = op, compiled
-        self._traces = Traces(self._trace) if bound is None else _BoundTrace(bound)
-
-    def _trace(self, structs: list) -> tuple:
-        return trace(self._op.traced, structs)
+        self._op, self._compiled, self._bound = op, compiled, bound
 
     # Reports read `op.call.lower` and the like.
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +67,9 @@ class EvaluatedCall:
         if device is None:
             return self._compiled
         avals = [None if x is None else x.aval if x.__class__ is ArrayImpl else jax.typeof(x) for x in arrays]
-        found = self._traces.find(avals)
+        if any(a is not None and jax.dtypes.issubdtype(a.dtype, jax.dtypes.extended) for a in avals):
+            return self._compiled  # NumPy has no random keys
+        found = self._bound or trace_of(self._op, avals)
         if found is None:
             traced = self._compiled.trace(*arrays)
             found = (traced.jaxpr, traced.out_tree), {}
@@ -87,20 +87,25 @@ def evaluate(op: Any, bound: tuple) -> None:
     op.call = EvaluatedCall(op, jax.jit(op.function()), bound)
 
 
-def trace(function: Callable, structs: Sequence) -> tuple:
-    """Return the jaxpr and the tree of the results of a function."""
-    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*structs)
-    return closed, jax.tree.structure(shapes)
+def trace_of(op: Any, avals: Sequence) -> tuple | None:
+    """Return the jaxpr and the tree of an op's results with the values of their symbols; None if no trace serves."""
+    family, sizes = family_of(op)
+    return family.calls.find(Signature(sizes, avals))
 
 
-class _BoundTrace:
-    """One trace with the sizes of its symbols."""
+def backward_of(op: Any, needs: tuple[int, ...], avals: Sequence, entry: Callable) -> tuple | None:
+    """Return the backward that `entry` makes of an op and the values of its symbols; None if no trace serves."""
+    family, sizes = family_of(op)
+    return family.backwards(needs, entry).find(Signature(sizes, avals))
 
-    def __init__(self, bound: tuple) -> None:
-        self._bound = bound
 
-    def find(self, avals: Sequence) -> tuple:
-        return self._bound
+def result_avals(op: Any, avals: Sequence) -> tuple | None:
+    """Return the avals of an op's results; None if no trace serves."""
+    found = trace_of(op, avals)
+    if found is None:
+        return None
+    (closed, _), values = found
+    return tuple([aval.update(shape=bind(aval.shape, values)) for aval in closed.out_avals])
 
 
 class _EvaluatedProgram:
