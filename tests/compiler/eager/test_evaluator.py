@@ -306,7 +306,7 @@ def test_views_with_sizes_of_a_third_length_trace_nothing(traced_programs):
         (z * 3).sum().backward()
         return x, z
 
-    for n in (6, 8, 10, 12):
+    for n in (6, 8, 10, 12, 14, 16):
         before = len(traced_programs)
         x, z = heads(n)
         np.testing.assert_allclose(
@@ -315,7 +315,8 @@ def test_views_with_sizes_of_a_third_length_trace_nothing(traced_programs):
         expected = np.zeros((8, n, 3), np.float32)
         expected[:4] = 6
         np.testing.assert_array_equal(x.grad.numpy(), expected.reshape(4, 2, n, 3).swapaxes(1, 2).reshape(4, n, 6))
-        assert n < 10 or len(traced_programs) == before, traced_programs[before:]
+        # Earlier tests have called these ops too, whose sizes may make patterns of other dims first.
+        assert n < 14 or len(traced_programs) == before, traced_programs[before:]
 
 
 def test_other_attributes_are_no_sizes(evaluated):
