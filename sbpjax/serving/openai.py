@@ -27,16 +27,16 @@ from typing import Any
 
 from sbpjax import models, nn
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
+from sbpjax.train.data import read_tokenizer
 from sbpjax.utils.host import LazyModule, pip_install
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
 
-# Of the extras `serve` and `train`.
+# Of the extra `serve`.
 applications = LazyModule("starlette.applications")
 responses = LazyModule("starlette.responses")
 routing = LazyModule("starlette.routing")
-tokenizers = LazyModule("tokenizers")
 uvicorn = LazyModule("uvicorn")
 
 _FIELDS = {"model", "prompt", "max_tokens", "temperature", "stream", "stop", "user", "n", "top_p", "seed", "echo"}
@@ -322,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         encode = decode = None
         limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
         if options.tokenizer:
-            tokenizer = tokenizers.Tokenizer.from_file(options.tokenizer)
+            tokenizer = read_tokenizer(options.tokenizer)
             # Of the tokenizer's ways only those for batches let other threads run.
             encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
             limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)

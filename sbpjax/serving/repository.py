@@ -13,7 +13,6 @@ read from inside the folder only: a link that leads out of it is rejected.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -21,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import ServingError
+from sbpjax.errors import ExportError, ServingError
+from sbpjax.graph.export import manifest
 
 ENGINES = ("xla", "openvino", "onnxruntime")
 FOLDER = "model"
@@ -84,10 +84,10 @@ class Model:
     def config(self) -> str:
         """Return its configuration for Triton, as text."""
         lines = [self.given.rstrip()] if self.given.strip() else []
-        manifest = re.sub(r"#[^\n]*", "", self.given)
+        entries = re.sub(r"#[^\n]*", "", self.given)
 
         def has_key(key: str) -> bool:
-            return re.search(rf"(?m)^\s*{key}\s*[:\[{{]", manifest) is not None
+            return re.search(rf"(?m)^\s*{key}\s*[:\[{{]", entries) is not None
 
         if not has_key("name"):
             lines.append(f'name: "{self.name}"')
@@ -187,23 +187,23 @@ class Repository:
             )
         for version in versions:
             self._weigh(folder / str(version))
-        manifest = [self._manifest(folder, version) for version in versions][-1]
+        content = [self._manifest(folder, version) for version in versions][-1]
         operation = f"{self._operation}: {name}"
-        if manifest.get("placement") is not None:
+        if content.get("placement") is not None:
             rule = "a served graph runs on one device"
             raise ServingError(operation, "a sharded graph", rule, "export a graph of local tensors")
-        if any(slot.get("written") for slot in manifest["state"]["inputs"]):
+        if any(slot.get("written") for slot in content["state"]["inputs"]):
             rule = "a served graph only computes: requests must not see each other"
             raise ServingError(
                 operation, "a graph that writes its state", rule, "export a graph without optimizer, of model.eval()"
             )
-        inputs, free = _ports(manifest["inputs"]["leaves"], "input", operation)
-        outputs, _ = _ports(manifest["outputs"]["leaves"], "output", operation)
+        inputs, free = _ports(content["inputs"]["leaves"], "input", operation)
+        outputs, _ = _ports(content["outputs"]["leaves"], "output", operation)
         config = folder / "config.pbtxt"
         given = ""
         if config.exists():
             self._inside(config)
-            given = config.read_text()
+            given = _read_config(config, operation)
         model = Model(
             name,
             folder.resolve(),
@@ -230,12 +230,11 @@ class Repository:
         for file in (path, path.parent):
             self._inside(file)
         try:
-            manifest = json.loads(path.read_text())
-            manifest["inputs"]["leaves"], manifest["outputs"]["leaves"], manifest["state"]["inputs"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return manifest.read(path.read_bytes(), operation)
+        except (OSError, ExportError) as error:
+            seen = str(error).splitlines()[min(1, str(error).count("\n"))].strip().removeprefix("seen: ")
             rule = "the files of an export are written together"
-            raise ServingError(operation, f"a damaged manifest.json: {error}", rule, "export again") from None
-        return manifest
+            raise ServingError(operation, f"a damaged manifest.json: {seen}", rule, "export again") from None
 
     def _weigh(self, version: Path) -> None:
         size = sum(file.stat().st_size for file in (version / FOLDER).glob("*") if file.is_file()) / 2**20
@@ -249,6 +248,14 @@ class Repository:
             rule = "models are read from inside the repository only"
             seen = f"{path.relative_to(self.path)} leads to {path.resolve()}"
             raise ServingError(self._operation, seen, rule, "copy the files into the repository")
+
+
+def _read_config(path: Path, operation: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        rule = "config.pbtxt is a file of text in UTF-8"
+        raise ServingError(operation, f"config.pbtxt: {error}", rule, "write it anew") from None
 
 
 def _ports(leaves: list[dict], kind: str, operation: str) -> tuple[tuple[TensorPort, ...], bool]:

@@ -17,6 +17,7 @@ import sbpjax as flow
 from sbpjax import checkpoint, errors, models, one_embedding, optim
 from sbpjax.models import lora
 from sbpjax.models.gpt2 import GPT2, GPT2Config
+from sbpjax.serving import Repository
 from sbpjax.train import Checkpoints, Trainer
 from sbpjax.train.config import LazyCall, save_config
 from sbpjax.train.data import (
@@ -27,12 +28,16 @@ from sbpjax.train.data import (
     TokenFile,
     TokenFileWriter,
     read_criteo,
+    read_tokenizer,
 )
 from sbpjax.train.data.documents import chunks_of, texts_of
+from sbpjax.train.data.tokenizer import train_tokenizer
 from sbpjax.train.load_run import load_run
-from sbpjax.vision.datasets import CocoDetection
+from sbpjax.vision.datasets import CocoDetection, VocDetection
+from sbpjax.vision.datasets.reading import read_image
 from tests.fuzz import families, mutations
 from tests.fuzz.families import Family
+from tests.support import graphs
 
 SMALL = {"vocab_size": 32, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
 
@@ -265,6 +270,96 @@ class Coco(Family):
         return [value for i in range(len(data)) for value in data[i].values() if isinstance(value, np.ndarray)]
 
 
+class Picture(Family):
+    """A file of an image of each common format: a whole image, or an error."""
+
+    documented = (errors.DataError,)
+    exact = False  # most formats have no checksums
+    ENDINGS = ("png", "jpg", "gif", "bmp", "tif", "ppm", "webp")
+
+    def make(self, folder):
+        image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+        pixels = np.random.default_rng(0).integers(0, 255, (14, 18, 3)).astype(np.uint8)
+        for ending in self.ENDINGS:
+            image.fromarray(pixels).save(folder / f"a.{ending}")
+
+    def damage(self, folder, r):
+        self.ending = r.choice(self.ENDINGS)
+        changed(folder / f"a.{self.ending}", r)
+        return False
+
+    def read(self, folder):
+        endings = [self.ending] if hasattr(self, "ending") else self.ENDINGS
+        found = [np.asarray(read_image(folder / f"a.{ending}")) for ending in endings]
+        assert all(a.ndim == 3 and a.shape[2] == 3 and a.dtype == np.uint8 for a in found)
+        return found
+
+
+class Voc(Family):
+    """The list of images and the annotations of Pascal VOC, text that people edit."""
+
+    documented = (errors.DataError,)
+    exact = False
+
+    def make(self, folder):
+        for name in ("JPEGImages", "Annotations", "ImageSets/Main"):
+            (folder / name).mkdir(parents=True)
+        pytest.importorskip("PIL.Image", reason="Pillow is not installed").new("RGB", (30, 20)).save(
+            folder / "JPEGImages" / "a.jpg"
+        )
+        box = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox>"
+        one = f"<object><name>cat</name><difficult>0</difficult>{box}</object>"
+        (folder / "Annotations" / "a.xml").write_text(f"<annotation><filename>a.jpg</filename>{one * 2}</annotation>")
+        (folder / "ImageSets" / "Main" / "train.txt").write_text("a\n")
+
+    def damage(self, folder, r):
+        changed(folder / r.choice(["Annotations/a.xml", "Annotations/a.xml", "ImageSets/Main/train.txt"]), r)
+        return False
+
+    def read(self, folder):
+        data = VocDetection(folder)
+        samples = [data[i] for i in range(len(data))]
+        assert all(np.isfinite(sample["boxes"]).all() for sample in samples)
+        return [value for sample in samples for value in sample.values() if isinstance(value, np.ndarray)]
+
+
+class TokenizerJson(Family):
+    """A ``tokenizer.json``, text that people edit: the tokens of a text, or an error."""
+
+    documented = (errors.DataError,)
+    exact = False
+
+    def make(self, folder):
+        train_tokenizer([f"the cat {i} sat on the mat" for i in range(30)], 280).save(str(folder / "tokenizer.json"))
+
+    def damage(self, folder, r):
+        changed(folder / "tokenizer.json", r, json_share=0.7)
+        return False
+
+    def read(self, folder):
+        return [np.array(read_tokenizer(folder).encode("the cat sat on 7 mats").ids)]
+
+
+class ModelRepository(Family):
+    """A repository of served models: names, types and sizes in its manifest and its ``config.pbtxt``."""
+
+    documented = (errors.ServingError,)
+    exact = False
+
+    def make(self, folder):
+        small = graphs.graph_of(lambda model, x: model(x), flow.nn.Linear(4, 3))
+        small.export(folder / "m" / "1" / "model", flow.ones(2, 4), dynamic_batch=True)
+        (folder / "m" / "config.pbtxt").write_text('parameters { key: "engine" value { string_value: "xla" } }')
+
+    def damage(self, folder, r):
+        changed(folder / "m" / r.choice(["1/model/manifest.json"] * 3 + ["config.pbtxt"]), r, json_share=0.7)
+        return False
+
+    def read(self, folder):
+        (model,) = Repository(folder).models
+        return [np.frombuffer(model.config().encode(), np.uint8)]
+
+
 class Letters:
     """A tokenizer whose tokens are characters."""
 
@@ -297,5 +392,6 @@ class Documents(Family):
 
 FAMILIES = families.FAMILIES | {
     "adapter": Adapter, "token index": TokenIndex, "snapshot": Snapshot, "criteo": Criteo, "model folder": ModelFolder,
-    "run": Run, "coco": Coco, "documents": Documents,
+    "run": Run, "coco": Coco, "documents": Documents, "picture": Picture, "voc": Voc, "tokenizer": TokenizerJson,
+    "repository": ModelRepository,
 }  # fmt: skip

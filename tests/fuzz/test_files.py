@@ -22,7 +22,8 @@ SAMPLE = 60
 EXHAUSTIVE = {
     "torch": 30_000, "torch alias": 5_000, "safetensors": 20_000, "plan": 20_000, "graph": 12_000, "checkpoint": 13_000,
     "adapter": 2_000, "token index": 2_000, "snapshot": 2_000, "criteo": 2_000, "model folder": 2_000, "run": 2_000,
-    "coco": 2_000, "documents": 2_000,
+    "coco": 2_000, "documents": 2_000, "picture": 2_000, "voc": 2_000, "tokenizer": 2_000,
+    "repository": 2_000,
 }  # fmt: skip
 
 

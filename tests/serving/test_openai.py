@@ -7,8 +7,9 @@ import random
 import pytest
 
 from sbpjax.errors import ServingError
+from sbpjax.models import save_pretrained
 from sbpjax.serving import GenerationEngine
-from sbpjax.serving.openai import Endpoint
+from sbpjax.serving.openai import Endpoint, main
 from tests.serving.test_generation import made
 
 pytest.importorskip("starlette", reason="needs the extra serve")
@@ -157,3 +158,12 @@ def test_a_missing_package_says_how_to_get_it(engine, monkeypatch):
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(ServingError, match=r'(?s)starlette.*pip install "starlette>='):
         Endpoint(engine, "gpt")
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b"\xff"])
+def test_a_tokenizer_that_cannot_be_read_ends_the_command_in_words(content, tmp_path):
+    save_pretrained(made("gpt2"), tmp_path)
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(SystemExit, match=r"(?s)DataError: read_tokenizer.*tokenizer.json.*fix: "):
+        main([str(tmp_path), "--tokenizer", str(tmp_path / "tokenizer.json")])

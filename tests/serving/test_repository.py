@@ -92,6 +92,23 @@ def _without_leaves(folder):
     (folder / "mlp/1/model/manifest.json").write_text(json.dumps({"inputs": {}}))
 
 
+def _numbers(folder):
+    exported(folder)
+    path = folder / "mlp/1/model/manifest.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps(found | {"state": {"inputs": [1, 2]}}))
+
+
+def _config_bytes(folder):
+    exported(folder)
+    (folder / "mlp/config.pbtxt").write_bytes(b'name: "\xff"')
+
+
+def _config_folder(folder):
+    exported(folder)
+    (folder / "mlp/config.pbtxt").mkdir()
+
+
 def _link(folder):
     exported(folder.parent / "elsewhere")
     (folder / "mlp/1").mkdir(parents=True)
@@ -133,6 +150,9 @@ def _name(folder):
         (_name, "a folder 'a model'"),
         (_damaged, "a damaged manifest.json"),
         (_without_leaves, "a damaged manifest.json"),
+        (_numbers, "a damaged manifest.json"),
+        (_config_bytes, "config.pbtxt: 'utf-8' codec"),
+        (_config_folder, "config.pbtxt: .*Is a directory"),
         (_link, "leads to"),
         (_config_link, "leads to"),
         (_engine, "engine='fast'"),

@@ -81,6 +81,9 @@ def _lines(file: Any, path: Any) -> Iterator[bytes]:
             seen = f"after line {number}: {type(error).__name__}: {error}"
             raise DataError(f"read_criteo({str(path)!r})", seen, "the file is whole", "fetch it again") from None
         if not row:
+            if not number and os.fspath(path).endswith(".gz") and not os.path.getsize(path):  # no data to gzip
+                seen, rule = "a file of 0 bytes", "a compressed file begins with gzip's header"
+                raise DataError(f"read_criteo({str(path)!r})", seen, rule, "fetch it again")
             return
         number += 1
         if len(row) > LONGEST:

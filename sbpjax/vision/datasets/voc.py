@@ -10,6 +10,7 @@ Pixels are counted from 1 there, and the last one belongs to the box: (1, 1, 2, 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +65,7 @@ class VocDetection(VisionDataset):
         try:
             with open(path, encoding="utf-8") as file:
                 self.names = [line.split()[0] for line in file if line.strip()]
-        except OSError as error:
+        except (OSError, ValueError) as error:  # no UTF-8, too
             folder = os.path.dirname(path)
             there = sorted(name[:-4] for name in os.listdir(folder)) if os.path.isdir(folder) else []
             rule = "the lists of images are ImageSets/Main/….txt"
@@ -108,7 +109,10 @@ class VocDetection(VisionDataset):
             with open(path, "rb") as file:
                 parser.ParseFile(file)
             return builder.close()
-        except (OSError, expat.ExpatError, AssertionError) as error:
+        except DataError:
+            raise
+        # ValueError of a path with a NUL and of an encoding of several bytes; LookupError of one that is unknown.
+        except (OSError, ValueError, LookupError, expat.ExpatError, AssertionError) as error:
             raise DataError(
                 f"{self._operation}, {path}", str(error), "annotations are a file of XML", "fetch it again"
             ) from None
@@ -121,8 +125,10 @@ class VocDetection(VisionDataset):
         sides = [one.findtext(f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
         try:
             left, top, right, bottom = map(float, sides)  # type: ignore[arg-type]  # None is caught
+            if not math.isfinite(left + top + right + bottom):
+                raise ValueError
         except (TypeError, ValueError):
-            seen, rule = f"{name}: a bndbox of {sides}", "a bndbox has xmin, ymin, xmax and ymax"
+            seen, rule = f"{name}: a bndbox of {sides}", "a bndbox has xmin, ymin, xmax and ymax, all finite"
             raise DataError(self._operation, seen, rule, "correct the file of annotations") from None
         return [left - 1, top - 1, right, bottom]
 

@@ -72,7 +72,7 @@ def from_hub(
         raise HubError(
             operation, seen, rule, "architecture='...', or models.from_pretrained(directory) for transformers'"
         )
-    classes = config.get("num_classes", config.get("pretrained_cfg", {}).get("num_classes"))
+    classes = _classes(config)
     classes = num_classes if classes is None else classes
     weights = _first(WEIGHTS, where, operation)
     model = create_model(name, num_classes=classes, checkpoint=weights, **changes)
@@ -85,11 +85,26 @@ def _config(path: Path, operation: str) -> dict[str, Any]:
     rule = "config.json is a JSON object"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise HubError(operation, f"config.json: {error}", rule, "another repository or revision") from None
     if not isinstance(found, dict):
         raise HubError(operation, f"config.json is a {type(found).__name__}", rule, "another repository or revision")
+    own = found.get("pretrained_cfg") or {}
+    for name, value, kind in (
+        ("pretrained_cfg", own, dict),
+        ("architecture", found.get("architecture"), str),
+        ("num_classes", _classes(found), int),
+    ):
+        if not isinstance(value, (kind, type(None))) or isinstance(value, bool) or (kind is int and (value or 0) < 0):
+            rule = f"{name} in config.json is of type {kind.__name__}" + (", from 0" if kind is int else "")
+            raise HubError(operation, f"{name}={value!r:.80}", rule, "another repository or revision")
     return found
+
+
+def _classes(config: dict[str, Any]) -> Any:
+    """Return the number of classes in a config.json, None if it has none."""
+    own = config.get("pretrained_cfg")
+    return config.get("num_classes", own.get("num_classes") if isinstance(own, dict) else None)
 
 
 def _first(names: tuple[str, ...], where: dict[str, Any], operation: str) -> Path:

@@ -92,7 +92,7 @@ def test_samples():
 
 
 @pytest.mark.parametrize(
-    "harm", [lambda b: b[:-5], lambda b: b[:30] + b"xx" + b[32:], lambda b: b[:-6] + b"x" + b[-5:]]
+    "harm", [lambda b: b"", lambda b: b[:-5], lambda b: b[:30] + b"xx" + b[32:], lambda b: b[:-6] + b"x" + b[-5:]]
 )
 def test_a_damaged_archive_is_one_error(tmp_path, harm):
     whole = gzip.compress("".join(f"{line(i % 2)}\n" for i in range(50)).encode())

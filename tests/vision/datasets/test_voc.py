@@ -53,3 +53,18 @@ def test_wrong_files(root):
     (root / "Annotations/one.xml").write_text(f"<annotation>{text}</annotation>")
     with pytest.raises(DataError, match="a bndbox has xmin, ymin, xmax and ymax"):
         VocDetection(root)[0]
+    (root / "Annotations/one.xml").write_text(
+        f"<annotation>{OBJECT.format(name='dog', hard=0, box=('nan', 1, 2, 2))}</annotation>"
+    )
+    with pytest.raises(DataError, match="a bndbox of .*'nan'"):
+        VocDetection(root)[0]
+    for encoding in ("unknown-1", "utf-16"):
+        (root / "Annotations/one.xml").write_text(f'<?xml version="1.0" encoding="{encoding}"?><annotation/>')
+        with pytest.raises(DataError, match="annotations are a file of XML"):
+            VocDetection(root)[0]
+    (root / "ImageSets/Main/train.txt").write_bytes(b"one\xff\n")
+    with pytest.raises(DataError, match="utf-8.*\n.*the lists of images"):
+        VocDetection(root)
+    (root / "ImageSets/Main/train.txt").write_bytes(b"one\0\n")
+    with pytest.raises(DataError, match="null"):
+        VocDetection(root)[0]

@@ -147,6 +147,14 @@ def test_what_does_not_fit(options):
     Server.files["broken", "config.json"] = b"{"
     with pytest.raises(HubError, match="config.json is a JSON object"):
         vision.from_hub("owner/broken", **options)
+    wrong = [("pretrained_cfg", [1]), ("architecture", 5), ("num_classes", "4"), ("num_classes", -1)]
+    for i, (name, value) in enumerate(wrong):
+        Server.files[f"wrong{i}", "config.json"] = json.dumps(CONFIG | {name: value}).encode()
+        with pytest.raises(HubError, match=f"{name}=.*\n.*{name} in config.json is of type"):
+            vision.from_hub(f"owner/wrong{i}", **options)
+    Server.files["deep", "config.json"] = b"[" * 100_000
+    with pytest.raises(HubError, match="config.json is a JSON object"):
+        vision.from_hub("owner/deep", **options)
     Server.files["unknown", "config.json"] = b'{"architecture": "resnet19", "num_classes": 4}'
     with pytest.raises(ConfigError, match="near: resnet18"):
         vision.from_hub("owner/unknown", **options)
