@@ -101,7 +101,9 @@ class BackgroundCompile(FirstCall):
         """Compile on this thread."""
         shape_cache.at_line(self._line)
         try:
-            self._first(self._structs)[1].lower(*self._structs).compile()
+            # A program that is evaluated at its first calls may never be compiled.
+            if not evaluator.is_on() or not evaluator.first_use.has_rules(self._plain.trace(*self._structs).jaxpr):
+                self._first(self._structs)[1].lower(*self._structs).compile()
         finally:
             shape_cache.at_line(None)
             self._done.set()

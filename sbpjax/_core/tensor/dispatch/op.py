@@ -463,8 +463,8 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         if found is None:
             found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
         op.entries[key] = found
-        # The op has run, not only its shape inference, so its backward may run too.
-        if op.programs and not on_disk and found.first is not None:
+        # The op has run, not only its shape inference, so its backward may run too; a bound one is evaluated first.
+        if op.programs and not on_disk and found.first is not None and found._source is None:
             found.compile_ahead()
     return found
 

@@ -82,6 +82,11 @@ class EvaluatedCall:
         return program if times == math.inf else TieredProgram(program, self._compiled, replace, int(times))
 
 
+def has_rules(closed: ClosedJaxpr) -> bool:
+    """Return whether each equation of a program can be evaluated."""
+    return program_of(closed, {}) is not None
+
+
 def evaluate(op: Any, bound: tuple) -> None:
     """Let an op be evaluated by a trace of it with sizes, see `EvaluatedCall`."""
     op.call = EvaluatedCall(op, jax.jit(op.function()), bound)
