@@ -34,7 +34,7 @@ COMMANDS = {
         ([TRAIN, "--resume", "trainer.out=other", "trainer.max_steps=1"], 0, r"no checkpoint yet"),
         ([TRAIN, "--eval-only"], 0, r'"validation/loss"'),
         ([TRAIN, "--fast-dev-run"], 0, r"step 2 of 2"),
-        ([TRAIN, "--explain"], 0, r"all_gather"),
+        ([TRAIN, "--explain"], 0, r"all-gather"),
         ([TRAIN], 1, r"seen: a checkpoint of step 6"),
     ],
     "sbpjax.train.preprocess": [

@@ -6,11 +6,7 @@ import csv
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
-
-from sbpjax.graph import Explanation
 
 console = Console()
 
@@ -28,23 +24,6 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=console,
     )
-
-
-def communication(plan: Explanation) -> Table:
-    """Return a table of the collectives of one step, equal conversions in one row, the largest first."""
-    rows: dict[tuple[str, str, str], list[int]] = {}
-    for boxing, collective, size, _, line in plan.conversions():
-        if int(size):
-            place = ":".join(Path(part).name for part in line.rsplit(":", 1))
-            rows.setdefault((boxing, collective, place), []).append(int(size))
-    table = Table(title=f"one step: {plan.bytes:,} bytes per device")
-    for name in ("bytes", "times", "tensor, from → to", "collective (axis)", "line"):
-        table.add_column(name, justify="right" if name in ("bytes", "times") else "left", overflow="fold")
-    for key, sizes in sorted(rows.items(), key=lambda item: -sum(item[1])):
-        table.add_row(f"{sum(sizes):,}", str(len(sizes)), *(escape(cell) for cell in key))
-    if plan.plan.inner_bytes:
-        table.add_row(f"{plan.plan.inner_bytes:,}", "", "inside operations", "a maximum over a split dim", "")
-    return table
 
 
 class History:

@@ -33,10 +33,9 @@ os.environ.setdefault("SBPJAX_CPU_DEVICES", str(8 // int(os.environ.get("WORLD_S
 import sbpjax as flow
 from examples.gpt.data import Corpus, decode, encode, load_corpus
 from examples.gpt.model import GPT, GPTConfig
-from examples.gpt.report import History, communication, console, progress_bar
+from examples.gpt.report import History, console, progress_bar
 from examples.gpt.sharding import LAYOUTS, Layout
 from sbpjax import nn, optim, utils
-from sbpjax.graph import Explanation
 
 
 @dataclass(frozen=True)
@@ -298,10 +297,7 @@ def main() -> None:
     if args.explain:
         trainer = Trainer(options, load_corpus(args.text, options.seed))
         trainer.train_graph.build_graph(*trainer.batch(0))
-        if args.pipeline > 1:
-            console.print(str(trainer.train_graph.explain()), soft_wrap=True)
-            return
-        console.print(communication(Explanation(trainer.train_graph.program.plan, trainer.train_graph.name)))
+        print(trainer.train_graph.explain(check=False))
         return
     again = int(os.environ.get("RESTART_COUNT", "0")) > 0
     trainer = train(options, out, args.resume or again, args.text)

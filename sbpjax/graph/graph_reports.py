@@ -60,15 +60,19 @@ class Reports:
             self.build_graph(*args, **kwargs)
         return REPORTS["traffic"](find_program(self, "traffic"))
 
-    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
-        """Return the traffic of a step: every boxing with its module, source line, collective and bytes.
+    def explain(self, *args: Any, check: bool = True, level: int = 1, **kwargs: Any) -> Any:
+        """Return the traffic of a step by purpose: gradients, weights, activations, each with bytes and time.
 
         Nothing runs.
 
         Args:
             *args: arguments of ``build``, abstract or not; none for the program of the last call.
             check: compile the program and hold the plan's sums against its collectives.
+            level: 1 for a summary by purpose; 2 for every boxing with its module, source line, collective and bytes.
             **kwargs: arguments by name.
+
+        Returns:
+            A report: print it, show it in a notebook, or take ``to_html()`` or ``to_dict()``.
 
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
@@ -77,7 +81,7 @@ class Reports:
         Example:
             >>> print(graph.explain(x, y))
         """
-        return REPORTS["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check)
+        return REPORTS["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check, level)
 
     def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
         """Return the working and idle times of each pipeline stage, the bubble, and the memory of each stage.

@@ -111,7 +111,7 @@ def test_the_examples_of_absent_machines_are_planned_and_not_run(capsys):
     names = {}
     exec(one, names)
     report = capsys.readouterr().out
-    assert "estimated from the plan" in report and "all_gather" in report
+    assert "estimated from the plan" in report and "all-gather" in report
     exec(llama, names)
     [total] = re.findall('"total ([0-9.]+ GB)"', page)
     assert re.search(f"total +{total}", capsys.readouterr().out)

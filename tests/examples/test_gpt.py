@@ -143,12 +143,10 @@ def test_explain_prints_the_communication_of_a_step(monkeypatch, capsys):
     monkeypatch.setattr(train, "Options", lambda: replace(TINY, layout="2d"))
     monkeypatch.setattr(sys, "argv", ["train", "--explain"])
     train.main()
-    text = capsys.readouterr().out
-    total = int(re.search(r"one step: ([\d,]+) bytes per device", text)[1].replace(",", ""))
-    rows = [int(n.replace(",", "")) for n in re.findall(r"│ +([\d,]+) │ +\d+ │", text)]
-    inside = [int(n.replace(",", "")) for n in re.findall(r"│ +([\d,]+) │ +│ inside", text)]
-    assert rows and rows == sorted(rows, reverse=True) and sum(rows) + sum(inside) == total
-    assert "reduce_scatter" in text and "model.py:" in text
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 110
+    text = "\n".join(lines)
+    assert "A rank receives" in text and "gradients of weights" in text and "model.py:" in text
 
 
 def test_the_model_says_nothing_of_devices():

@@ -15,19 +15,20 @@ FORWARD = [(f"m.{i}.{part}", part) for i in range(1, 4) for part in ("norm", "ml
     [
         ([], []),
         ([("", "x"), ("", "x")], [("", "x", 1), ("", "x", 1)]),  # nothing tells them apart
-        (FORWARD, [("m.1-3.norm", "norm", 3), ("m.1-3.mlp", "mlp", 3)]),
-        (FORWARD[::-1], [("m.1-3.mlp", "mlp", 3), ("m.1-3.norm", "norm", 3)]),
-        ([("m.0.mlp", "mlp"), *FORWARD], [("m.0.mlp", "mlp", 1), ("m.1-3.norm", "norm", 3), ("m.1-3.mlp", "mlp", 3)]),
+        (FORWARD, [("m.1–3.norm", "norm", 3), ("m.1–3.mlp", "mlp", 3)]),
+        (FORWARD[::-1], [("m.1–3.mlp", "mlp", 3), ("m.1–3.norm", "norm", 3)]),
+        ([("m.0.mlp", "mlp"), *FORWARD], [("m.0–3.mlp", "mlp", 4), ("m.1–3.norm", "norm", 3)]),
         ([("m.1", "a"), ("m.2", "b")], [("m.1", "a", 1), ("m.2", "b", 1)]),
-        ([("m.1", "a"), ("m.3", "a")], [("m.1", "a", 1), ("m.3", "a", 1)]),  # 2 moves nothing
+        ([("m.1", "a"), ("m.3", "a")], [("m.1,3", "a", 2)]),  # 2 moves nothing
         ([("m.1", "a"), ("n.2", "a")], [("m.1", "a", 1), ("n.2", "a", 1)]),
-        ([("m.1", "a"), ("end", "b"), ("m.2", "a")], [("m.1", "a", 1), ("end", "b", 1), ("m.2", "a", 1)]),
-        ([("m.1", "a"), ("m.2", "a"), ("m.1", "a")], [("m.1-2", "a", 2), ("m.1", "a", 1)]),  # there, and back
+        ([("m.1", "a"), ("end", "b"), ("m.2", "a")], [("m.1–2", "a", 2), ("end", "b", 1)]),
+        ([("m.1", "a"), ("m.2", "a"), ("m.1", "a")], [("m.1–2", "a", 3)]),  # there, and back
         (
             [(f"m.{i}.block.{k}.mlp", "a") for i in range(2) for k in range(3 + i)],
-            [("m.0.block.0-2.mlp", "a", 3), ("m.1.block.0-3.mlp", "a", 4)],
+            [("m.0.block.0–2.mlp", "a", 3), ("m.1.block.0–3.mlp", "a", 4)],
         ),
-        ([(f"m.{i}.block.{k}", "a") for i in range(2) for k in range(3)], [("m.0-1.block.0-2", "a", 6)]),
+        ([("x.1 y.1.w", "a"), ("x.2 y.2.w", "a")], [("x.1–2 y.1–2.w", "a", 2)]),  # a module and its weight
+        ([(f"m.{i}.block.{k}", "a") for i in range(2) for k in range(3)], [("m.0–1.block.0–2", "a", 6)]),
     ],
 )
 def test_folded(rows, found):
@@ -50,9 +51,9 @@ def test_a_step_of_many_layers_is_told_in_few_rows():
             return loss
 
     x = TensorSpec((512, 8), placement=place, sbp=["S0"])
-    few, many = (Train(layers).explain(x, check=False) for layers in (8, 32))
+    few, many = (Train(layers).explain(x, check=False, level=2) for layers in (8, 32))
     assert sum(move.bytes > 0 for move in many.moves) >= 64  # a weight and a bias each
     assert len(str(few).splitlines()) == len(str(many).splitlines())
-    (row,) = (line for line in str(many).splitlines() if line.endswith("gradient of model.0-31.weight"))
-    sent = sum(move.bytes for move in many.moves if move.line.endswith("weight"))
+    (row,) = (line for line in str(many).splitlines() if line.endswith("gradient of model.0–31.weight"))
+    sent = sum(move.bytes for move in many.moves if move.value.endswith("weight"))
     assert sent == 32 * 8 * 8 * 4 and f" {sent:,}     32  " in row

@@ -138,7 +138,7 @@ def test_a_step_on_every_layout(place, x_sbp, weight_sbp):
     compare(found, by_torch())
     assert names(graph).count("linear_cross_entropy_grad") == 1  # losses and gradients at once
     assert "linear_cross_entropy" not in names(graph) and not logits_of(graph)
-    line = next(line for line in str(graph.explain(check=False)).splitlines() if line.startswith(LINES))
+    line = next(line for line in str(graph.explain(check=False, level=2)).splitlines() if line.startswith(LINES))
     assert f"f32[48, {CLASSES}] are never whole" in line and "test_fused_losses.py" in line
 
 
@@ -184,7 +184,7 @@ def test_logits_that_others_read_stay():
     found, graph = trained(FOUR, [S0], [B], "read twice")
     compare(found, by_torch("read twice"))
     assert not [n for n in names(graph) if n.startswith("linear_cross")] and logits_of(graph)
-    assert LINES not in str(graph.explain(check=False))
+    assert LINES not in str(graph.explain(check=False, level=2))
 
 
 def test_evaluation_has_no_logits_either():
@@ -211,7 +211,7 @@ def test_autocast():
 def test_accumulation():
     found, graph = trained(FOUR, [S0], [B], micro=2, steps=2)
     compare(found[1:], by_torch(steps=2, micro=1)[1:])  # the mean over the whole batch's targets
-    assert LINES in str(graph.explain(check=False))
+    assert LINES in str(graph.explain(check=False, level=2))
 
 
 def test_eager():

@@ -53,7 +53,7 @@ def test_a_fast_run_writes_nothing(folder, capsys):
 
 def test_what_a_step_communicates(folder, capsys):
     main([CONFIG, "--explain"])
-    assert "all_gather" in capsys.readouterr().out
+    assert "all-gather" in capsys.readouterr().out
     main([CONFIG, "--explain", "--auto"])
     assert "layouts chosen" in capsys.readouterr().out and not list(folder.iterdir())
 

@@ -1,69 +1,63 @@
-"""`Graph.explain`: the traffic of a step, boxing by boxing, compared with the compiled program.
+"""`Graph.explain`: the traffic of a step by purpose, by conversion, and beside the compiled program's.
 
     module            boxing              collective           bytes   times  for          line
     model.3           f32[64,256] S0 → B  all_gather(a0)      49,152       1  dot_general  train.py:31
     model.0 backward  f32[256,64] P → B   all_reduce(a0)      98,304       1  mul          train.py:33
     Adam              f32[64] P → S0      reduce_scatter(a0)     224       1  square       gradient of model.1.bias
 
-A boxing is a conversion in the plan, with the bytes that one device receives over the interconnect; in a loop it
-happens once per iteration. Some equations move bytes inside themselves (a maximum over a split dim): they are listed
-too, so that the sum of the table is the plan's. The last part is the same sum per kind, beside the compiled program's.
+This is the table of level 2; `step_summary` has level 1. A conversion has the bytes that one device receives over the
+interconnect; in a loop it happens once per iteration. Some equations move bytes inside themselves (a maximum over a
+split dim): they are listed too, so that the sum of the table is the plan's. The last part is the same sum per kind,
+beside the compiled program's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sbpjax._core.planner.exact import hidden_bytes
-from sbpjax._core.programs.normalise import source_line
-from sbpjax._core.programs.primitives import CONTROL
-from sbpjax._core.programs.rules import moved_inside
+from sbpjax._core.planner.prices.links import of_placement
+from sbpjax._core.planner.prices.step_time import computing_us
 from sbpjax._core.tracing.capture import State
 from sbpjax.errors import MixedTensorError
+from sbpjax.graph.auto.planning_problem import BATCH, PARAMETER, PlanningProblem
 from sbpjax.graph.fitting import owners_of
 from sbpjax.graph.program.module_names import Names
 from sbpjax.graph.program.value_names import value_names
-from sbpjax.sbp import algebra
 
+from .auto.graph_views import problem_of_program
 from .display import Table
 from .equal_layers import fold_layers
-from .plan_table import COLLECTIVES, Explanation, short_dtype
+from .moves import Axis, Move, Moves
+from .plan_table import Explanation
+from .step_page import page
+from .step_summary import remarks, summary
 from .traffic import Traffic, planned_launches, traffic_of
 
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
 
 
 @dataclass(frozen=True)
-class Move:
-    """One conversion of a step.
+class Purpose:
+    """All conversions of one purpose.
 
     Attributes:
-        module: the module whose op reads the converted value; an optimizer's name, or ``""``.
-        backward: whether that op is part of the backward.
-        boxing: the tensor and its nd-sbps before and after.
-        collective: the collectives.
+        name: the purpose.
         bytes: the bytes that one device receives in one step.
-        times: how often it happens in one step.
-        reader: the op that wants it.
-        line: the user's ``file:line``; without such a line, the owner of the value.
+        us: their modelled time.
+        times: the number of conversions.
+        collectives: ``"all_gather(a1)"`` and its like → bytes, the largest first.
+        places: weights or modules → bytes, equal layers in one name, the largest first.
     """
 
-    module: str
-    backward: bool
-    boxing: str
-    collective: str
+    name: str
     bytes: int
+    us: float
     times: int
-    reader: str
-    line: str
-
-    def cells(self) -> tuple[str, ...]:
-        """Return it as a row of text."""
-        where = f"{self.module or '(none)'}{' backward' * self.backward}"
-        return where, self.boxing, self.collective, f"{self.bytes:,}", str(self.times), self.reader, self.line
+    collectives: dict[str, int]
+    places: dict[str, int]
 
 
 class Communication(Explanation):
@@ -74,9 +68,15 @@ class Communication(Explanation):
         traffic: the sums per kind, planned and compiled; None if the program was not compiled.
         platform: the kind of devices.
         launches: how many collectives a step launches by kind, those counted once that the compiler combines.
+        axes: the parts of the step that each mesh axis divides.
+        problem: the step: its inputs with their names and layouts.
+        prices: the prices by which times are modelled.
+        computing_us: the modelled time of a step without its collectives.
+        level: 1 for a summary by purpose, 2 for the table of conversions.
+        graph: the graph, with the names of its modules and optimizers in `names`.
     """
 
-    def __init__(self, graph: Any, program: Any, check: bool) -> None:
+    def __init__(self, graph: Any, program: Any, check: bool, level: int = 1) -> None:
         if program.plan is None:
             raise MixedTensorError(
                 f"{graph.name}.explain(...)",
@@ -85,21 +85,63 @@ class Communication(Explanation):
                 "x.to_global(placement, sbp)",
             )
         super().__init__(program.plan, graph.name)
-        names = Names(graph)
-        whose = value_names(program.plan, program, State(owners_of(graph)))
-        self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
+        state, prices = State(owners_of(graph)), of_placement(program.placement)
+        self.problem = problem_of_program(graph, state, program)
+        self.axes = _axes(self.problem, program.plan)
+        values = value_names(program.plan, program, state)
+        self.graph, self.names = graph, Names(graph)
+        # Of a graph with one module, names begin in it: `blocks.0.up`, not `model.blocks.0.up`; but not with a number.
+        root = self.names.roots[0] if len(self.names.roots) == 1 else ""
+        self._root = "" if f"{root}.0" in self.names.modules else f"{root}."
+        self.moves = Moves(program.plan, self.names, prices, values, self.axes).found()
         self.traffic: Traffic | None = traffic_of(program) if check else None
         self.platform = program.placement.type
         self.launches = planned_launches(program.plan, program.placement)
+        self.prices, self.computing_us = prices, computing_us(program.plan, prices)
+        self.level = level
+
+    @property
+    def time_us(self) -> float:
+        """The modelled time of a step: computing and moving, one after the other."""
+        return self.computing_us + sum(move.us for move in self.moves)
+
+    def shorten(self, name: str) -> str:
+        """Return the name of a module or of a parameter's value without that of the graph's only module."""
+        kind, of, path = name.rpartition(" of ")
+        return kind + of + path.removeprefix(self._root)
 
     def by_module(self) -> dict[str, int]:
         """Return bytes per step by module, the largest first; ``""`` is for values of no module."""
-        found: dict[str, int] = {}
+        return _largest_first((move.module, move.bytes) for move in self.moves)
+
+    def by_purpose(self) -> list[Purpose]:
+        """Return the purposes of a step, the largest first."""
+        found: dict[str, list[Move]] = {}
         for move in self.moves:
-            found[move.module] = found.get(move.module, 0) + move.bytes
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            if move.bytes:
+                found.setdefault(move.purpose, []).append(move)
+        return sorted((_purpose(name, moves) for name, moves in found.items()), key=lambda p: -p.bytes)
+
+    def to_dict(self) -> dict:
+        """Return the report for programs: figures, purposes, conversions, remarks."""
+        return {
+            "title": self.title, "ranks": list(self.plan.sizes), "bytes": self.bytes, "prices": self.prices.name,
+            "time_us": self.time_us, "computing_us": self.computing_us, "collectives": self.launches,
+            "axes": [asdict(axis) for axis in self.axes],
+            "purposes": [asdict(purpose) for purpose in self.by_purpose()],
+            "conversions": [asdict(move) for move in self.moves],
+            "remarks": [*remarks(self), *self.losses(), *self.kernels(self.platform)],
+            "compiled": None if self.traffic is None else self.traffic.compiled,
+        }  # fmt: skip
+
+    def to_html(self) -> str:
+        """Return a page that needs no other file: purposes, a time line, conversions and memory by layer."""
+        return page(self)
 
     def _blocks(self) -> Iterable[Any]:
+        return self._table() if self.level > 1 else summary(self)
+
+    def _table(self) -> Iterable[Any]:
         moving = [move for move in self.moves if move.bytes]
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.launches.items()))
         yield f"{self._summary()}; collectives: {kinds or 'none'}"
@@ -115,37 +157,43 @@ class Communication(Explanation):
 
 
 def _of_layers(moves: Sequence[Move]) -> Iterable[Move]:
-    """Yield one row for equal layers, by the module's name, or by that of the value in the column of lines."""
-    rows = fold_layers([(move.module, replace(move, module="")) for move in moves])
-    rows = fold_layers([(move.line, (module, replace(move, line=""), layers)) for module, move, layers in rows])
-    for line, (module, move, layers), values in rows:
-        count = layers * values
-        yield replace(move, module=module, line=line, bytes=move.bytes * count, times=move.times * count)
+    """Yield one row for equal layers, by the module's name and that of the value."""
+    rows = [(f"{move.module} \0 {move.value}", replace(move, module="", value="")) for move in moves]
+    for name, move, count in fold_layers(rows):
+        module, value = name.split(" \0 ")
+        yield replace(move, module=module, value=value, bytes=move.bytes * count, times=move.times * count)
 
 
-def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyType({})):
-    for b in plan.boxings:
-        place = names.place(b.scope, with_op=False)
-        text = f"{short_dtype(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
-        steps = " + ".join(f"{COLLECTIVES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps)
-        yield Move(
-            place.module, place.backward, text, steps, b.bytes, b.times, b.reader, b.line or whose.get(b.value, "")
-        )
+def _purpose(name: str, moves: Sequence[Move]) -> Purpose:
+    """Return the sums of conversions of one purpose, by collective and by weight or module."""
+    kinds = ((one, move.bytes) for move in moves for one in move.collective.split(" + "))
+    sizes = _largest_first((move.owner, move.bytes) for move in moves)
+    return Purpose(
+        name,
+        bytes=sum(move.bytes for move in moves),
+        us=sum(move.us for move in moves),
+        times=sum(move.times for move in moves),
+        collectives=_largest_first((kind, size) for kind, size in kinds if not kind.startswith("slice")),
+        places=_largest_first((place, size * layers) for place, size, layers in fold_layers(list(sizes.items()))),
+    )
 
 
-def _inside(plan: Any, names: Names, times: int, around: str):
-    """Yield the traffic inside equations."""
-    for i, eqn in enumerate(plan.program.eqns):
-        scope = f"{around}/{eqn.source_info.name_stack}".strip("/")
-        if i in plan.bodies:
-            yield from _inside(plan.bodies[i], names, times * eqn.params["length"], scope)
-            continue
-        count = hidden_bytes(eqn, plan.strategies[i], plan.sizes)
-        if count:
-            place = names.place(scope, with_op=False)
-            aval = eqn.outvars[0].aval
-            text = f"{short_dtype(str(aval.dtype))}{list(aval.shape)} inside the op"
-            name = eqn.primitive.name
-            kinds = {COLLECTIVES.get(m.kind, m.kind) for m in moved_inside(eqn, plan.strategies[i], plan.sizes)}
-            kind = "of its body" if name in CONTROL else " + ".join(sorted(kinds))
-            yield Move(place.module, place.backward, text, kind, count * times, times, name, source_line(eqn))
+def _axes(problem: PlanningProblem, plan: Any) -> tuple[Axis, ...]:
+    """Return the parts of a step that each mesh axis divides, by the layouts of its inputs."""
+    found = []
+    for axis, size in enumerate(plan.sizes):
+        codes = [(x.kind, x.user_codes(c)[axis]) for x, c in zip(problem.inputs, plan.in_codes, strict=True) if x.shape]
+        divides = {
+            "batch": any(kind == BATCH and code == 0 for kind, code in codes),
+            "sequence": any(kind == BATCH and code > 0 for kind, code in codes),
+            "weights": any(kind == PARAMETER and code >= 0 for kind, code in codes),
+        }
+        found.append(Axis(size, tuple(name for name, is_divided in divides.items() if is_divided)))
+    return tuple(found)
+
+
+def _largest_first(sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for name, size in sizes:
+        found[name] += size
+    return dict(found.most_common())

@@ -75,6 +75,12 @@ def as_html(part: Any) -> str:
     return f"<{tag}>{html.escape(part)}</{tag}>"
 
 
+def whole_page(title: str, body: str) -> str:
+    """Return an HTML page that needs no other file."""
+    head = f"<meta charset='utf-8'><title>{html.escape(title)}</title>"
+    return f"<!doctype html><html><head>{head}</head><body>{body}</body></html>\n"
+
+
 def svg(width: float, height: float, parts: Iterable[str], style: str = "") -> str:
     """Return drawn parts as one SVG picture; ``style`` is further attributes that all of them inherit."""
     size = f'width="{width:.0f}" height="{height:.0f}"'

@@ -14,13 +14,13 @@ from sbpjax.graph.fitting import prepare_program
 from sbpjax.graph.report_registry import register_report
 
 # Modules and not their names: one of these may be the first that is imported, and `sbpjax.graph` imports this one.
-from . import communication as _communication
 from . import graph_text, html
 from . import memory as _memory
 from . import profile as _profile
 from . import traffic as _traffic
 
-# Of pipelines and of the planner: most graphs need none of them.
+# Of pipelines, of the planner and of conversions: most graphs need none of them.
+_communication = LazyModule("sbpjax._core.inspect.communication")
 _stage_explain = LazyModule("sbpjax._core.inspect.pipeline.explain")
 _stage_report = LazyModule("sbpjax._core.inspect.pipeline.report")
 _stage_sizes = LazyModule("sbpjax._core.inspect.pipeline.sizes")
@@ -62,11 +62,11 @@ def traffic(program: Any) -> _traffic.Traffic:
 
 
 @register_report
-def explain(graph: Any, program: Any, check: bool) -> Any:
+def explain(graph: Any, program: Any, check: bool, level: int) -> Any:
     """Return the traffic of a step between devices."""
     if program.pipeline is not None:
         return _stage_explain.PipelineCommunication(graph, program)
-    return _communication.Communication(graph, program, check)
+    return _communication.Communication(graph, program, check, level)
 
 
 @register_report

@@ -1,12 +1,16 @@
 """`Graph._repr_html_`: a graph in a notebook, one fold per module, with the sbp of every op.
 
 A fold holds a module's own tensors, its inputs and outputs, its ops in program order (forward and backward) with the
-strategy that the plan chose, and the modules inside it. The page is self-contained: no script, no file from outside.
+strategy that the plan chose, and the modules inside it; equal layers are one fold. The page is self-contained: no
+script, no file from outside.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html import escape
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sbpjax._core.programs.normalise import source_line
@@ -17,7 +21,7 @@ from .display import Table, as_html, bytes_text
 from .graph_text import phases
 
 _MOST = 200  # ops shown per module
-_STYLE = (
+STYLE = (
     "<style>.sbpjax{font-family:monospace;font-size:12px}.sbpjax details{margin-left:1.2em}"
     ".sbpjax table{margin-left:1.2em;border-collapse:collapse}.sbpjax td,.sbpjax th{padding:0 .8em 0 0;"
     "text-align:left;white-space:pre}.sbpjax .b{color:#888}</style>"
@@ -35,24 +39,14 @@ class _Op(NamedTuple):
 
 def page(graph: Any) -> str:
     """Return the HTML of a graph."""
-    own = graph._g
-    program = None if own.latest is None else own.latest[1]
-    ops = {} if program is None else _ops(program, Names(graph))
+    program = None if graph._g.latest is None else graph._g.latest[1]
+    where, names = _about(program), Names(graph)
+    head = f"<b>{escape(graph.name)}</b> ({escape(type(graph).__name__)})<div>{escape(where)}</div>"
     moved: dict[str, int] = {}
-    if program is not None and program.plan is not None:
-        names = Names(graph)
-        for boxing in program.plan.boxings:
-            path = names.place(boxing.scope, with_op=False).module
-            moved[path] = moved.get(path, 0) + boxing.bytes
-    parts = [_STYLE, '<div class="sbpjax">', f"<b>{escape(graph.name)}</b> ({escape(type(graph).__name__)})"]
-    parts.append(f"<div>{escape(_about(program))}</div>")
-    shown: set[str] = set()
-    for name, module in own.blocks.items():
-        parts.append(_module(name, module, program, ops, moved, shown, is_open=True))
-    for path in ops:
-        if path not in shown:
-            parts.append(_fold(path or "(no module)", "", [_table(ops[path])], moved.get(path, 0), len(ops[path])))
-    return "".join([*parts, "</div>"])
+    for boxing in () if program is None or program.plan is None else program.plan.boxings:
+        path = names.place(boxing.scope, with_op=False).module
+        moved[path] = moved.get(path, 0) + boxing.bytes
+    return f'{STYLE}<div class="sbpjax">{head}{Layers(graph, moved).html()}</div>'
 
 
 def _about(program: Any) -> str:
@@ -63,32 +57,84 @@ def _about(program: Any) -> str:
     return f"on {where}; {phases(program)}{moved}"
 
 
-def _module(path: str, module: Any, program: Any, ops: dict, moved: dict, shown: set, *, is_open: bool = False) -> str:
-    shown.add(path)
-    body = []
-    rows = [
-        (kind, name, f"{t.dtype}{list(t.shape)}", _layout_text(t))
-        for kind, table in (("parameter", module._parameters), ("buffer", module._buffers))
-        for name, t in table.items()
-        if t is not None
-    ]
-    if rows:
-        body.append(as_html(Table(rows)))
-    if path in ops:
-        body.append(_table(ops[path]))
-    for name, child in module._modules.items():
-        if child is not None:
-            body.append(_module(f"{path}.{name}", child, program, ops, moved, shown))
-    about = f"{type(module).__name__}({'' if module._modules else module.extra_repr()})"
-    inside = sum(len(found) for p, found in ops.items() if p == path or p.startswith(f"{path}."))
-    count = sum(b for p, b in moved.items() if p == path or p.startswith(f"{path}."))
-    return _fold(path, about, body, count, inside, is_open=is_open)
+class Layers:
+    """The modules of a graph as folds; equal neighbours are one fold.
+
+    Args:
+        graph: the graph.
+        moved: module → bytes that its conversions move.
+        tables: module → tables shown in it besides its tensors and ops.
+        notes: module → a note in its title.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        moved: Mapping[str, int],
+        tables: Mapping[str, list[Table]] = MappingProxyType({}),
+        notes: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        own = graph._g
+        self._roots = own.blocks
+        self._ops = {} if own.latest is None else _ops(own.latest[1], Names(graph))
+        self._moved, self._tables, self._notes = moved, tables, notes
+        self._shown: set[str] = set()
+
+    def html(self) -> str:
+        """Return the folds of all modules, then those of optimizers and of ops outside modules."""
+        parts = [self._module(name, module, is_open=True) for name, module in self._roots.items()]
+        for path in dict.fromkeys((*self._ops, *self._tables)):
+            if path not in self._shown:
+                parts.append(self._fold(path, path or "(no module)", "", self._own_tables(path)))
+        return "".join(parts)
+
+    def _own_tables(self, path: str) -> list[str]:
+        ops = [_table(self._ops[path])] if path in self._ops else []
+        return [*map(as_html, self._tables.get(path, ())), *ops]
+
+    def _module(self, path: str, module: Any, *, is_open: bool = False) -> str:
+        self._shown.add(path)
+        rows = [
+            (kind, name, f"{t.dtype}{list(t.shape)}", _layout_text(t))
+            for kind, table in (("parameter", module._parameters), ("buffer", module._buffers))
+            for name, t in table.items()
+            if t is not None
+        ]
+        body = [as_html(Table(rows))] if rows else []
+        body += self._own_tables(path)
+        children = {name: child for name, child in module._modules.items() if child is not None}
+        texts = {name: self._module(f"{path}.{name}", child) for name, child in children.items()}
+        body += _fold_equal(path, texts)
+        about = f"{type(module).__name__}({'' if module._modules else module.extra_repr()})"
+        return self._fold(path, path, about, body, is_open=is_open)
+
+    def _fold(self, path: str, title: str, about: str, body: list[str], *, is_open: bool = False) -> str:
+        count = sum(len(found) for p, found in self._ops.items() if _is_inside(p, path))
+        moved = sum(size for p, size in self._moved.items() if _is_inside(p, path))
+        note = f" · {count} ops" * bool(count) + f" · {bytes_text(moved)} moved" * bool(moved)
+        note += f" · {self._notes[path]}" if path in self._notes else ""
+        head = f"<summary><b>{escape(title)}</b> {escape(about)}<span class='b'>{escape(note)}</span></summary>"
+        return f"<details{' open' * is_open}>{head}{''.join(body)}</details>"
 
 
-def _fold(path: str, about: str, body: list[str], moved: int, count: int, *, is_open: bool = False) -> str:
-    note = f" · {count} ops" * bool(count) + f" · {bytes_text(moved)} moved" * bool(moved)
-    head = f"<summary><b>{escape(path)}</b> {escape(about)}<span class='b'>{escape(note)}</span></summary>"
-    return f"<details{' open' * is_open}>{head}{''.join(body)}</details>"
+def _is_inside(path: str, module: str) -> bool:
+    return path == module or path.startswith(f"{module}.")
+
+
+def _fold_equal(path: str, texts: Mapping[str, str]) -> Iterable[str]:
+    """Yield the folds of a module's children; neighbours with numbers for names that are otherwise equal are one."""
+
+    def unnamed(name: str) -> str:
+        own = escape(f"{path}.{name}")
+        return texts[name].replace(f"{own}.", "*.").replace(f"{own}<", "*<") if name.isdigit() else name
+
+    for same, names in groupby(texts, unnamed):
+        first, *more = names
+        if more:
+            own = escape(f"{path}.{first}–{more[-1]}")
+            yield same.replace("*.", f"{own}.").replace("*<", f"{own}<")
+        else:
+            yield texts[first]
 
 
 def _table(ops: list[_Op]) -> str:

@@ -33,13 +33,19 @@ class Names:
 
     Args:
         graph: the graph.
+
+    Attributes:
+        roots: names of the modules that are attributes of the graph.
+        modules: dotted paths of all modules.
+        optimizers: class names of the optimizers.
     """
 
     def __init__(self, graph: Any) -> None:
         own = graph._g
-        known = {name for block, m in own.blocks.items() for name, _ in m.named_modules(prefix=block)}
-        known |= {type(entry.optimizer).__name__ for entry in own.optimizers}
-        self._known = known
+        self.roots = list(own.blocks)
+        self.modules = {name for block, m in own.blocks.items() for name, _ in m.named_modules(prefix=block)}
+        self.optimizers = {type(entry.optimizer).__name__ for entry in own.optimizers}
+        self._known = known = self.modules | self.optimizers
         self._starts = {name[: k + 1] for name in known for k in range(len(name)) if name[k + 1 : k + 2] in (".", "")}
 
     def place(self, text: str, *, with_op: bool = True) -> Place:

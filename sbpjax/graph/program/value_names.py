@@ -3,9 +3,10 @@
     f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
     f32[256,64] S0 → B    update of blocks.0.mlp.up.weight
 
-A value belongs to a parameter if, through equations that keep its shape, it reaches that parameter's new value and no
-other's. It is the parameter itself, or a state of its, if it is an input or a copy of one; an update if it is computed
-from such an input; else it is the gradient. Stacks of equal layers are called ``blocks.*.mlp.up.weight``.
+A value belongs to a parameter if, through equations that keep its number of elements and are no products, it reaches
+that parameter's new value and no other's. It is the parameter itself, or a state of its, if it is an input or a copy of
+one; an update if it is computed from such an input; else it is the gradient. Stacks of equal layers are called
+``blocks.*.mlp.up.weight``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from typing import Any
 from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import scan_counts
 from sbpjax._core.programs.plan import Plan
+from sbpjax._core.programs.primitives import GROUPED, LOSSES, PRODUCTS, SCATTERS
 
 from .forward_backward import COPIES
 
 _COPIES = COPIES | {"optimization_barrier"}
+# Their operands may have as many elements as the gradient that they compute.
+_PRODUCTS = PRODUCTS | SCATTERS | GROUPED | LOSSES
 
 
 def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
@@ -95,7 +99,7 @@ def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, s
 
 
 def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
-    """Return value → the parameters whose new values it reaches through equations that keep its shape."""
+    """Return value → the parameters whose new values it reaches through equations that keep its elements."""
     owner: dict[Var, set[str]] = {v: {name} for v, name in results.items()}
     for eqn in reversed(plan.program.eqns):
         if eqn.primitive.name == "scan":
@@ -106,10 +110,10 @@ def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
             continue
         for v in eqn.invars:
             # A scalar, such as the norm of all gradients, would tie every parameter to every other.
-            if isinstance(v, Literal) or not v.aval.shape:
+            if isinstance(v, Literal) or not v.aval.shape or eqn.primitive.name in _PRODUCTS:
                 continue
             for u in eqn.outvars:
-                if u in owner and u.aval.shape == v.aval.shape:
+                if u in owner and u.aval.size == v.aval.size:
                     owner.setdefault(v, set()).update(owner[u])
     return owner
 

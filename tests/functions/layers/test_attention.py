@@ -125,7 +125,7 @@ def test_in_a_graph(checkpointed):
     loss = step(x.to_global(where, [S(0)]))
     np.testing.assert_allclose(loss.numpy(), expected[0], rtol=1e-5)
     np.testing.assert_allclose(start - model.qkv.weight.numpy(), expected[1], rtol=1e-4, atol=1e-6)
-    lines = str(step.explain(check=False)).splitlines()
+    lines = str(step.explain(check=False, level=2)).splitlines()
     for name in ("attention", "attention_grad"):
         assert any(line.startswith(f"{name} of f32[4, 4, 1, 40, 4] by blocks (") for line in lines)
 

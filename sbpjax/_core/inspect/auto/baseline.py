@@ -27,7 +27,7 @@ from sbpjax.errors import SbpError
 from sbpjax.graph.auto.planning_problem import BATCH, NUMBER, PARAMETER, STATE, Input, PlanningProblem
 from sbpjax.sbp.algebra import B
 
-from .megatron import tensor_parallel
+from .megatron import TensorParallel
 
 DATA = ("dp", "zero1", "fsdp")
 TITLES = {"dp": "data parallel", "zero1": "ZeRO-1", "fsdp": "FSDP", "tp": "tensor parallel"}
@@ -77,7 +77,7 @@ def hand_pins(problem: PlanningProblem, strategy: str) -> dict[int, Codes]:
 
 def _split_tensors(problem: PlanningProblem, axis: int, codes: dict[int, list[int]]) -> None:
     parameters = [i for i, x in enumerate(problem.inputs) if x.kind == PARAMETER]
-    found = tensor_parallel(problem.program, parameters, problem.sizes[axis])
+    found = TensorParallel(problem.program, parameters, problem.sizes[axis]).codes
     for i, x in enumerate(problem.inputs):
         owner = i if x.kind == PARAMETER else x.parent if x.kind == STATE else None
         if owner is not None and x.shape == problem.inputs[owner].shape:

@@ -16,9 +16,12 @@ biases and norms follow in the same way. A parameter is decided where it is firs
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from sbpjax._core.jax_private import Var
+from sbpjax._core.planner.boundaries import forward_of
 from sbpjax._core.planner.control import body_program
 from sbpjax._core.programs.normalise import Program, scan_counts
 from sbpjax._core.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
@@ -31,22 +34,29 @@ _ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dy
 _READ_TABLES = PRODUCTS | {"gather"}
 
 
-def tensor_parallel(program: Program, parameters: Iterable[int], size: int) -> dict[int, int]:
-    """Return for parameters the code by which Megatron's rule lays them on one mesh axis.
+class TensorParallel:
+    """The layouts of parameters by Megatron's rule on one mesh axis, and the values that it sums.
 
     Args:
         program: the flat program of a step.
         parameters: positions of the inputs that are parameters.
-        size: how many ranks the axis has.
+        size: the number of ranks of the axis.
 
-    Returns:
-        position → code; dims that do not divide by ``size`` are never split.
+    Attributes:
+        codes: parameter → code; dims that do not divide by the axis are never split.
+        summed: parameter → bytes of the values that ranks add up for it in one step: the result of a product whose rows
+            are split, and the gradient of the value that a product with split columns reads.
+        read: parameter → bytes of it as products read it in one step, in the dtype of the product.
     """
-    walk = _Walk(size)
-    for i in parameters:
-        walk.waiting[program.invars[i]] = (i, ())
-    walk.run(program)
-    return {i: walk.decided.get(i, B) for i in parameters}
+
+    def __init__(self, program: Program, parameters: Iterable[int], size: int) -> None:
+        walk = _Walk(size)
+        parameters = list(parameters)
+        for i in parameters:
+            walk.waiting[program.invars[i]] = (i, ())
+        walk.run(program)
+        self.codes = {i: walk.decided.get(i, B) for i in parameters}
+        self.summed, self.read = walk.summed, walk.read
 
 
 class _Walk:
@@ -56,6 +66,10 @@ class _Walk:
         codes: value → code, for values that are no parameters.
         waiting: value → the parameter that it is, and the equations between the two, the last one first.
         decided: parameter → code.
+        summed: parameter → bytes, as in `TensorParallel`.
+        read: parameter → bytes, as in `TensorParallel`.
+        learned: values that depend on a parameter, which have gradients.
+        shared: values whose gradients are counted in ``summed``.
     """
 
     def __init__(self, size: int) -> None:
@@ -63,15 +77,21 @@ class _Walk:
         self.codes: dict[Var, int] = {}
         self.waiting: dict[Var, tuple[int, tuple]] = {}
         self.decided: dict[int, int] = {}
+        self.summed: Counter[int] = Counter()
+        self.read: Counter[int] = Counter()
+        self.learned: set[Var] = set()
+        self.shared: set[Var] = set()
 
     def run(self, program: Program) -> None:
-        for eqn in program.eqns:
-            if len(self.decided) == len({i for i, _ in self.waiting.values()}) and self.waiting:
-                return
+        for i in forward_of(program):
+            eqn = program.eqns[i]
             if eqn.primitive.name == "scan":
                 self._loop(eqn)
                 continue
             read = [v for v in eqn.invars if isinstance(v, Var)]
+            if eqn.primitive.name == "to_sbp":  # a layout that the user forced
+                self._copy(read[0], eqn.outvars[0])
+                continue
             owned = [v for v in read if v in self.waiting]
             if len(owned) == 1 and read[:1] == owned and eqn.primitive.name in _ALIASES and len(eqn.outvars) == 1:
                 position, chain = self.waiting[owned[0]]
@@ -89,12 +109,25 @@ class _Walk:
             code = None if code is None else _through(eqn, code, self.size, forward=True)
         return code
 
+    def _copy(self, v: Var, copy: Var) -> None:
+        """Let a value be laid out as another one."""
+        if v in self.waiting:
+            self.waiting[copy] = self.waiting[v]
+        else:
+            self.codes[copy] = self.codes.get(v, B)
+        if v in self.learned:
+            self.learned.add(copy)
+
     def _meet(self, eqn) -> None:
         given = [self._code(v) for v in eqn.invars]
         strategy = self._strategy(eqn, given) if eqn.outvars else None
         for v, known, code in zip(eqn.invars, given, strategy.ins if strategy else (), strict=False):
             if known is None:
                 self._decide(v, code)
+        if strategy is not None and eqn.primitive.name in _READ_TABLES:
+            self._count_sums(eqn, strategy)
+        if any(isinstance(v, Var) and (v in self.waiting or v in self.learned) for v in eqn.invars):
+            self.learned.update(eqn.outvars)
         outs = strategy.outs if strategy else (B,) * len(eqn.outvars)
         self.codes.update((v, B if code == P else code) for v, code in zip(eqn.outvars, outs, strict=True))
 
@@ -121,6 +154,22 @@ class _Walk:
             kept.sort(key=lambda r: sum(c != B for g, c in zip(given, r.ins, strict=True) if g == B))
         return kept[0] if kept else every[-1]
 
+    def _count_sums(self, eqn, strategy: Strategy) -> None:
+        """Count the sums over ranks that a product with a parameter needs, in the forward and for gradients."""
+        for k, v in enumerate(eqn.invars):
+            if not isinstance(v, Var) or v not in self.waiting:
+                continue
+            position = self.waiting[v][0]
+            self.read[position] += _nbytes(v)
+            if strategy.ins[k] < 0:
+                continue
+            if P in strategy.outs:
+                self.summed[position] += sum(map(_nbytes, eqn.outvars))
+            for u, code in zip(eqn.invars, strategy.ins, strict=True):
+                if u is not v and code == B and u in self.learned and u not in self.shared:
+                    self.shared.add(u)
+                    self.summed[position] += _nbytes(u)
+
     def _even(self, v, code: int) -> bool:
         return code < 0 or v.aval.shape[code] % self.size == 0
 
@@ -146,12 +195,23 @@ class _Walk:
                 inner.codes[u] = (
                     algebra.shift_splits((B if code is None else code,), -by)[0] if code != 0 or not by else B
                 )
+        inner.learned = {u for v, u in zip(eqn.invars, body.invars, strict=True) if v in self.learned}
         inner.run(body)
+        times = eqn.params["length"]
+        for k, (v, _) in outer.items():
+            position = self.waiting[v][0]
+            self.summed[position] += inner.summed[k] * times
+            self.read[position] += inner.read[k] * times
+        self.learned.update(eqn.outvars if outer else ())
         for k, (v, by) in outer.items():
             self._decide(v, algebra.shift_splits((inner.decided.get(k, B),), by)[0])
         for k, (v, u) in enumerate(zip(eqn.outvars, body.outvars, strict=True)):
             code = inner.codes.get(u, B) if isinstance(u, Var) else B
             self.codes[v] = algebra.shift_splits((code,), 0 if k < carry else 1)[0]
+
+
+def _nbytes(v: Any) -> int:
+    return v.aval.size * v.aval.dtype.itemsize
 
 
 def _through(eqn, code: int, size: int, *, forward: bool) -> int:

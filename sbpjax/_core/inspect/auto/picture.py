@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sbpjax._core.inspect.display import as_html, bytes_text, microseconds, svg
+from sbpjax._core.inspect.display import as_html, bytes_text, microseconds, svg, whole_page
 from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import forward_of, module_of
 from sbpjax._core.programs.normalise import Program
@@ -49,12 +49,7 @@ def page(report: Report, *, whole: bool = False) -> str:
     tables = "".join(map(as_html, report.tables()))
     body = f"<p>{html.escape(report.head())}</p>{bars(report.totals)}{graph(report)}{tables}"
     inner = f"{_STYLE}<div class='sbpjax'>{body}</div>"
-    if not whole:
-        return inner
-    title = html.escape(report.problem.title)
-    return (
-        f"<!doctype html><html><head><meta charset='utf-8'><title>{title}</title></head><body>{inner}</body></html>\n"
-    )
+    return whole_page(report.problem.title, inner) if whole else inner
 
 
 # -- bars --------------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax._core.inspect.communication import _boxings, _inside
 from sbpjax._core.inspect.display import DisplayedReport, Table
+from sbpjax._core.inspect.moves import Moves
+from sbpjax._core.planner.prices.links import of_placement
 from sbpjax.graph.pipeline.plan import named_tasks
 from sbpjax.graph.program.module_names import Names
 from sbpjax.sbp import algebra
@@ -85,7 +86,7 @@ class PipelineCommunication(DisplayedReport):
         self.tasks: list[tuple[int, str, int, int, list]] = []
         for task, name, times in named_tasks(pipeline):
             plan = task.program.plan
-            moves = [m for m in (*_boxings(plan, names), *_inside(plan, names, 1, "")) if m.bytes]
+            moves = [m for m in Moves(plan, names, of_placement(task.task.placement)).found() if m.bytes]
             self.tasks.append((self._stages.index(task.task.placement), name, plan.bytes, times, moves))
 
     @property

@@ -10,6 +10,7 @@ the links that it uses. Nothing overlaps.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from .cost import CostModel
@@ -27,14 +28,19 @@ def plan_us(plan: Any, model: CostModel) -> float:
 
 def computing_us(plan: Any, model: CostModel) -> float:
     """Return the time of a plan's equations on one device, bodies of loops as often as they run."""
-    total = 0.0
+    return sum(us for _, _, us in equations_us(plan, model))
+
+
+def equations_us(plan: Any, model: CostModel, around: str = "", times: int = 1) -> Iterator[tuple[Any, str, float]]:
+    """Yield every equation with the scope of its names, and its time on one device in one run of the plan."""
     for i, (eqn, strategy) in enumerate(zip(plan.program.eqns, plan.strategies, strict=True)):
+        scope = f"{around}/{eqn.source_info.name_stack}".strip("/")
         if i in plan.bodies:
-            total += eqn.params["length"] * computing_us(plan.bodies[i], model)
+            yield from equations_us(plan.bodies[i], model, scope, times * eqn.params["length"])
             continue
         split = [any(c >= 0 for c in (*one.ins, *one.outs)) for one in strategy]
-        total += model.equation_us(eqn) / math.prod(size for size, is_split in zip(plan.sizes, split) if is_split)
-    return total
+        ranks = math.prod(size for size, is_split in zip(plan.sizes, split) if is_split)
+        yield eqn, scope, times * model.equation_us(eqn) / ranks
 
 
 def moving_us(plan: Any, model: CostModel) -> float:
