@@ -61,7 +61,7 @@ RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -
 test: $(VENV)/.test
 	@status=0; set -x; \
 	$(RUN) --durations 25 $(if $(PYTEST),$(PYTEST),$(ENGINES:%=--ignore=%) $(PAGES:%=--deselect=%)) || status=$$?; \
-	$(if $(PYTEST),,$(RUN) $(ENGINES) $(PAGES) || status=$$?;) \
+	$(if $(PYTEST),,XLA_FLAGS= $(RUN) $(ENGINES) $(PAGES) || status=$$?;) \
 	exit $$status
 
 # Some tests of every file, for daily work.

@@ -13,6 +13,7 @@ import sbpjax as flow
 from sbpjax import nn, optim
 from sbpjax.graph import TensorSpec
 from sbpjax.nn import functional as F
+from tests import xla_flags
 
 ROWS, WIDTH, FEATURES, BATCH = 30, 4, 4, 8
 STEPS = 50
@@ -212,7 +213,7 @@ def test_the_program_has_no_array_of_the_tables_shape_but_the_table_and_its_stat
     tensors = [flow.tensor(x) for x in next(batches(1))]
     tensors = tensors if sbp is None else [t.to_global(LINE, [S(0)]) for t in tensors]
     graph.compile(*tensors)
-    compiled = graph._g.latest[1].compile()
+    compiled = graph.program.lower().compile(xla_flags.USUAL)
     assert compiled.memory_analysis().temp_size_in_bytes < size
     rows, columns = (size // 4, WIDTH) if sbp == [S(0)] else (size, WIDTH // 4 if sbp else WIDTH)
     made = re.findall(rf"= f32\[{rows},{columns}\]\S* ([a-z-]+)", compiled.as_text())

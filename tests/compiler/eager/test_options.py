@@ -12,12 +12,11 @@ from sbpjax._core.compiler.eager.options import COLD, QUICK, cold_options_of, op
 from sbpjax._core.ops.conv import conv
 from sbpjax._core.ops.layers import norm
 from sbpjax._core.tensor.dispatch.op import Op, call_kept
+from tests.xla_flags import USUAL
 
 X = np.random.RandomState(0).randn(2, 8, 12, 12).astype("f")
 W = np.random.RandomState(1).randn(8, 8, 3, 3).astype("f")
 C = np.random.RandomState(2).rand(8).astype("f")
-# As for users, where `tests.xla_flags` has other options.
-USUAL = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
 
 
 @pytest.mark.parametrize(
