@@ -30,7 +30,7 @@ RELATIVE = {2: 2e-2, 4: 2e-5, 8: 1e-11}  # by bytes of a real element
 CALLS = ("jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call", "remat2", "checkpoint")
 # The programs are small and run once: compile them quickly, not well.
 COMPILER = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-JOBS_PER_PROGRAM = 150
+JOBS_PER_PROGRAM = 24
 
 
 @dataclass
