@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import sbpjax  # noqa: F401  (64-bit types on)
+import sbpjax
 from sbpjax._core.planner import Plan, plan_exactly
 from sbpjax._core.planner.exact import candidates, hidden_bytes
 from sbpjax._core.programs.normalise import normalise
+from sbpjax.sbp import placement
 from sbpjax.sbp.algebra import B, P
 
 
@@ -90,6 +91,16 @@ def test_linear_program_keeps_partial_sums():
     plan = plan_exactly(program, (4,), ((P,), (P,)))
     assert plan.out_codes == ((P,),)
     assert plan.bytes == 0
+
+
+@pytest.mark.parametrize("sbp", ["P,P", "P,B", "B,P"])
+def test_number_is_made_as_a_partial_sum(sbp):
+    place = placement("cpu", [[0, 1], [2, 3]])
+    plan = plan_exactly(program_of(lambda number: (number,), ()), (2, 2), ((B, B),), ((P, B),))
+    assert plan.out_codes == ((P, B),) and plan.bytes == 0
+    number = sbpjax.full((), 2.5, placement=place, sbp=sbp)
+    assert number.item() == 2.5 and number.sbp == sbpjax.zeros((), placement=place, sbp=sbp).sbp
+    assert number.new_full((), 3.0).item() == 3.0
 
 
 def test_equal_parts_are_planned_alike_and_cost_no_product():

@@ -139,8 +139,9 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     for cost, env, options in states:
         total = cost
         for v, pin in part.pins:
-            if pin not in env.get(v, (everywhere,)):
-                total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, env[v], pin)
+            have = env.get(v, frozenset((everywhere,)))
+            if pin not in have:
+                total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, have, pin)
         total += _CONVERSION * _count_invented(env, free, unpinned)
         if best is None or total < best:
             best, trail = total, options

@@ -335,7 +335,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
             codes.append(layout.codes)
     program = normalise(jax.make_jaxpr(op)(*examples))
     pins = None
-    if out_sbps is not None:
+    if out_sbps is not None and any(s is not None for s in out_sbps):
         pins = tuple(_pin(s, placement, len(v.aval.shape)) for s, v in zip(out_sbps, program.outvars, strict=True))
     plan = _plan_op(program, placement.hierarchy, tuple(codes), pins)
     return plan, tuple(
