@@ -50,22 +50,38 @@ FILLS = {
     "exponential_": (lambda x: x.exponential_(2.0), 0.5, 0.25),
     "bernoulli_": (lambda x: x.bernoulli_(0.3), 0.3, 0.21),
     "random_": (lambda x: x.random_(0, 11), 5.0, 10.0),
+    "geometric_": (lambda x: x.geometric_(0.3), 1 / 0.3, 0.7 / 0.09),
+    "log_normal_": (lambda x: x.log_normal_(0.0, 0.25), np.exp(1 / 32), np.exp(1 / 16) * np.expm1(1 / 16)),
 }
 
 
 @pytest.mark.parametrize("fill, mean, variance", FILLS.values(), ids=FILLS.keys())
-@pytest.mark.parametrize("layout", [None, "S0", "B"])
+@pytest.mark.parametrize("layout", [None, "S0", "B", "P"])
 def test_in_place_draws(fill, mean, variance, layout):
     options = {} if layout is None else {"placement": sbpjax.placement("cpu", range(4)), "sbp": layout}
     sbpjax.manual_seed(0)
     x = sbpjax.zeros(100, 81, **options)
     version = x._version
+    before = x.sbp if layout else None
     assert fill(x) is x and x._version > version
+    assert layout is None or x.sbp == before
     values = x.numpy()
     assert abs(values.mean() - mean) < 5 * np.sqrt(variance / values.size)
     assert abs(values.var() - variance) < 0.1 * variance
     sbpjax.manual_seed(0)
     np.testing.assert_array_equal(fill(sbpjax.zeros(100, 81)).numpy(), values)
+
+
+@pytest.mark.parametrize("sbp", ["P,S0", "S1,P", "P,P"])
+@pytest.mark.parametrize("mean", [0.0, 0.5])
+def test_truncated_normal_numbers_fill_a_partial_sum(sbp, mean):
+    x, local = sbpjax.zeros(4, 6, placement=sbpjax.placement("cpu", [[0, 1], [2, 3]]), sbp=sbp), sbpjax.zeros(4, 6)
+    before = x.sbp
+    for tensor in (x, local):
+        sbpjax.manual_seed(0)
+        sbpjax.nn.init.trunc_normal_(tensor, mean=mean)
+    assert x.sbp == before
+    np.testing.assert_array_equal(x.numpy(), local.numpy())
 
 
 def test_in_place_draw_on_leaf_is_refused():

@@ -10,7 +10,7 @@ from sbpjax._core.tensor.creation.convert import host
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.indexing import with_layout_of
-from sbpjax._core.tensor.storage.inplace import into
+from sbpjax._core.tensor.storage.inplace import COPY, inplace
 from sbpjax.errors import OpError
 
 
@@ -21,7 +21,7 @@ def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
         raise OpError(f"x.geometric_({p})", f"p={p}", rule, "x.geometric_(0.5)")
     u = self.detach().new_empty(*self.shape, dtype=_float_of(self)).uniform_(generator=generator)
     found = ((1 - u).log() / math.log1p(-p)).ceil().clamp(min=1)
-    return into(self, found.to(self.dtype), "geometric_")
+    return inplace(self, COPY, (found.to(self.dtype),))
 
 
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
@@ -30,7 +30,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator=
         rule = f"log_normal_ expects std > 0.0, but found std={std}"
         raise OpError(f"x.log_normal_({mean}, {std})", f"std={std}", rule, "x.log_normal_(1, 2)")
     drawn = self.detach().clone().normal_(mean, std, generator=generator)
-    return into(self, drawn.exp(), "log_normal_")
+    return inplace(self, COPY, (drawn.exp(),))
 
 
 def _float_of(x: Tensor):

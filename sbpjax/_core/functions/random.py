@@ -1,7 +1,7 @@
 """Random tensors and in-place random fills; each draw takes one key from a generator.
 
 Generators are in `_core.tensor.creation.generator`. A global random tensor has the same values as the local one of
-the same shape, under any sbp. It cannot be made as a partial sum.
+the same shape, under any sbp. It cannot be made as a partial sum; a fill of one draws the sum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sbpjax._core.tensor.storage.inplace import COPY, check_writable, inplace
 from sbpjax._core.tensor.storage.lazy_random import fill, place_to_fill
 from sbpjax._core.tensor.storage.payload import put_from
 from sbpjax.errors import OpError, OpTypeError, SbpError
-from sbpjax.sbp import algebra
+from sbpjax.sbp import algebra, partial_sum
 
 from .table.checks import every
 
@@ -324,7 +324,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
     operation = "multinomial(x, num_samples)"
     every(operation, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits")
     rule = "invalid multinomial distribution (sum of probabilities <= 0)"
-    every(operation, input, lambda part: bool((part > 0).any(-1).all()), rule, "give each row a weight above 0")
+    has_weight = lambda rows: bool((rows > 0).any(-1).all())  # noqa: E731
+    every(operation, input, has_weight, rule, "give each row a weight above 0", whole=True)
     key = generator_or_default(generator).key()
     return dispatch.apply(
         _random.multinomial, key, input.detach(), num_samples=as_int(num_samples), replacement=replacement
@@ -403,11 +404,18 @@ def _fill(x: Tensor, fn, static: tuple, generator, operation: str, inputs: tuple
         return x
     static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
     inputs = (_key(generator, options, operation), *inputs)
-    recorded = x.requires_grad and mode.grad
-    if not recorded and fill(x, fn, static, inputs, options, operation):
+    if not _is_copied_to(x) and fill(x, fn, static, inputs, options, operation):
         return x
-    value = make(fn, static, inputs, options, operation)
-    if recorded:
+    return _write(x, make(fn, static, inputs, options, operation))
+
+
+def _is_copied_to(x: Tensor) -> bool:
+    """Return whether a write to a tensor is an op: one for the tape, or the conversion into a partial sum."""
+    return (x.requires_grad and mode.grad) or (x.is_global and partial_sum in x.sbp)
+
+
+def _write(x: Tensor, value: Tensor) -> Tensor:
+    if _is_copied_to(x):
         return inplace(x, COPY, (value,))
     put_from(x, value)
     return x
@@ -493,11 +501,10 @@ def by_inverse_(
     if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
         numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
         then = random_blocks.inverse_of_erf, [jax.device_put(x) for x in numbers]
-        if fill(self, _random.uniform, static, (key,), options, operation, then):
+        if not _is_copied_to(self) and fill(self, _random.uniform, static, (key,), options, operation, then):
             return self
-    put_from(self, make(_random.uniform, static, (key,), options, operation))
-    self.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
-    return self.clamp_(min=a, max=b)
+    drawn = make(_random.uniform, static, (key,), options, operation)
+    return _write(self, drawn.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b))
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:

@@ -101,9 +101,9 @@ class LazyRandom(Cell):
 
 
 def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
-    """Return ``(device, placement, sbp)`` of a tensor whose value does not matter, since it is written next."""
+    """Return ``(device, placement, sbp)`` of random numbers that overwrite a tensor: broadcast where it is a sum."""
     cell = x._cell
-    return cell.options if cell.__class__ is LazyRandom else place_like(x, None, None, None)
+    return cell.options if cell.__class__ is LazyRandom else place_like(x, None, None, None, random=True)
 
 
 def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation: str, then=None) -> bool:
