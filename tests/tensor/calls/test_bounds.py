@@ -191,3 +191,40 @@ def test_an_index_is_read_once_for_one_question(monkeypatch):
     sbpjax.nn.functional.cross_entropy(logits, target)
     with pytest.raises(IndexError, match="-100 among"):
         sbpjax.nn.functional.cross_entropy(logits, target, ignore_index=7)
+
+
+GRID = sbpjax.placement("cpu", [[0, 1], [2, 3]])
+
+
+def on_grid(values, sbp: str):
+    return sbpjax.tensor(values, placement=GRID, sbp=sbp)
+
+
+@pytest.mark.parametrize("sbp", ["S0,B", "B,S1", "S1,S1", "S0,S1"])
+def test_conditions_of_rows_and_counts_hold_of_the_whole_tensor(sbp):
+    weights, mask = on_grid([[0.0, 0.0, 0.0, 5.0], [1.0, 0.0, 0.0, 0.0]], sbp), on_grid([[True, False] * 2] * 2, sbp)
+    assert sbpjax.multinomial(weights, 1).tolist() == [[3], [0]]
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        sbpjax.multinomial(weights * 0, 1)
+    x = on_grid(np.zeros((2, 4), np.float32), sbp)
+    filled = x.masked_scatter(mask, on_grid([1.0, 2.0, 3.0, 4.0], "B,B"))
+    assert filled.tolist() == [[1, 0, 2, 0], [3, 0, 4, 0]]
+    with pytest.raises(RuntimeError, match="at least one element for every place"):
+        x.masked_scatter(mask, on_grid([1.0, 2.0, 3.0], "B,B"))
+
+
+@pytest.mark.parametrize("sbp", ["S0,B", "B,S1", "S1,S1"])
+def test_tuples_of_indices_that_are_split_are_read(sbp):
+    x = on_grid(X, "B,B")
+    assert sbpjax.gather_nd(x, on_grid([[0, 1], [2, 3]], sbp)).tolist() == [1, 11]
+    with pytest.raises(OpBoundsError, match="dimension 1 with size 4"):
+        sbpjax.gather_nd(x, on_grid([[0, 1], [2, 4]], sbp))
+
+
+@pytest.mark.parametrize("sbp", ["B,S0", "S0,B", "S0,S0"])
+def test_first_offset_of_bags_is_the_first_of_the_whole_tensor(sbp):
+    ids, table = on_grid([2, 1, 0, 2], "B,B"), on_grid(X, "S0,S1")
+    bags = sbpjax.nn.functional.embedding_bag(ids, table, on_grid([0, 3], sbp), mode="sum")
+    np.testing.assert_array_equal(bags.numpy(), [X.sum(0), X[2]])
+    with pytest.raises(ValueError, match="has to be 0"):
+        sbpjax.nn.functional.embedding_bag(ids, table, on_grid([1, 3], sbp), mode="sum")

@@ -155,7 +155,7 @@ def embedding_bag(
     if offsets is not None and input.ndim == 1:
         operation, fix = "embedding_bag(input, weight, offsets)", "offsets = lengths.cumsum(0) - lengths"
         rule = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0"
-        every(operation, offsets, lambda part: part.flat[0] == 0, rule, fix)
+        every(operation, offsets, lambda whole: whole.flat[0] == 0, rule, fix, whole=True)
         rule = f"offsets[-1] can not be greater than input's length {input.shape[0]}"
         every(operation, offsets, lambda part: bool(part.max() <= input.shape[0]), rule, fix)
     if max_norm is not None:

@@ -141,7 +141,7 @@ def rounded_divisor(operation: str, input, other, rounding_mode) -> None:
         divisor(operation, input, other)
 
 
-def every(operation: str, x, holds, rule: str, fix: str) -> None:
+def every(operation: str, x, holds, rule: str, fix: str, whole: bool = False) -> None:
     """Raise `OpValueError` unless a condition holds for all numbers of a tensor on the CPU.
 
     Args:
@@ -150,9 +150,10 @@ def every(operation: str, x, holds, rule: str, fix: str) -> None:
         holds: takes an array and returns whether it holds.
         rule: the rule.
         fix: the line of code that mends it.
+        whole: whether the condition is one of rows or places: `holds` takes the whole tensor, not the ranks' parts.
     """
-    for part in bounds.parts_on_cpu(x):
-        if part.size and not holds(part):
+    for part in [bounds.value_on_cpu(x)] if whole else bounds.parts_on_cpu(x):
+        if part is not None and part.size and not holds(part):
             raise OpValueError(operation, f"{describe(x)}, {part.min()} to {part.max()}", rule, fix)
 
 
@@ -279,7 +280,8 @@ def enough_elements(operation: str, input, mask, source) -> None:
     shape = own if operation.startswith("x.") else np.broadcast_shapes(own, mask.shape)
     operation = _call(operation, "mask", "source")
     repeats = math.prod(shape) // max(mask.shape.numel(), 1)
-    taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
+    chosen = bounds.value_on_cpu(mask)
+    taken = 0 if chosen is None else repeats * int(np.count_nonzero(chosen))
     if taken > source.shape.numel():
         raise OpError(
             operation,

@@ -38,6 +38,16 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     return [np.asarray(part) for part in conversions.local_shards(index._array, layout).values()]
 
 
+def value_on_cpu(x) -> np.ndarray | None:
+    """Return the values of a tensor as one array, for conditions on rows, places or counts; else as `parts_on_cpu`."""
+    parts = parts_on_cpu(x)
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    # On the devices of this process alone: other processes do not join.
+    whole = conversions.move(x._array, x._layout, x._layout.with_codes((-1,) * len(x._layout.codes)))
+    return np.asarray(whole.addressable_data(0))
+
+
 # By its id, an array that was checked: a reference, and the bounds that it passed.
 _inside: dict[int, tuple] = {}
 
@@ -163,17 +173,17 @@ def check_tuples(operation: str, index, shape: tuple[int, ...]) -> None:
     if not 0 < count <= len(shape):
         return  # the op itself raises
     sizes = np.asarray(shape[:count], np.int64)
-    for part in parts_on_cpu(index):
-        if part.dtype.kind not in "iu" or part.shape[-1:] != (count,):
-            continue  # split inside its tuples
-        bad = (part < 0) | (part >= sizes)
-        if bad.any():
-            place = tuple(np.argwhere(bad)[0])
-            dim = int(place[-1])
-            raise OpBoundsError(
-                operation,
-                f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
-                f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
-                f"number of column {dim} is in [0, {shape[dim]})",
-                "check the data: column d of the index names places along dim d",
-            )
+    values = value_on_cpu(index)
+    if values is None or values.dtype.kind not in "iu":
+        return
+    bad = (values < 0) | (values >= sizes)
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0])
+        dim = int(place[-1])
+        raise OpBoundsError(
+            operation,
+            f"{int(values[place])} among {index.dtype.name}{list(index.shape)}",
+            f"index {int(values[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
+            f"number of column {dim} is in [0, {shape[dim]})",
+            "check the data: column d of the index names places along dim d",
+        )
