@@ -6,8 +6,10 @@ Worked case: `grid_sample` of a row `[a, b]` at x = 0 reads halfway: pixel 0.5 o
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 
 import jax.numpy as jnp
 import numpy as np
@@ -82,33 +84,47 @@ def _clip(place, size: int):
     return jnp.where(inside, place, lax.stop_gradient(jnp.clip(place, 0, size - 1)))
 
 
-def _read(x, places):
-    """Return ``x[n, c, *places]``, 0 outside; x is ``(N, C, *sizes)``, each place ``(N, points)``."""
+def _indices(place, size: int):
+    """Return whole places in a dim as ``(indices, inside)``; the index of a place outside is 0."""
+    inside = (place >= 0) & (place <= size - 1)
+    return cast(jnp.where(inside, place, 0), INT64), inside
+
+
+def _read(x, indices):
+    """Return ``x[n, c, *places]``, 0 outside; x is ``(N, C, *sizes)``, ``indices`` are `_indices` ``(N, points)``."""
     sizes = x.shape[2:]
-    flat, inside = None, None
-    for place, size in zip(places, sizes):
-        within = (place >= 0) & (place <= size - 1)
-        whole = cast(jnp.where(within, place, 0), INT64)
-        flat = whole if flat is None else flat * size + whole
-        inside = within if inside is None else inside & within
+    flat, inside = indices[0]
+    for (index, within), size in zip(indices[1:], sizes[1:]):
+        flat, inside = flat * size + index, inside & within
     shape = (*x.shape[:2], flat.shape[1])
     index = lax.broadcast_in_dim(flat, shape, (0, 2))
     values = take_along(lax.reshape(x, (*x.shape[:2], math.prod(sizes))), index, 2)
     return lax.select_n(lax.broadcast_in_dim(inside, shape, (0, 2)), lax.full_like(values, 0), values)
 
 
-def _linear(x, places):
-    """Return x read at fractional places ``(N, points)`` per dim, linearly between pixels, 0 outside."""
+def _weigh(x, taps):
+    """Return the sum of x read at every combination of taps, each times its weights.
+
+    Args:
+        x: ``(N, C, *sizes)``.
+        taps: per dim, pairs of `_indices` and a weight, each ``(N, points)``. They are made once per dim, not once per
+            combination: a cubic in two dims has 8 taps and 16 reads.
+    """
     total = None
-    lows = [lax.stop_gradient(jnp.floor(p)) for p in places]
-    for corner in itertools.product((0, 1), repeat=len(places)):
-        weight = None
-        for p, low, step in zip(places, lows, corner):
-            share = p - low if step else low + 1 - p
-            weight = share if weight is None else weight * share
-        part = _read(x, [low + step for low, step in zip(lows, corner)]) * lax.expand_dims(cast(weight, x.dtype), (1,))
+    for chosen in itertools.product(*taps):
+        weight = functools.reduce(operator.mul, [weight for _, weight in chosen])
+        part = _read(x, [indices for indices, _ in chosen]) * lax.expand_dims(cast(weight, x.dtype), (1,))
         total = part if total is None else total + part
     return total
+
+
+def _linear(x, places):
+    """Return x read at fractional places ``(N, points)`` per dim, linearly between pixels, 0 outside."""
+    taps = []
+    for place, size in zip(places, x.shape[2:]):
+        low = lax.stop_gradient(jnp.floor(place))
+        taps.append([(_indices(low, size), low + 1 - place), (_indices(low + 1, size), place - low)])
+    return _weigh(x, taps)
 
 
 def _cubic_weights(t):
@@ -124,17 +140,12 @@ def _cubic_weights(t):
 
 
 def _cubic(x, places, padding_mode: str, align_corners: bool):
-    lows = [lax.stop_gradient(jnp.floor(p)) for p in places]
-    weights = [_cubic_weights(p - low) for p, low in zip(places, lows)]
-    total = None
-    for i, j in itertools.product(range(4), repeat=2):
-        at = [
-            _limit_places(low + (k - 1), size, padding_mode, align_corners)
-            for low, k, size in zip(lows, (i, j), x.shape[2:])
-        ]
-        part = _read(x, at) * lax.expand_dims(cast(weights[0][i] * weights[1][j], x.dtype), (1,))
-        total = part if total is None else total + part
-    return total
+    taps = []
+    for place, size in zip(places, x.shape[2:]):
+        low = lax.stop_gradient(jnp.floor(place))
+        limited = [_limit_places(low + (k - 1), size, padding_mode, align_corners) for k in range(4)]
+        taps.append([(_indices(at, size), w) for at, w in zip(limited, _cubic_weights(place - low))])
+    return _weigh(x, taps)
 
 
 def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None):
@@ -176,7 +187,8 @@ def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros",
     else:
         places = [_limit_places(p, s, padding_mode, align_corners) for p, s in zip(places, x.shape[2:])]
         if mode == "nearest":
-            values = _read(x, [lax.round(p, lax.RoundingMethod.TO_NEAREST_EVEN) for p in places])
+            nearest = [lax.round(p, lax.RoundingMethod.TO_NEAREST_EVEN) for p in places]
+            values = _read(x, [_indices(p, s) for p, s in zip(nearest, x.shape[2:])])
         else:
             values = _linear(x, places)
     return lax.reshape(values, (*x.shape[:2], *out))
