@@ -137,6 +137,29 @@ def _choose_the_fast():
     return is_fast
 
 
+AMBIENT_MESH = "ambient_mesh"
+
+
+def pytest_addoption(parser):
+    choices = ("auto", "explicit")
+    parser.addoption("--ambient-mesh", dest=AMBIENT_MESH, choices=choices, help="run each test under jax.set_mesh")
+
+
+@pytest.fixture(autouse=True)
+def _under_an_ambient_mesh(request):
+    """Run a test under a mesh of all devices, if the option is given and the test file does not use JAX itself."""
+    types = request.config.getoption(AMBIENT_MESH)
+    if types is None or "jax" in vars(request.module):
+        yield
+        return
+    import jax
+
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(jax.sharding.AxisType[types.capitalize()],) * 2)
+    with jax.set_mesh(mesh):
+        yield
+        assert jax.sharding.get_mesh() == mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+
+
 @pytest.hookimpl(tryfirst=True)  # before the cases are chosen by marker
 def pytest_collection_modifyitems(items):
     _leave_cases_to_the_exhaustive_tests(items)

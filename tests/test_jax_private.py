@@ -28,7 +28,8 @@ def test_attributes_of_private_modules_exist():
     core.trace_ctx.trace core._canonicalize_dimension distributed.global_state partial_eval.dce_jaxpr
     pxla.JitGlobalCppCacheKeys
     pxla.cc_shard_arg pxla.MeshExecutableFastpathData source_info_util.current source_info_util.user_context
-    tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit"""
+    tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit
+    abstract_mesh_context.set_local device_context.get_local"""
     for path in used.split():
         found = jax_private
         for name in path.split("."):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib as _contextlib
+import functools as _functools
 import threading as _threading
 import typing as _typing
 
@@ -17,6 +18,7 @@ from jax._src import compiler as compiler
 from jax._src import config as config
 from jax._src import core as core
 from jax._src import distributed as distributed
+from jax._src import mesh as _mesh
 from jax._src import source_info_util as source_info_util
 from jax._src import tree_util as tree_util
 from jax._src import xla_bridge as xla_bridge
@@ -54,6 +56,27 @@ if _typing.TYPE_CHECKING:
     from jax._src.core import ClosedJaxpr as ClosedJaxpr
 else:
     ClosedJaxpr = getattr(core, "ClosedJaxpr", None) or core.Jaxpr
+
+# The two thread-local values of `jax.set_mesh`, in `mesh` from JAX 0.12 on, and their value where nobody has set one.
+_of_meshes = _mesh if hasattr(_mesh, "device_context") else config
+abstract_mesh_context = _of_meshes.abstract_mesh_context_manager
+device_context = _of_meshes.device_context
+unset = config.config_ext.unset
+
+
+def with_cache_miss(jitted, wrap):
+    """Return a ``jax.jit`` function that calls ``wrap(miss)`` in place of its ``miss``, where C++ knows no program yet.
+
+    Args:
+        jitted: the function.
+        wrap: takes the Python function that traces, compiles and runs, and returns one like it.
+    """
+    info = jitted._jit_info
+    key = pxla.JitGlobalCppCacheKeys(donate_argnums=info.donate_argnums, compiler_options_kvs=info.compiler_options_kvs)
+    rest = info.static_argnums, info.static_argnames, key, tree_util.dispatch_registry, pxla.cc_shard_arg
+    call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, jitted._fun, wrap(jitted._cache_miss), *rest))
+    call._fun, call._jit_info = jitted._fun, info  # read by its `lower` and `trace`
+    return call
 
 
 def prepare_lapack() -> None:

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.signature import Call
@@ -252,6 +253,7 @@ class Graph(Reports):
                 last.missed = 0
         return self._run(Call(args, kwargs), done) if result is CACHE_MISS else result
 
+    @hide_mesh
     def _run(self, call: Call, done: list | None) -> Any:
         """Run the program of a call, and record whether such a call can be repeated on the fast path."""
         state, program = fit(self, call)
@@ -286,6 +288,7 @@ class Graph(Reports):
         self.build_graph(*args, **kwargs)
         return self.finish_compile_and_init_runtime()
 
+    @hide_mesh
     def build_graph(self, *args: Any, **kwargs: Any) -> None:
         """Trace and plan for arguments, abstract or not, without compiling."""
         prepare_program(self, args, kwargs)
@@ -297,6 +300,7 @@ class Graph(Reports):
 
     finish_complie_and_init_runtime = finish_compile_and_init_runtime  # OneFlow's spelling
 
+    @hide_mesh
     def _compile(self, program: Program) -> None:
         if not program.is_compiled:
             program.compile(to_run=True)
@@ -304,6 +308,7 @@ class Graph(Reports):
 
     # -- files -----------------------------------------------------------------------------------------------------
 
+    @hide_mesh
     def export(
         self,
         path: str | os.PathLike,

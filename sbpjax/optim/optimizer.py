@@ -25,6 +25,7 @@ from sbpjax._core import naming
 from sbpjax._core.compiler.eager.background_compile import expect_backward
 from sbpjax._core.functions.table.public import take_oneflow
 from sbpjax._core.functions.table.texts import FamilyDocstring
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.dtype import float32
 from sbpjax._core.tensor.handle.mode import mode
@@ -278,6 +279,7 @@ class Optimizer:
 
     # -- the step --------------------------------------------------------------------------------------------------
 
+    @hide_mesh
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient and requires one; parameters frozen since stay unchanged.
 

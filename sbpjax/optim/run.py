@@ -21,6 +21,7 @@ from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.compiler.eager.options import options_of_update
 from sbpjax._core.compiler.launch import Launcher, is_looked_at
 from sbpjax._core.jax_private import ArrayImpl
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation import like as likes
@@ -198,17 +199,18 @@ class _Program:
         update.__name__ = fn.__name__
         self._is_update = fn is rules.update
         self._function, self._donate, self._lock = update, donate, threading.Lock()
-        self.plain: Any = jax.jit(update, donate_argnums=donate)
+        self.plain: Any = jit_without_mesh(update, donate_argnums=donate)
         self._chosen: Any = None
         self.launcher = Launcher(self.compiled, fn.__name__)
 
+    @hide_mesh
     def compiled(self, arrays: Sequence) -> Any:
         """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX caches the result."""
         with self._lock:  # another thread may be compiling it
             if self._chosen is None:
                 options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
                 # Of the same function, so that JAX keeps its trace.
-                again = functools.partial(jax.jit, self._function, donate_argnums=self._donate)
+                again = functools.partial(jit_without_mesh, self._function, donate_argnums=self._donate)
                 self._chosen = self.plain if options is None else again(compiler_options=options)
             return self._chosen.lower(*arrays).compile()
 

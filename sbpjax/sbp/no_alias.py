@@ -13,8 +13,10 @@ import jax
 from jax.sharding import Sharding
 
 from sbpjax._core.jax_private import ArrayImpl
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 
 
+@hide_mesh
 def copy_without_alias(array, sharding: Sharding | None = None):
     """Return a copy of an array; anything but a concrete array as it is.
 

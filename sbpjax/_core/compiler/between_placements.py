@@ -12,6 +12,7 @@ import functools
 
 import jax
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout
@@ -21,6 +22,7 @@ from sbpjax.sbp.placement import flat_placement
 from .eager import global_ops
 
 
+@hide_mesh
 def transfer(array, source: Layout, target: Layout) -> jax.Array:
     """Return the physical array of ``target`` made from the one of ``source``.
 

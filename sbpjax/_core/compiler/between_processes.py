@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import BoxingError
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, layout_of
@@ -26,6 +27,7 @@ from .between_placements import transfer
 from .eager import global_ops
 
 
+@hide_mesh
 def ship(array, source: Layout, target: Layout) -> jax.Array:
     """Return the physical array of ``target`` made from the one of ``source``; all members call it."""
     here, there = source.placement, target.placement

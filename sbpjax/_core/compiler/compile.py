@@ -22,6 +22,7 @@ from sbpjax._core.planner.program import plan_program
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.programs.scan_layers import roll_layers
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import Layout, layout_of
@@ -140,7 +141,7 @@ def compile_program(
     else:
         function = gspmd_function(plan, placement)
     options = None if compiler_options is None else dict(compiler_options)
-    call = jax.jit(function, donate_argnums=tuple(donate), compiler_options=options)
+    call = jit_without_mesh(function, donate_argnums=tuple(donate), compiler_options=options)
     return CompiledProgram(call, plan, laid_in, laid_out)
 
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ArrayImpl
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.sbp import Layout, abstract, algebra, multi_host
 from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import flat_placement, one_per_process
@@ -59,6 +60,7 @@ def move(array, source: Layout, target: Layout) -> Payload:
     return transfer.transfer(array, source, target)
 
 
+@hide_mesh
 def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[Payload, Layout]:
     """Return the physical array of a logical value: each rank gets its part, a partial sum is on the first rank.
 

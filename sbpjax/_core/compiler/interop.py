@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, SingleDeviceSharding
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import SbpError
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, physical_spec
 from sbpjax.sbp.no_alias import copy_without_alias
@@ -40,6 +41,7 @@ def layout_from_sharding(sharding: NamedSharding, shape: tuple[int, ...], dtype)
     return layout_of(placement, codes, tuple(shape), dtype), exact
 
 
+@hide_mesh
 def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
     """Return the physical array and layout of a `jax.Array`; the layout is None for an array on one device.
 
@@ -66,6 +68,7 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
         return jax.device_put(copy_without_alias(array, layout.sharding), layout.sharding), layout
 
 
+@hide_mesh
 def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
     """Return the physical array as an ordinary sharded `jax.Array` of the logical shape.
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.creation.convert import _record, host
 from sbpjax._core.tensor.dispatch import abstract
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -184,6 +185,7 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
     return out
 
 
+@hide_mesh
 def _rebuild(cls, array, where, requires_grad: bool):
     out = Tensor.__new__(cls)
     value = wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where))

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.handle.dtype import get_default_dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import is_traced
@@ -68,6 +69,7 @@ class CompiledFunction:
         self._traces: dict = {}
         self._warned = False
 
+    @hide_mesh
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments, traced first if they are of a new signature."""
         call = Call(args, kwargs)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.amp.casting import fresh
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.op_calls import trace_calls
@@ -46,6 +47,7 @@ class Traced:
 
     is_random: bool
 
+    @hide_mesh
     def __init__(
         self,
         body: Callable[[list], Sequence],

@@ -20,6 +20,7 @@ from jax.core import Tracer
 from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun
 from sbpjax._core.jax_private import core as jax_core
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch
@@ -98,6 +99,7 @@ def _stand_in(like: Tensor, array) -> Tensor:
     return made
 
 
+@hide_mesh
 def run(operation: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
     """Run a function of arrays as one op on tensors.
 

@@ -21,6 +21,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.gc_pause import collected_later
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
@@ -69,6 +70,7 @@ class Compiled:
         self._programs: dict = {}
         functools.update_wrapper(self, fn)
 
+    @hide_mesh
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments; trace and compile it first if they are of a new signature."""
         state, call, program = self._prepare_call(args, kwargs)
@@ -104,6 +106,7 @@ class Compiled:
         """
         return REPORTS["traffic"](self._prepare_call(args, kwargs)[2])
 
+    @hide_mesh
     def _prepare_call(self, args, kwargs) -> tuple[State, Call, Program]:
         call = Call(args, kwargs)
         for attempt in range(MOST_ATTEMPTS):

@@ -29,6 +29,7 @@ from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes, sizes
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
@@ -175,10 +176,12 @@ class Program:
         plain = self.outputs.plain and not (self.outputs.left or self.loose or self.local_arguments or self.host_inputs)
         return self.is_compiled and self.options.engine is None and plain and self._present and not spread_out
 
+    @hide_mesh
     def lower(self):
         """Return the lowered program; nothing is compiled."""
         return self.call.lower(*self.structs)
 
+    @hide_mesh
     def compile(self, to_run: bool = False):
         """Return the compiled program (`jax.stages.Compiled`); the first call compiles it.
 

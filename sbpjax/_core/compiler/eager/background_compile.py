@@ -20,10 +20,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-
 from sbpjax._core.compiler.eager.options import options_of
 from sbpjax._core.jax_private import trace_state_clean
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
@@ -45,7 +44,7 @@ class FirstCall:
     def __init__(self, op: Any) -> None:
         self._op = op
         self._function = op.function()
-        self._plain = jax.jit(self._function)
+        self._plain = jit_without_mesh(self._function)
 
     # Reports read `op.call.lower` and the like.
     def __getattr__(self, name: str) -> Any:
@@ -60,6 +59,7 @@ class FirstCall:
             self._op.options, self._op.call = self._first(arrays)
         return self._op.call(*arrays)
 
+    @hide_mesh
     def _first(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
         options, usual = self.chosen(arrays)
@@ -71,7 +71,7 @@ class FirstCall:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
         options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
         # Of the same function: JAX keeps its trace, and the programs compiled with the same options.
-        return options, self._plain if options is None else jax.jit(self._function, compiler_options=options)
+        return options, self._plain if options is None else jit_without_mesh(self._function, compiler_options=options)
 
 
 class BackgroundCompile(FirstCall):

@@ -19,6 +19,7 @@ from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace, sizes
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
@@ -190,6 +191,7 @@ def launch(
     if found.launcher is None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
 
+        @hide_mesh
         def find(inputs: tuple) -> Any:
             if found.fixed is not None and fits(found.fixed, inputs):
                 return found.fixed
@@ -344,6 +346,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
     )
 
 
+@hide_mesh
 def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=(), on_disk: bool = True) -> Compiled:
     """Plan and compile one op for its input layouts, or take the program of an earlier process; nothing runs."""
     placement = common_placement(fn, layouts, placement)
@@ -364,7 +367,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
         return Compiled(disk_cache.fast_call(compiled), out, remake, positions, fixed=compiled)
     plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
     sizes.check_layouts(getattr(fn, "__name__", "op"), () if donate else out)
-    jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
+    jitted = jit_without_mesh(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
         lowered = jitted.lower(*[_place_input(arrays[i], layouts[i], placement) for i in given])
         compiled = disk_cache.compiled_afresh(lowered)

@@ -12,10 +12,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-
 from sbpjax._core.compiler.eager.options import cold_options_of
 from sbpjax._core.jax_private import ClosedJaxpr
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 
 # The saved compile time, at 8 ns an element.
 _ELEMENTS = 1 << 22
@@ -62,7 +61,7 @@ def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callabl
     options = cold_options_of(closed)
     if options is None or (times := _ELEMENTS // _most_elements(closed)) < _LEAST_CALLS:
         return usual
-    return TieredProgram(jax.jit(function, compiler_options=options), usual, replace, times)
+    return TieredProgram(jit_without_mesh(function, compiler_options=options), usual, replace, times)
 
 
 def _most_elements(closed: ClosedJaxpr) -> int:

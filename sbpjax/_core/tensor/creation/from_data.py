@@ -16,6 +16,7 @@ from jax.core import Tracer
 from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.promote import promote_types
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import OpTypeError, OpValueError
 
 from ..dispatch import abstract
@@ -113,6 +114,7 @@ def _unwrap(data):
     return [x.numpy() if isinstance(x, Tensor) else _unwrap(x) if isinstance(x, (list, tuple)) else x for x in data]
 
 
+@hide_mesh
 def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
     """Return a tensor with a copy of ``data``.
 
@@ -162,6 +164,7 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
     return out.requires_grad_() if requires_grad else out
 
 
+@hide_mesh
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Return ``data`` as a tensor; a tensor that fits is returned itself.
 
@@ -182,6 +185,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
+@hide_mesh
 def from_numpy(array: np.ndarray) -> Tensor:
     """Return a local tensor with a NumPy array's content: a copy, so later writes to the array are not seen.
 
@@ -208,6 +212,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return tensor(array)
 
 
+@hide_mesh
 def from_jax(array) -> Tensor:
     """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding.
 

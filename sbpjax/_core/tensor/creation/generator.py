@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import trace_state_clean
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import OpTypeError, OpValueError
 
 from ..handle import dtype as dtypes
@@ -162,11 +163,13 @@ class Generator:
             )
         self._seed, self._counter = values
 
+    @hide_mesh
     def draw(self) -> int:
         """Return the next 63 bits of the stream as an integer, on the host."""
         first, second = _fold_counter(self._seed, self._next()).tolist()
         return (first << 32 | second) & 0x7FFF_FFFF_FFFF_FFFF
 
+    @hide_mesh
     def key(self):
         """Return the next key of the stream, a 0-d `jax.random.key` array."""
         stream = _tracing.streams.get(self)

@@ -25,6 +25,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
@@ -113,6 +114,7 @@ def draw(
     return lambda: _put(_draw_numbers(fn, options, inputs, size, then).reshape(shape), device, placement, sbp)
 
 
+@hide_mesh
 def _draw_numbers(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray:
     """Return the first numbers of a draw, a flat array."""
     bounds = options.get("low", 0.0), options.get("high", 1.0)
@@ -146,6 +148,7 @@ def bound_to(array) -> Any:
     return None
 
 
+@hide_mesh
 def put_beside(values: np.ndarray, array: Any) -> jax.Array:
     """Return values as an array on the devices of another one, bound to them only if that one is.
 
@@ -188,6 +191,7 @@ def _has_no_partial_sum(ndim: int, placement, sbp) -> bool:
     return algebra.P not in codes
 
 
+@hide_mesh
 def _put(values: np.ndarray, device, placement, sbp) -> Tensor:
     if placement is None:
         # Aliased (JAX's default on CPU), donated memory would be NumPy's.

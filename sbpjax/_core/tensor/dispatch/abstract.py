@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import jax
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax.sbp.abstract import Abstract, absent, no_data, of_layout
 from sbpjax.sbp.layout import Layout
@@ -62,6 +63,7 @@ def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
     return wrap_any(of_layout(layout), layout)._as_requested()
 
 
+@hide_mesh
 def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
     """Return the abstract tensor that a creation function would make."""
     keywords = dict(static)
@@ -72,6 +74,7 @@ def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
     return empty(out.shape, out.dtype, placement, sbp)
 
 
+@hide_mesh
 def run(op, inputs: tuple, out_sbps=None):
     """Run a local op with an input without data: its results have none either."""
     arrays, recording = local.arrays_of(inputs)

@@ -20,6 +20,7 @@ from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state
 from sbpjax._core.ops.refused import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
 
@@ -85,15 +86,17 @@ class Op:
         call.__name__ = self.name
         return call
 
+    @hide_mesh
     def compile_for(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
         """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
         function = self.function()
-        return cold(function, jax.jit(function, compiler_options=self.options), arrays, replace)
+        return cold(function, jit_without_mesh(function, compiler_options=self.options), arrays, replace)
 
     def staged(self, arrays: Sequence) -> Any:
         """Return the results of `call` as a part of a program that the user traces, see `forbids_options`."""
         return jax.jit(self.function())(*arrays)
 
+    @hide_mesh
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""
         outs = jax.eval_shape(self.traced, *arrays)
@@ -187,6 +190,7 @@ def call_kept(op: Op, inputs: list, device=None):
         return op.staged(inputs)
 
 
+@hide_mesh
 def _keep_program(op: Op, inputs: list, device):
     """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
     where = jax.local_devices()[0] if device is None else device
@@ -448,6 +452,7 @@ def struct_of(aval):
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
+@hide_mesh
 def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False) -> Entry:
     """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use.
 

@@ -15,6 +15,7 @@ from jax.core import ShapedArray
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import disk_cache, global_ops
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.sbp import algebra
 from sbpjax.sbp.boxing_marker import to_sbp
 
@@ -84,6 +85,7 @@ def run(op, inputs: tuple, out_sbps=None):
 _single: dict = {}
 
 
+@hide_mesh
 def _is_single(op, inputs: tuple) -> bool:
     """Return whether the op returns one array rather than a tuple; the same for all its inputs."""
     out = jax.eval_shape(op.traced, *[struct_of(aval_of(x)) for x in inputs])

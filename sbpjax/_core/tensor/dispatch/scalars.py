@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import OpOverflowError, OpTypeError
 
 from ..handle import dtype as dtypes
@@ -53,7 +54,7 @@ def scalar_array(value):
         # An array also within a trace, since it outlives that.
         try:
             with jax.ensure_compile_time_eval():
-                found = jnp.asarray(value)
+                found = _asarray(value)
         except OverflowError:
             rule = "a number beside a tensor is a 64-bit integer, or a float"
             raise OpOverflowError(
@@ -64,10 +65,11 @@ def scalar_array(value):
         if value != 0 or str(value) == str(cls(0)):  # -0.0 == 0.0 must not share an entry
             table[value] = found
     elif value == 0 and str(value) != str(cls(0)):
-        found = jnp.asarray(value)
+        found = _asarray(value)
     return found
 
 
+_asarray = hide_mesh(jnp.asarray)
 _HASHABLE = frozenset((int, float, bool, str, type(None)))
 
 

@@ -21,6 +21,7 @@ import jax
 
 from sbpjax._core.compiler.eager import evaluator
 from sbpjax._core.jax_private import trace_state_clean
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.tensor.nodes.node import sequence
 
@@ -163,7 +164,7 @@ def views(x: Tensor, op: Op) -> tuple | None:
                 op.shapes.clear()
             avals = evaluator.first_use.result_avals(op, (aval,)) if evaluator.is_on() else None
             if avals is None:
-                avals = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
+                avals = tuple(hide_mesh(jax.make_jaxpr(op.traced))(struct_of(aval)).out_avals)
             op.shapes[aval] = avals
         except Exception:  # the op itself raises the error
             return None

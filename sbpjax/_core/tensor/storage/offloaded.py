@@ -20,6 +20,7 @@ import jax
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 
 from ..handle.mode import mode
 from ..handle.tensor import STORED, Tensor
@@ -91,6 +92,7 @@ class StackedParameters:
         self.ndim = len(array.shape if layout is None else layout.shape) if ndim is None else ndim
         self.fetched: dict = {}
 
+    @hide_mesh
     def fetch(self, index: int | None, layout):
         """Return the payload of one tensor in its own layout."""
         if layout is None:

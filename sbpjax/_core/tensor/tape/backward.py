@@ -10,6 +10,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.ops.shapes import arrange
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.creation.convert import moved_to_stage
 from sbpjax._core.tensor.creation.host_constants import put_beside
 from sbpjax._core.tensor.creation.like import ones_like
@@ -109,6 +110,7 @@ def _check_grad(x: Tensor, g, create_graph: bool) -> Tensor:
     return g if create_graph else wrap_any(g._fresh()._array, g._layout)
 
 
+@hide_mesh
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
@@ -172,6 +174,7 @@ def _batch_grads(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool
     return tuple([None if column[0] is None else dispatch.run(_STACK, column) for column in zip(*rows, strict=True)])
 
 
+@hide_mesh
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],

@@ -17,6 +17,7 @@ import numpy as np
 
 from sbpjax._core import naming
 from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.creation.host_constants import put_beside
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
@@ -48,7 +49,7 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:
         # A zero made in a trace is part of its program.
         shared = array.__class__ is ArrayImpl and trace_state_clean()
         if not shared or grad._edge is not None:
-            meta.grad = wrap_any(jnp.zeros_like(array), grad._layout)
+            meta.grad = wrap_any(hide_mesh(jnp.zeros_like)(array), grad._layout)
         elif array is not meta.zeroed:
             zero = meta.zeroed
             if zero is None or (zero.shape, zero.dtype, zero.sharding) != (array.shape, array.dtype, array.sharding):
@@ -59,6 +60,7 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:
             grad._set(zero, grad._layout)
 
 
+@hide_mesh
 def _zeros_like(array: ArrayImpl) -> ArrayImpl:
     sharding = array.sharding
     if not sharding.is_fully_addressable or any(d.platform != "cpu" for d in sharding.device_set):

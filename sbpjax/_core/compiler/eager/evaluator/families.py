@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from sbpjax._core.jax_private import without_cycles
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 from .symbolic import Traces
@@ -45,6 +46,7 @@ class Family:
         return found
 
 
+@hide_mesh
 def trace(function: Callable, structs: list) -> tuple:
     """Return the jaxpr and the tree of the results of a function of symbolic structs."""
     with without_cycles():

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr, trace_state_clean, xla_client
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 from ..tiered import TieredProgram
@@ -62,6 +63,7 @@ class EvaluatedCall:
             run = _programs.keep(key, self._program(arrays, functools.partial(_programs.keep, key)))
         return run(*arrays)
 
+    @hide_mesh
     def _program(self, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
         device = _device_of(arrays)
         if device is None:
@@ -89,7 +91,7 @@ def has_rules(closed: ClosedJaxpr) -> bool:
 
 def evaluate(op: Any, bound: tuple) -> None:
     """Let an op be evaluated by a trace of it with sizes, see `EvaluatedCall`."""
-    op.call = EvaluatedCall(op, jax.jit(op.function()), bound)
+    op.call = EvaluatedCall(op, jit_without_mesh(op.function()), bound)
 
 
 def trace_of(op: Any, avals: Sequence) -> tuple | None:

@@ -1,0 +1,212 @@
+"""Eager work under `jax.set_mesh` of meshes of any axis types: the same values, places and programs as without."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import sbpjax as flow
+from sbpjax import nn, optim, sbp
+from sbpjax._core.jax_private import abstract_mesh_context, device_context, unset
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+
+MIXED = (AxisType.Explicit, AxisType.Auto)
+TYPES = {"auto": (AxisType.Auto,) * 2, "explicit": (AxisType.Explicit,) * 2, "mixed": MIXED}
+
+
+@pytest.fixture(params=TYPES)
+def mesh(request):
+    return jax.make_mesh((2, 4), ("data", "model"), axis_types=TYPES[request.param])
+
+
+@pytest.fixture
+def p():
+    return flow.placement("cpu", [[0, 1], [2, 3]])
+
+
+def local_op(p):
+    return (flow.ones(3, 3) @ flow.ones(3, 3)).exp()
+
+
+def new_local_tensors(p):
+    return flow.cat([flow.arange(3.0), flow.tensor([1.0, 2.0]), flow.from_numpy(np.ones(2, np.float32)), flow.zeros(1)])
+
+
+def local_backward(p):
+    x = flow.arange(4.0, requires_grad=True)
+    (x * x).sum().backward()
+    return x.grad
+
+
+def view(p):
+    return flow.arange(12.0).reshape(3, 4).transpose(0, 1)[1:]
+
+
+def global_op(p):
+    x = flow.arange(64.0, placement=p, sbp=[sbp.split(0), sbp.broadcast]).reshape(8, 8)
+    return x @ x.to_global(sbp=[sbp.broadcast, sbp.split(0)])
+
+
+def boxing(p):
+    x = flow.arange(8.0).to_global(p, [sbp.partial_sum, sbp.split(0)])
+    return x.to_global(flow.placement("cpu", [4, 5, 6]), sbp.split(0))
+
+
+def random_numbers(p):
+    flow.manual_seed(3)
+    return flow.randn(8, 8, placement=p, sbp=[sbp.split(0), sbp.split(1)])
+
+
+def global_backward(p):
+    x = flow.arange(8.0, placement=p, sbp=[sbp.split(0), sbp.broadcast]).requires_grad_()
+    (x * x).sum().backward()
+    return x.grad
+
+
+def training_step(p):
+    flow.manual_seed(3)
+    model = nn.Linear(4, 4).to_global(p, [sbp.broadcast, sbp.broadcast])
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    model(flow.ones(8, 4, placement=p, sbp=[sbp.split(0), sbp.broadcast])).sum().backward()
+    optimizer.step()
+    return model.weight
+
+
+def graph(p):
+    flow.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)).to_global(p, [sbp.broadcast, sbp.split(0)])
+
+    class Step(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optim.SGD(model.parameters(), lr=0.1))
+
+        def build(self, x):
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss
+
+    return Step()(flow.ones(8, 4, placement=p, sbp=[sbp.split(0), sbp.broadcast]))
+
+
+def compiled(p):
+    return flow.compile(lambda x: x.exp())(flow.ones(8, 4, placement=p, sbp=[sbp.split(0), sbp.broadcast]))
+
+
+def transform(p):
+    return flow.func.vmap(flow.func.grad(lambda x: (x * x).sum()))(flow.arange(12.0).reshape(3, 4))
+
+
+def function_of_jax(p):
+    return flow.wrap_jax(jnp.cumsum)(flow.arange(4.0))
+
+
+WORK = [
+    *(local_op, new_local_tensors, local_backward, view, global_op, boxing, random_numbers, global_backward),
+    *(training_step, graph, compiled, transform, function_of_jax),
+]
+
+
+def sharding_of(x):
+    return x._fresh()._array.sharding
+
+
+@pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
+def test_work_is_that_without_a_mesh(mesh, p, work):
+    expected = work(p)
+    with jax.set_mesh(mesh):
+        found = work(p)
+        again = work(p)  # by the program that is known
+        values = found.numpy()
+        assert jax.sharding.get_mesh() == mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+    np.testing.assert_array_equal(values, expected.numpy())
+    np.testing.assert_array_equal(again.numpy(), values)
+    assert sharding_of(found) == sharding_of(again) == sharding_of(expected)
+
+
+@pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
+def test_first_call_under_a_mesh(mesh, p, work):
+    """A program that is traced and compiled under the mesh serves calls without it."""
+    jax.clear_caches()
+    with jax.set_mesh(mesh):
+        found = work(p)
+    expected = work(p)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    assert sharding_of(found) == sharding_of(expected)
+
+
+def test_nothing_is_compiled_again(mesh, p, compilations):
+    for work in (local_op, global_op, graph, training_step):
+        work(p)
+    with compilations as count, jax.set_mesh(mesh):
+        for work in (local_op, global_op, training_step):
+            work(p)
+    assert count.count == 0
+
+
+def test_checkpoint_is_written_and_read(mesh, p, tmp_path):
+    with jax.set_mesh(mesh):
+        model = nn.Linear(4, 4).to_global(p, [sbp.split(0), sbp.broadcast])
+        flow.save(model.state_dict(), tmp_path / "a")
+        other = nn.Linear(4, 4).to_global(p, [sbp.broadcast, sbp.split(0)])
+        other.load_state_dict(flow.load(tmp_path / "a", p))
+        sharding = sharding_of(other.weight)
+    np.testing.assert_array_equal(other.weight.numpy(), model.weight.numpy())
+    assert sharding.mesh == p.mesh
+
+
+def test_programs_of_the_user_keep_the_mesh(mesh):
+    """In a ``jax.jit`` of the user's the mesh stays, and tensors are part of the program."""
+    spec = PartitionSpec("data", None)
+    with jax.set_mesh(mesh):
+        x = jax.device_put(jnp.ones((8, 4), "float32"), NamedSharding(mesh, spec))
+        bias = flow.arange(4.0)
+
+        def f(a):
+            assert jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+            y = (flow.from_jax(a) + bias).exp().jax()
+            return jax.lax.with_sharding_constraint(y, spec) if mesh.axis_types[0] != AxisType.Explicit else y
+
+        found = jax.jit(f)(x)
+        np.testing.assert_allclose(
+            found, np.exp(np.ones((8, 4), np.float32) + np.arange(4, dtype=np.float32)), rtol=1e-6
+        )
+        assert found.sharding.is_equivalent_to(NamedSharding(mesh, spec), 2)
+        # The constant that the trace read is no part of it.
+        np.testing.assert_array_equal((bias + 1).numpy(), np.arange(4) + 1)
+
+
+def test_global_setter_is_left_as_it_is(mesh, p):
+    jax.set_mesh(mesh)
+    try:
+        global_op(p)
+        with pytest.raises(flow.errors.OpError):
+            flow.ones(2, 3, placement=p, sbp="S0,B") @ flow.ones(2, 3, placement=p, sbp="S0,B")
+        assert jax.sharding.get_mesh() == mesh
+    finally:
+        abstract_mesh_context.set_local(unset)
+        device_context.set_local(unset)
+
+
+def test_hidden_function_sees_no_mesh(mesh):
+    seen = hide_mesh(lambda: jax.sharding.get_abstract_mesh().empty)
+    with jax.set_mesh(mesh):
+        assert seen() and not jax.sharding.get_abstract_mesh().empty
+        # In a trace the mesh is that of the program.
+        jax.jit(lambda x: (x, [seen()])[0] if not seen() else pytest.fail("hidden in a trace"))(jnp.ones(2))
+        with pytest.raises(ZeroDivisionError):
+            hide_mesh(lambda: 1 / 0)()
+        assert jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+
+
+def test_jit_without_mesh_is_a_jit(mesh):
+    traces = []
+    f = jit_without_mesh(lambda x: traces.append(jax.sharding.get_abstract_mesh().empty) or x + 1, donate_argnums=(0,))
+    f(jnp.ones(2))
+    with jax.set_mesh(mesh):
+        x = hide_mesh(jnp.ones)(2)
+        assert f(x).sharding == jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    assert traces == [True] and x.is_deleted()
+    assert "stablehlo" in f.lower(jnp.ones(2)).as_text()
